@@ -20,7 +20,7 @@ struct SenderId {
   int64_t rank;
 };
 
-/// A message with room for one descriptor.
+/// A message that can carry one descriptor.
 struct Envelope {
   SenderId sender{};
   iovec part{&sender, sizeof(sender)};
@@ -50,15 +50,15 @@ socklen_t raw(const std::string& address, sockaddr_un& into) {
 
 Result<FilePost> FilePost::open(uint64_t uid, Rank rank) {
   Socket socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return failed("no socket for handing files over");
+  if (!socket.valid()) return failed("cannot make the Unix socket that exchanges file descriptors");
   sockaddr_un own{};
   own.sun_family = AF_UNIX;
-  socklen_t bytes = sizeof(own.sun_family);  // the kernel finds a name
+  socklen_t bytes = sizeof(own.sun_family);  // without a path the kernel chooses a name
   if (::bind(socket.fd(), reinterpret_cast<sockaddr*>(&own), bytes) != 0)
-    return failed("a socket for handing files over got no name");
+    return failed("cannot bind the Unix socket that exchanges file descriptors");
   bytes = sizeof(own);
   if (::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&own), &bytes) != 0)
-    return failed("a socket for handing files over has no name");
+    return failed("cannot read the address of the Unix socket that exchanges file descriptors");
   std::string address(own.sun_path, bytes - offsetof(sockaddr_un, sun_path));
   return FilePost(uid, rank, std::move(socket), std::move(address));
 }
@@ -77,7 +77,7 @@ Result<bool> FilePost::send(const std::string& address, Rank to, const Socket& f
   std::memcpy(CMSG_DATA(control), &descriptor, sizeof(descriptor));
   if (::sendmsg(socket_.fd(), &out.header, MSG_NOSIGNAL) >= 0) return true;
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ETOOMANYREFS) return false;
-  return failed(fmt::format("rank {} takes no file", to).c_str());
+  return failed(fmt::format("cannot send a file descriptor to rank {}", to).c_str());
 }
 
 bool FilePost::take(std::vector<Socket>& files) const {
@@ -119,8 +119,11 @@ Result<std::vector<Socket>> FilePost::exchange(std::span<const std::string> addr
     }
     if (missing < 0 && full < 0) return files;
     if (now_ns() > until)
-      return Status(Code::system_error, missing >= 0 ? fmt::format("rank {} handed no file over", missing)
-                                                     : fmt::format("rank {} took no file", full));
+      return Status(
+          Code::system_error,
+          missing >= 0
+              ? fmt::format("rank {} sent no file descriptor in time", missing)
+              : fmt::format("rank {} received no file descriptor in time: its socket stayed full", full));
     pollfd wait{socket_.fd(), POLLIN, 0};
     if (!moved) (void)::poll(&wait, 1, full >= 0 ? 1 : kPollSliceMs);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Hands open files from process to process of a host, among the ranks of one communicator: descriptors that
-/// nobody may open by a name, as those of GPUs' memory. Unix sockets with names in the abstract space, which
-/// the kernel gives.
+/// Exchanges open file descriptors between processes of a host, among the ranks of one communicator, for
+/// files without a name, such as exported GPU memory. Uses Unix sockets whose names in the abstract namespace
+/// the kernel chooses.
 ///
-/// Errors: system_error, with the rank that it is about. One thread at a time.
+/// Errors: system_error, which names the rank concerned. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,24 @@ namespace weir {
 
 class FilePost {
  public:
-  /// `uid`: of the communicator; files of others are dropped.
+  /// `uid` identifies the communicator; descriptors from other communicators are dropped.
   static Result<FilePost> open(uint64_t uid, Rank rank);
-  /// Where other ranks send to. Processes in another network namespace cannot.
+  /// The address that other ranks send to. Processes in another network namespace cannot reach it.
   const std::string& address() const { return address_; }
 
-  /// Gives `file` to all ranks with an address, and takes what those send: by rank, without this one's. All
-  /// of them call it. `addresses` by rank; empty: takes no part.
+  /// Sends `file` to all ranks with an address and returns the descriptors that they send, by rank; this
+  /// rank's entry stays empty. All of these ranks must call it. `addresses` is indexed by rank; an empty
+  /// address means that the rank takes no part.
   Result<std::vector<Socket>> exchange(std::span<const std::string> addresses, const Socket& file,
                                        int64_t within_ns);
 
  private:
   FilePost(uint64_t uid, Rank rank, Socket socket, std::string address)
       : uid_(uid), rank_(rank), socket_(std::move(socket)), address_(std::move(address)) {}
-  /// Nothing where the other side has no room now.
+  /// Returns false where the receiver's socket is full now.
   Result<bool> send(const std::string& address, Rank to, const Socket& file) const;
-  /// Nothing where there is none, or not from one of the ranks.
+  /// Receives one message into `files`, ignoring it if it is not from one of the ranks; returns false if none
+  /// has arrived.
   bool take(std::vector<Socket>& files) const;
 
   uint64_t uid_;

@@ -26,14 +26,16 @@
 namespace weir {
 namespace {
 
-constexpr size_t kBuffer = size_t{64} << 10;  // the kernel's messages are half as long at most
+constexpr size_t kBuffer = size_t{64} << 10;  // twice the longest message of the kernel
 
 Status unanswered(int error) {
-  return Status(Code::system_error, fmt::format("the kernel does not tell about network interfaces: {}",
-                                                std::generic_category().message(error)));
+  return Status(Code::system_error,
+                fmt::format("cannot query the network interfaces from the kernel (rtnetlink): {}",
+                            std::generic_category().message(error)));
 }
 
-/// A T at the beginning of the bytes, which may be shorter or longer: kernels add fields at the end.
+/// Reads a T from the beginning of the bytes, which may be shorter or longer: newer kernels add fields at the
+/// end.
 template <typename T>
 T read_as(BytesView bytes) {
   T value{};
@@ -41,7 +43,7 @@ T read_as(BytesView bytes) {
   return value;
 }
 
-/// The content of the attribute `type` among `attributes`; nothing if it is not there.
+/// The content of the attribute `type` among `attributes`; nullopt if it is missing.
 std::optional<BytesView> attribute(BytesView attributes, uint16_t type) {
   while (attributes.size() >= sizeof(rtattr)) {
     const auto head = read_as<rtattr>(attributes);
@@ -52,7 +54,7 @@ std::optional<BytesView> attribute(BytesView attributes, uint16_t type) {
   return std::nullopt;
 }
 
-/// Asks for all objects of a kind; `T` is what a request and each answer begin with.
+/// Requests all objects of a kind; `T` is the struct at the beginning of the request and of each answer.
 template <typename T>
 Status dump(const Socket& socket, uint16_t kind, const std::function<void(const T&, BytesView)>& each) {
   struct {
@@ -89,8 +91,8 @@ Status dump(const Socket& socket, uint16_t kind, const std::function<void(const 
 Result<uint64_t> dropped_packets(const std::set<std::string>& interfaces) {
   const Socket socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (!socket.valid()) return unanswered(errno);
-  const timeval patience{.tv_sec = 1, .tv_usec = 0};  // the kernel answers at once, or never
-  setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const timeval timeout{.tv_sec = 1, .tv_usec = 0};  // the kernel answers at once, or never
+  setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   uint64_t dropped = 0;
   std::set<int> indices;
   WEIR_TRY(dump<ifinfomsg>(socket, RTM_GETLINK, [&](const ifinfomsg& link, BytesView attributes) {
@@ -105,7 +107,7 @@ Result<uint64_t> dropped_packets(const std::set<std::string>& interfaces) {
     dropped += counts.tx_dropped + counts.rx_missed_errors;
   }));
   WEIR_TRY(dump<tcmsg>(socket, RTM_GETQDISC, [&](const tcmsg& queue, BytesView attributes) {
-    // What is inside a root counts there, too.
+    // The counters of a root discipline include those of the disciplines below it.
     if (queue.tcm_parent != TC_H_ROOT || !indices.contains(queue.tcm_ifindex)) return;
     const auto counted = attribute(attributes, TCA_STATS2);
     const auto counts = counted ? attribute(*counted, TCA_STATS_QUEUE) : std::nullopt;

@@ -29,7 +29,7 @@ bool same_ip(const SocketAddress& a, const SocketAddress& b) {
   return a.family() == b.family() && std::ranges::equal(a.ip(), b.ip());
 }
 
-/// NCCL_SOCKET_IFNAME, read.
+/// The parsed value of NCCL_SOCKET_IFNAME.
 class NameFilter {
  public:
   explicit NameFilter(std::string_view text) {
@@ -57,7 +57,7 @@ Result<int> read_family(const std::string& text) {
   if (equals_ignoring_case(text, "AF_INET6")) return int{AF_INET6};
   return Status(
       Code::invalid_argument,
-      fmt::format("NCCL_SOCKET_FAMILY={} is no address family; expected AF_INET or AF_INET6", text));
+      fmt::format("NCCL_SOCKET_FAMILY={} is not an address family; expected AF_INET or AF_INET6", text));
 }
 
 std::string family_text(int family) { return family == AF_INET ? "IPv4" : "IPv6"; }
@@ -70,7 +70,7 @@ std::string list_text(const std::vector<Interface>& interfaces) {
   return text.empty() ? "none" : text;
 }
 
-/// The order in which interfaces are tried when nothing else decides.
+/// Ranks an interface by its name for the case that nothing else decides; lower is better.
 int preference(const std::string& name) {
   constexpr std::array<std::string_view, 3> kLast = {"docker", "lo", "virbr"};
   if (name.starts_with("ib")) return 0;
@@ -88,36 +88,38 @@ uint32_t prefix_bits(const sockaddr* mask) {
   return bits;
 }
 
-/// What the kernel says of the device behind an interface.
+/// Adds what the kernel knows of the device behind an interface.
 void describe_device(Interface& interface) {
   const std::filesystem::path folder = std::filesystem::path("/sys/class/net") / interface.name;
   std::error_code none;
   interface.hardware = std::filesystem::exists(folder / "device", none);
   std::ifstream(folder / "speed") >> interface.megabits_per_s;
-  interface.megabits_per_s = std::max<int64_t>(interface.megabits_per_s, 0);  // -1: it does not know
+  interface.megabits_per_s = std::max<int64_t>(interface.megabits_per_s, 0);  // -1: unknown speed
 }
 
-/// Why an interface other than the first carries no data; empty: it does.
+/// Says why an interface other than the first carries no data; empty if it does carry data.
 std::string why_no_rail(const Interface& entry, const Interface& first, const InterfaceWish& wish) {
   if (!wish.names.empty() && !NameFilter(wish.names).passes(entry.name))
-    return fmt::format("NCCL_SOCKET_IFNAME={} does not mean it", wish.names);
+    return fmt::format("NCCL_SOCKET_IFNAME={} does not select it", wish.names);
   if (entry.address.family() != first.address.family() || is_link_local(entry.address))
-    return fmt::format("it has no {} address that {} could be used with", family_text(first.address.family()),
-                       first.name);
+    return fmt::format("it has no routable {} address, which it needs to carry data beside {}",
+                       family_text(first.address.family()), first.name);
   if (entry.address.is_loopback() != first.address.is_loopback())
-    return "it leads to another place than the first";
+    return "exactly one of it and the first interface is a loopback interface";
   if (!wish.names.empty() && !wish.names.starts_with('^')) return {};
-  if (preference(entry.name) != preference(first.name)) return fmt::format("such come after {}", first.name);
+  if (preference(entry.name) != preference(first.name))
+    return fmt::format("interfaces of its kind are used only if there are none like {}", first.name);
   if (!wish.names.empty()) return {};
   if (!first.hardware || !entry.hardware)
-    return "only devices share the data without being named; NCCL_SOCKET_IFNAME may name it";
+    return "only hardware devices carry data without being named; set NCCL_SOCKET_IFNAME to use it";
   if (entry.megabits_per_s != first.megabits_per_s)
-    return fmt::format("it has {} Mbit/s and {} has {}; NCCL_SOCKET_IFNAME may name it", entry.megabits_per_s,
-                       first.name, first.megabits_per_s);
+    return fmt::format("its speed is {} Mbit/s, but that of {} is {}; set NCCL_SOCKET_IFNAME to use it",
+                       entry.megabits_per_s, first.name, first.megabits_per_s);
   return {};
 }
 
-/// Goes through the other interfaces, each by its first address of the family.
+/// Adds the other interfaces, as rails or as left out; each is represented by its first address of the
+/// family.
 InterfaceChoice with_rails(InterfaceChoice choice, const std::vector<Interface>& interfaces,
                            const InterfaceWish& wish) {
   const Interface& first = choice.interface;
@@ -138,7 +140,7 @@ InterfaceChoice with_rails(InterfaceChoice choice, const std::vector<Interface>&
   return choice;
 }
 
-/// The local address from which the kernel would reach `to`; nothing is sent.
+/// The local address from which the kernel would connect to `to`; no packet is sent.
 std::optional<SocketAddress> route_to(const SocketAddress& to) {
   const Socket probe(socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage raw;
@@ -202,13 +204,14 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
   if (fitting.empty()) {
     const std::string names = named ? fmt::format(" NCCL_SOCKET_IFNAME={}", wish.names) : "";
     const std::string want = *family == AF_UNSPEC ? "" : fmt::format(" NCCL_SOCKET_FAMILY={}", wish.family);
-    return Status(Code::invalid_argument, fmt::format("no running network interface fits{}{}; there are: {}",
-                                                      names, want, list_text(interfaces)));
+    return Status(Code::invalid_argument,
+                  fmt::format("no running network interface matches{}{}; running interfaces: {}", names, want,
+                              list_text(interfaces)));
   }
   const auto reaching = std::ranges::find_if(
       fitting, [&](const Interface& entry) { return route && same_ip(entry.address, *route); });
   if (reaching != fitting.end()) {
-    return with_rails({*reaching, fmt::format("the way to {} where the ranks gather", wish.reach->text())},
+    return with_rails({*reaching, fmt::format("the route to the bootstrap root at {}", wish.reach->text())},
                       interfaces, wish);
   }
   if (named) {
@@ -220,7 +223,7 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
   }
   const auto best =
       std::ranges::min_element(fitting, {}, [](const Interface& entry) { return preference(entry.name); });
-  return with_rails({*best, fmt::format("the first choice among: {}", list_text(fitting))}, interfaces, wish);
+  return with_rails({*best, fmt::format("the preferred one of: {}", list_text(fitting))}, interfaces, wish);
 }
 
 Result<InterfaceChoice> choose_interface(const InterfaceWish& wish) {

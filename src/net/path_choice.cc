@@ -15,19 +15,19 @@
 namespace weir {
 namespace {
 
-constexpr int kHops = 2;                  // a SYN passes the first router only
-constexpr int kProbes = 8;                // at a time: routers answer few in a row
-constexpr int kRounds = 2;                // of them, while the least used path has no port
-constexpr int64_t kFirstNs = 20'000'000;  // for the first answer
-constexpr int64_t kMoreNs = 1'000'000;    // for the others, and eight times what the first one took
-constexpr uint8_t kTimeExceeded4 = 11;    // ICMP
-constexpr uint8_t kTimeExceeded6 = 3;     // ICMPv6
+constexpr int kHops = 2;                  // TTL of probes: a SYN passes only the first router
+constexpr int kProbes = 8;                // probes sent at a time: routers answer only a few in a row
+constexpr int kRounds = 2;                // rounds of kProbes, while no port leads to the least used path
+constexpr int64_t kFirstNs = 20'000'000;  // time limit for the first answer
+constexpr int64_t kMoreNs = 1'000'000;    // time limit for later answers, plus 8 times the first delay
+constexpr uint8_t kTimeExceeded4 = 11;    // ICMP type
+constexpr uint8_t kTimeExceeded6 = 3;     // ICMPv6 type
 
 void set_option(int fd, int level, int option, int value) {
   setsockopt(fd, level, option, &value, sizeof value);
 }
 
-/// -1: as many as usual.
+/// Sets the TTL of packets; -1 restores the system's default.
 void set_hops(const Socket& socket, int family, int hops) {
   if (family == AF_INET)
     set_option(socket.fd(), IPPROTO_IP, IP_TTL, hops);
@@ -42,7 +42,7 @@ void report_errors(const Socket& socket, int family) {
     set_option(socket.fd(), IPPROTO_IPV6, IPV6_RECVERR, 1);
 }
 
-/// Who sent an ICMP message that a packet had lived too long, if one came.
+/// The router that reported an expired TTL (ICMP time exceeded), if one did.
 std::optional<SocketAddress> expired_at(const Socket& socket) {
   char data[256];
   alignas(cmsghdr) char control[512];
@@ -71,7 +71,7 @@ std::string key(const SocketAddress& address) {
 
 std::string key(const PathUses::Ends& ends) { return key(ends.to) + (ends.from ? key(*ends.from) : ""); }
 
-/// Of one family.
+/// Orders two IP addresses of the same family.
 int compare(const SocketAddress& a, const SocketAddress& b) {
   return std::memcmp(a.ip().data(), b.ip().data(), std::min(a.ip().size(), b.ip().size()));
 }
@@ -134,7 +134,7 @@ Result<std::optional<Socket>> PathChoice::advance() {
   return look();
 }
 
-/// Sends so many SYNs from ports of their own.
+/// Sends `count` SYNs, each from its own port.
 Status PathChoice::probe(int count) {
   ++rounds_;
   begun_ns_ = now_ns();
@@ -152,7 +152,7 @@ Status PathChoice::probe(int count) {
   return {};
 }
 
-/// What has come of the probes.
+/// Collects the results of the probes; gives the connection once it is chosen.
 Result<std::optional<Socket>> PathChoice::look() {
   for (size_t i = 0; i < probes_.size();) {
     Probe& each = probes_[i];
@@ -164,11 +164,12 @@ Result<std::optional<Socket>> PathChoice::look() {
     if (const auto router = expired_at(each.socket)) {
       found_.push_back({each.port, *router});
       until_ns_ = std::min(until_ns_, now_ns() + kMoreNs + 8 * (now_ns() - begun_ns_));
-    } else if (found_.empty() && rounds_ == 1) {  // the peer itself: near, or not there
+    } else if (found_.empty() && rounds_ == 1) {  // the peer itself answered: it is near or refuses
       const auto connected = each.socket.connected();
       if (connected.status().code() == Code::remote_error) return connected.status();
       uses_.give_up(ends_);
-      if (!connected.ok()) return connect();  // what routers say of the probe need not hold for others
+      if (!connected.ok())
+        return connect();  // a router's error for a probe need not apply to a normal packet
       set_hops(each.socket, ends_.to.family(), -1);
       return std::optional<Socket>(std::move(each.socket));
     }
@@ -195,7 +196,7 @@ Result<std::optional<Socket>> PathChoice::look() {
   return connect();
 }
 
-/// From the port that was found, unless somebody else has taken it.
+/// Connects from the port that was found, or from any port if that one is in use meanwhile.
 Result<std::optional<Socket>> PathChoice::connect() {
   SocketAddress from = own();
   if (!found_.empty()) {

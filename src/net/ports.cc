@@ -26,8 +26,8 @@ Result<PortRange> PortRange::parse(std::string_view text) {
   const auto last = dash == std::string_view::npos ? first : read_port(text.substr(dash + 1));
   if (!first || !last || *last < *first) {
     return Status(Code::invalid_argument,
-                  fmt::format("WEIR_PORTS={} is no range of ports; expected one port from 1 to 65535, or the "
-                              "first and the last, like 50000-50100",
+                  fmt::format("WEIR_PORTS={} is not a range of ports; expected one port from 1 to 65535, or "
+                              "the first and the last, like 50000-50100",
                               text));
   }
   return PortRange{*first, *last};

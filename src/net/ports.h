@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The ports at which a process may listen: what a firewall lets through.
+/// The ports on which a process may listen, such as those that a firewall allows.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace weir {
 
 /// Ports from `first` to `last`, both included.
 struct PortRange {
-  uint16_t first = 0;  ///< 0: any port that is free
+  uint16_t first = 0;  ///< first port; 0: any free port
   uint16_t last = 0;
 
-  /// "50000", "50000-50100", or empty: any. invalid_argument says what was expected.
+  /// Parses "50000", "50000-50100", or an empty text (any port). invalid_argument says what was expected.
   static Result<PortRange> parse(std::string_view text);
-  /// As parse reads it.
+  /// The range in the notation of parse().
   std::string text() const;
 
   bool operator==(const PortRange&) const = default;
 };
 
-/// Listens at the first port of the range that is free on `address`, whose own port does not matter.
-/// invalid_usage when all are taken; the sentence names range and address.
+/// Listens on the first free port of the range on `address`, whose own port is ignored. invalid_usage when
+/// all ports are in use; the message names range and address.
 Result<Socket> listen_in(const SocketAddress& address, const PortRange& ports);
 
 }  // namespace weir

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBacklog = 4096;
 
-/// What a person can do about it is said where it is of this host's making.
+/// The text of `error`, with advice where this host's configuration is the cause.
 std::string error_text(int error) {
   std::string text = std::generic_category().message(error);
   if (error == EMFILE) {
@@ -24,14 +24,16 @@ std::string error_text(int error) {
     getrlimit(RLIMIT_NOFILE, &limit);
     text += fmt::format(" (its limit of open files is {}; raise it with ulimit -n)", limit.rlim_cur);
   } else if (error == EADDRNOTAVAIL) {
-    text += " (no source port is free: see net.ipv4.ip_local_port_range; or it is no address of this host)";
+    text +=
+        " (either no source port is free, see net.ipv4.ip_local_port_range, or the address does not belong "
+        "to this host)";
   }
   return text;
 }
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-/// What the other side did, in contrast to lost routes and local trouble.
+/// True for errors that the peer caused, in contrast to unreachable routes and local failures.
 bool is_remote(int error) {
   return error == ECONNREFUSED || error == ECONNRESET || error == ECONNABORTED || error == EPIPE;
 }
@@ -59,12 +61,12 @@ Result<Socket> make_socket(int family) {
   return socket;
 }
 
-/// A socket that will connect.
+/// Makes a socket for an outgoing connection.
 Result<Socket> make_client(int family) {
   auto socket = make_socket(family);
   WEIR_TRY(socket.status());
   send_without_delay(socket->fd());
-  const int one = 1;  // the port that this connection happens to get stays free for listeners
+  const int one = 1;  // keeps this connection's source port usable for listeners
   setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   return socket;
 }
@@ -95,7 +97,8 @@ Result<Socket> Socket::listen(const SocketAddress& address, Sharing sharing) {
   auto socket = make_socket(address.family());
   WEIR_TRY(socket.status());
   const int one = 1;
-  setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);  // not held up by TIME_WAIT
+  setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &one,
+             sizeof one);  // allows binding a port that is in TIME_WAIT
   if (sharing == Sharing::with_user) setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
   sockaddr_storage raw;
   const socklen_t size = address.to_raw(raw);
@@ -149,7 +152,7 @@ Result<Socket> Socket::start_connect(const SocketAddress& to, const std::optiona
   auto socket = make_client(to.family());
   WEIR_TRY(socket.status());
   if (from) {
-    // The port is chosen when it is known where to: more connections than ports are possible.
+    // The kernel chooses the port at connect(): then one port can serve connections to several peers.
     const int one = 1;
     setsockopt(socket->fd(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
     WEIR_TRY(socket->bind_to(*from));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// TCP sockets and their addresses, IPv4 and IPv6.
 ///
-/// Every descriptor is non-blocking, closed on exec, and sends without delay; nothing here raises SIGPIPE.
-/// Waiting is done in poll, in slices (kPollSliceMs).
+/// Every descriptor is non-blocking, closed on exec, and sends without delay (TCP_NODELAY); no function here
+/// raises SIGPIPE. Waits use poll(), in slices of kPollSliceMs.
 ///
-/// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the
-/// other side closed, reset or refused, or let a deadline pass; invalid_usage when aborted or a port is in
-/// use; system_error for the rest (no route, no descriptors). Sentences name the addresses.
+/// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the peer
+/// closed, reset or refused the connection or did not answer before the deadline; invalid_usage when the wait
+/// was aborted or a port is in use; system_error for all else (no route, no descriptors). Messages name the
+/// addresses.
 #pragma once
 
 #include <sys/socket.h>
@@ -24,20 +25,20 @@
 
 namespace weir {
 
-/// Who waits for others waits in slices of so long, so that an abort flag is noticed that soon.
+/// Length of one slice of a wait, in milliseconds: an abort flag is noticed within this time.
 inline constexpr int kPollSliceMs = 20;
 
 /// An IP address and a port. Trivially copyable without padding, so it may travel as bytes.
 class SocketAddress {
  public:
   SocketAddress() = default;
-  /// "10.0.0.1:80", "[fe80::1%eth0]:80", "host:80". A name is looked up (may take seconds); its first address
-  /// counts.
+  /// Parses "10.0.0.1:80", "[fe80::1%eth0]:80" or "host:80". A host name is looked up (may take seconds); its
+  /// first address is used.
   static Result<SocketAddress> parse(std::string_view text);
   static SocketAddress loopback(int family, uint16_t port);
-  /// All addresses of this host, any free port.
+  /// The wildcard address (all addresses of this host) with port 0 (any free port).
   static SocketAddress any(int family);
-  /// Nothing, if `raw` is neither IPv4 nor IPv6.
+  /// Converts `raw`; nullopt if it is neither IPv4 nor IPv6.
   static std::optional<SocketAddress> from(const sockaddr* raw);
 
   bool valid() const { return family_ != 0; }
@@ -47,9 +48,9 @@ class SocketAddress {
   bool is_loopback() const;
   /// The 4 or 16 bytes of the IP address.
   BytesView ip() const { return BytesView(ip_).first(family_ == AF_INET ? 4 : 16); }
-  /// As parse reads it.
+  /// Address and port in the notation of parse().
   std::string text() const;
-  /// The same without the port.
+  /// The address in the notation of parse(), without the port.
   std::string host_text() const;
   /// Fills `raw`; returns the length for bind and connect.
   socklen_t to_raw(sockaddr_storage& raw) const;
@@ -64,7 +65,7 @@ class SocketAddress {
 };
 static_assert(sizeof(SocketAddress) == 24 && std::is_trivially_copyable_v<SocketAddress>);
 
-/// An owned descriptor.
+/// An owned socket descriptor.
 class Socket {
  public:
   Socket() = default;
@@ -78,34 +79,35 @@ class Socket {
   int release() { return std::exchange(fd_, -1); }
   void close();
 
-  /// with_user: with other processes of the user that listen there in the same way, too; a connection goes to
-  /// one of them.
+  /// with_user: other processes of the same user may listen on the same port in this mode; each connection
+  /// goes to one of them.
   enum class Sharing : uint8_t { none, with_user };
-  /// Listens; port 0 means any free one. A port in use is invalid_usage, and the sentence names it.
+  /// Listens; port 0 means any free port. A port in use gives invalid_usage, and the message names it.
   static Result<Socket> listen(const SocketAddress& address, Sharing sharing = Sharing::none);
-  /// The next waiting connection, if there is one.
+  /// Accepts the next waiting connection; nullopt if there is none.
   Result<std::optional<Socket>> accept() const;
 
-  /// Has a local address and port (0: any free one), and is not connected.
+  /// Makes an unconnected socket with a local address and port (0: any free port).
   static Result<Socket> bound(const SocketAddress& own);
-  /// Begins to connect a socket that is not; connected() says when it is done. Never blocks.
+  /// Begins to connect an unconnected socket; connected() tells when that is done. Never blocks.
   Status begin_connect(const SocketAddress& to) const;
   /// Makes a socket and begins to connect it, from an address of this host if one is given.
   static Result<Socket> start_connect(const SocketAddress& to,
                                       const std::optional<SocketAddress>& from = std::nullopt);
-  /// False while connecting. Never blocks.
+  /// Returns false while the socket is still connecting. Never blocks.
   Result<bool> connected() const;
-  /// Connects, once.
+  /// Connects and waits for the result; a refused connection is not retried.
   static Result<Socket> connect(const SocketAddress& to, const Deadline& deadline);
 
   Status send_all(BytesView bytes, const Deadline& deadline) const;
   Status recv_all(std::span<std::byte> into, const Deadline& deadline) const;
-  /// Sends or receives what goes at once; 0: nothing now. An orderly end by the other side is an error.
+  /// Sends or receives as many bytes as possible without blocking and returns their number; 0: none now. A
+  /// connection that the peer has closed is an error.
   Result<size_t> try_send(BytesView bytes) const;
   Result<size_t> try_recv(std::span<std::byte> into) const;
 
   Result<SocketAddress> local_address() const;
-  /// For sentences; "unknown" when there is none.
+  /// The peer's address for messages; "the other side" when it is not known.
   std::string peer_text() const;
 
  private:
@@ -114,7 +116,8 @@ class Socket {
   int fd_ = -1;
 };
 
-/// Waits until `events` (poll's) are there on fd. True: they are (or an error is); false: deadline over.
+/// Waits until one of `events` (as of poll()) or an error occurs on `fd`; returns false if the deadline
+/// passed before.
 bool wait_for(int fd, short events, const Deadline& deadline);
 
 }  // namespace weir

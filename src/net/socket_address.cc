@@ -31,7 +31,8 @@ std::optional<HostPort> split(std::string_view text) {
     if (host.size() < 3 || host.back() != ']') return std::nullopt;
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return std::nullopt;  // an IPv6 address needs brackets: else its last group could be the port
+    return std::nullopt;  // an IPv6 address needs brackets: otherwise its last group could be taken for the
+                          // port
   }
   out.host = host;
   return out;
@@ -42,15 +43,16 @@ std::optional<HostPort> split(std::string_view text) {
 Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   const auto parts = split(text);
   if (!parts) {
-    return Status(Code::invalid_argument,
-                  fmt::format("\"{}\" is no address; expected host:port, 1.2.3.4:port or [IPv6]:port", text));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("\"{}\" is not an address; expected host:port, 1.2.3.4:port or [IPv6]:port", text));
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   if (const int error = getaddrinfo(parts->host.c_str(), nullptr, &hints, &list); error != 0) {
     return Status(Code::invalid_argument,
-                  fmt::format("cannot find the host of address \"{}\": {}", text, gai_strerror(error)));
+                  fmt::format("cannot resolve the host of address \"{}\": {}", text, gai_strerror(error)));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, &freeaddrinfo);
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {

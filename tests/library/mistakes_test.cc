@@ -78,9 +78,11 @@ TEST(Mistakes, AnInterfaceThatIsNotThere) {
   in_processes(1, {{"NCCL_SOCKET_IFNAME", "nosuch"}}, [](const Rank&) {
     ncclUniqueId id;
     EXPECT_NE(ncclGetUniqueId(&id), ncclSuccess);
-    EXPECT_THAT(sentence(),
-                AllOf(HasSubstr("no running network interface fits NCCL_SOCKET_IFNAME=nosuch; there are: "),
-                      HasSubstr("lo (127.0.0.1)")));
+    EXPECT_THAT(
+        sentence(),
+        AllOf(
+            HasSubstr("no running network interface matches NCCL_SOCKET_IFNAME=nosuch; running interfaces: "),
+            HasSubstr("lo (127.0.0.1)")));
   });
 }
 

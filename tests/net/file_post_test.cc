@@ -80,10 +80,10 @@ TEST(FilePost, StrangersAreNotHeard) {
 TEST(FilePost, SaysWhoDoesNotAnswer) {
   Office office(3);
   EXPECT_THAT(office.posts[0].exchange(office.addresses, file_with(0), 0).status().message(),
-              HasSubstr("handed no file over"));
+              HasSubstr("sent no file descriptor in time"));
   office.posts.pop_back();
   EXPECT_THAT(office.posts[0].exchange(office.addresses, file_with(0), kPatienceNs).status().message(),
-              HasSubstr("rank 2 takes no file: Connection refused"));
+              HasSubstr("cannot send a file descriptor to rank 2: Connection refused"));
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ TEST(Interfaces, TheFamilyIsKept) {
   EXPECT_THAT(choose(kMany, {.names = "", .family = "IPX", .reach = {}}),
               HasSubstr("NCCL_SOCKET_FAMILY=IPX"));
   EXPECT_THAT(choose({make("lo", "127.0.0.1")}, {.names = "", .family = "AF_INET6", .reach = {}}),
-              HasSubstr("no running network interface fits NCCL_SOCKET_FAMILY=AF_INET6"));
-  EXPECT_THAT(choose({}), HasSubstr("there are: none"));
+              HasSubstr("no running network interface matches NCCL_SOCKET_FAMILY=AF_INET6"));
+  EXPECT_THAT(choose({}), HasSubstr("running interfaces: none"));
 }
 
 /// Devices of a speed, in Mbit/s.

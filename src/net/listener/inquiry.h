@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A question to a listener, under way: connect, ask, receive, each as far as it goes without blocking.
+/// A question to a listener in flight: it connects, sends and receives, each step as far as possible without
+/// blocking.
 #pragma once
 
 #include <poll.h>
@@ -10,17 +11,17 @@
 
 namespace weir {
 
-/// Not thread-safe. Dropping it gives up.
+/// Not thread-safe. The destructor cancels the question.
 class Inquiry {
  public:
   Inquiry(const SocketAddress& listener, uint64_t scope, BytesView question);
 
-  /// Goes on; true when the answer, or the failure, is there.
+  /// Advances the inquiry; returns true when it has an answer or has failed.
   bool advance();
   bool done() const { return done_; }
-  /// What to poll for before advance() can get further; REQUIRES: !done().
+  /// The descriptor and events to poll for before advance() can make progress. REQUIRES: !done().
   pollfd waits_for() const;
-  /// What came of it; `silent` if it is not done.
+  /// The result; its kind is `silent` if the inquiry is not done.
   Answer take();
 
  private:

@@ -28,13 +28,14 @@ namespace {
 using listener_wire::Hello;
 using listener_wire::Kind;
 
-/// For a connection to say all it must. Where a thousand processes share two cores, one may be kept from its
-/// core for seconds between its connection and its first byte, and what it then says would be lost.
+/// Time for a connection to send its complete hello and body. Where a thousand processes share two cores, a
+/// process may wait for a core for seconds between connecting and its first byte; closing the connection
+/// earlier would lose its message.
 constexpr int64_t kGreetingNs = 20'000'000'000;
-constexpr size_t kMostPending = 4096;  ///< then the oldest has to go
+constexpr size_t kMostPending = 4096;  ///< incomplete connections; beyond this number the oldest is closed
 constexpr size_t kMostForgotten = 4096;
 
-/// What came and was not collected yet.
+/// Deliveries and messages that have arrived and were not collected yet.
 class Shelf {
  public:
   using Thing = std::variant<Socket, Bytes>;
@@ -110,7 +111,7 @@ class Shelf {
   std::deque<std::pair<uint64_t, int32_t>> forgotten_by_age_;
 };
 
-/// Who may come in.
+/// The job keys whose deliveries and messages are accepted.
 class JobKeys {
  public:
   void admit(uint32_t job_key) {
@@ -127,7 +128,7 @@ class JobKeys {
   std::set<uint32_t> admitted_;
 };
 
-/// A connection that has not said all it must, or has not been told all of its answer.
+/// A connection whose hello and body are not complete, or whose answer is not fully sent.
 struct Connection {
   Socket socket;
   int64_t since_ns = 0;
@@ -180,9 +181,9 @@ class OpenListener final : public Listener {
   Socket stop_;
   Shelf shelf_;
   JobKeys job_keys_;
-  uint64_t refused_ = 0;                       // the listener's thread only
-  Pending pending_;                            // the listener's thread only; oldest first
-  std::map<void*, Pending::iterator> by_tag_;  // same
+  uint64_t refused_ = 0;                       // used by the listener's thread only
+  Pending pending_;                            // used by the listener's thread only; oldest first
+  std::map<void*, Pending::iterator> by_tag_;  // used by the listener's thread only
   std::thread thread_;
 };
 
@@ -201,10 +202,10 @@ Status OpenListener::start() {
     watched = watched && watch(EPOLL_CTL_ADD, listener.fd(), EPOLLIN, const_cast<Socket*>(&listener));
   }
   if (!watched) {
-    return Status(Code::system_error, fmt::format("this process cannot listen at {}: {}", address().text(),
+    return Status(Code::system_error, fmt::format("this process cannot listen on {}: {}", address().text(),
                                                   std::generic_category().message(errno)));
   }
-  sigset_t all, before;  // signals of the application are not for this thread
+  sigset_t all, before;  // this thread must not handle the application's signals
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { serve(); });
@@ -241,10 +242,11 @@ const Socket* OpenListener::listener_of(const void* tag) const {
   return nullptr;
 }
 
-/// Takes in one connection; false if none waits. Its bytes are usually there already.
+/// Accepts one connection and reads its bytes, which have usually arrived already; returns false if none
+/// waits.
 bool OpenListener::admit(const Socket& listener) {
   auto accepted = listener.accept();
-  if (!accepted.ok()) {  // out of descriptors or memory: others may free some
+  if (!accepted.ok()) {  // out of descriptors or memory: other threads may free some
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return false;
   }
@@ -263,7 +265,7 @@ bool OpenListener::admit(const Socket& listener) {
   return true;
 }
 
-/// Reads on. False: done with this connection.
+/// Reads more bytes of a connection. Returns false if the connection is done.
 bool OpenListener::receive(Connection& connection) {
   for (;;) {
     const std::span<std::byte> rest = std::span(connection.in).subspan(connection.received);
@@ -279,16 +281,16 @@ bool OpenListener::receive(Connection& connection) {
   }
 }
 
-/// The hello, or the body, is complete. False: done with this connection.
+/// Handles a complete hello or body. Returns false if the connection is done.
 bool OpenListener::understand(Connection& connection) {
   if (!connection.hello) {
     connection.hello = Hello::decode(connection.in);
     if (!connection.hello) {
-      refuse(connection, "it is no handshake of this version of weir");
+      refuse(connection, "its first bytes are not a handshake of this version of weir");
       return false;
     }
     if (connection.hello->kind != Kind::question && !job_keys_.has(connection.hello->key.scope)) {
-      refuse(connection, "it does not know the secret of any communicator of this process");
+      refuse(connection, "its job key is not that of any communicator of this process");
       return false;
     }
     if (connection.hello->kind == Kind::delivery) {
@@ -320,7 +322,7 @@ bool OpenListener::reply(Connection& connection) {
   return false;
 }
 
-/// Strangers may come often: of many, some are named.
+/// Logs only the 1st, 2nd, 4th, 8th, ... rejected connection, because foreign programs may connect often.
 void OpenListener::refuse(const Connection& connection, std::string_view why) {
   if (std::has_single_bit(++refused_))
     WEIR_INFO(net, "rejected a connection from {} at {}: {} ({} rejected so far)",

@@ -86,7 +86,7 @@ void Inquiry::receive() {
   finish();
 }
 
-/// A refused or broken connection means that the process is gone; a lost route does not.
+/// A refused or broken connection means that the process has ended; an unreachable route does not.
 void Inquiry::fail(const Status& status) {
   answer_.bytes.clear();
   answer_.why = status.message();

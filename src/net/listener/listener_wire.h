@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What travels to and from a listener; for listener.cc and listener_client.cc only.
+/// The wire format of connections to a listener; for listener.cc and listener_client.cc only.
 ///
-///     connection = hello [body]            delivery: the rest belongs to whoever collects it
+///     connection = hello [body]            delivery: the collector owns the connection
 ///     question: the listener sends back    uint32 size, answer
 #pragma once
 
@@ -15,8 +15,8 @@ enum class Kind : uint32_t { delivery = 1, message = 2, question = 3 };
 
 struct Hello {
   Kind kind = Kind::delivery;
-  uint32_t body = 0;  ///< bytes that follow and belong to the hello
-  DeliveryKey key;    ///< questions use the scope only
+  uint32_t body = 0;  ///< bytes of the body, which follows the hello
+  DeliveryKey key;    ///< key of a delivery or message; of a question only its scope is used
 
   static constexpr size_t kBytes = 44;
 
@@ -32,7 +32,7 @@ struct Hello {
         .put(key.life);
     return out.take();
   }
-  /// Nothing, if the bytes are no hello.
+  /// The hello in `bytes`; nullopt if they are not a hello.
   static std::optional<Hello> decode(BytesView bytes) {
     ByteReader in(bytes);
     if (in.get<uint64_t>() != kMagic) return std::nullopt;

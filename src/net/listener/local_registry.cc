@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kBegin = "weir/listener/";
 
-/// "weir/listener/4711/10.0.0.1:40123", or nothing.
+/// Parses "weir/listener/4711/10.0.0.1:40123"; nullopt for any other name.
 std::optional<RegisteredListener> parse(std::string_view name) {
   if (!name.starts_with(kBegin)) return std::nullopt;
   name.remove_prefix(kBegin.size());
@@ -31,7 +31,7 @@ std::optional<RegisteredListener> parse(std::string_view name) {
   if (error != std::errc() || end != name.data() + slash || slash == name.size() || entry.pid <= 0)
     return std::nullopt;
   name.remove_prefix(slash + 1);
-  // Addresses only: a name would be looked up.
+  // Accept numeric addresses only: SocketAddress::parse would look up a host name.
   const bool numeric = name.find_first_not_of("0123456789abcdefABCDEF.:[]%") == std::string_view::npos ||
                        name.starts_with('[');
   if (!numeric) return std::nullopt;
@@ -48,13 +48,13 @@ Result<Socket> register_locally(const SocketAddress& listener) {
   sockaddr_un own{};
   own.sun_family = AF_UNIX;
   if (name.size() + 1 > sizeof own.sun_path)
-    return Status(Code::system_error, fmt::format("the name of a socket cannot be as long as {}", name));
+    return Status(Code::system_error, fmt::format("the socket name {} is too long", name));
   std::memcpy(own.sun_path + 1, name.data(), name.size());
   Socket socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (!socket.valid() || ::bind(socket.fd(), reinterpret_cast<sockaddr*>(&own), bytes) != 0)
     return Status(Code::system_error,
-                  fmt::format("a socket cannot have the name {}: {}", name, std::strerror(errno)));
+                  fmt::format("cannot bind a socket to the name {}: {}", name, std::strerror(errno)));
   return socket;
 }
 

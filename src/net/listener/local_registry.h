@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The registry of listeners of a host: each process binds a socket in the abstract namespace whose name
-/// holds its address. The kernel lists these names in /proc/net/unix and removes them with the process.
-/// Nothing is sent over such a socket.
+/// holds its address. The kernel lists these names in /proc/net/unix and removes them with the process. No
+/// data is sent over such a socket.
 ///
-/// Any process of the host may register: a reader asks at the address and judges the answer.
+/// Any process of the host may register any address, so a reader must query the address and validate the
+/// answer.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +25,12 @@ struct RegisteredListener {
 };
 
 /// Registers a listener of this process for as long as the socket is open. system_error, with the reason,
-/// where that is impossible.
+/// where it cannot be registered.
 Result<Socket> register_locally(const SocketAddress& listener);
 
-/// All entries of this host, or of the network namespace where there are several, by process.
+/// All entries of this host (of this network namespace, where there are several), ordered by process.
 std::vector<RegisteredListener> read_local_registry();
-/// Those in the text of /proc/net/unix.
+/// Parses the entries from the text of /proc/net/unix.
 std::vector<RegisteredListener> read_local_registry(std::string_view text);
 
 }  // namespace weir

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The functions of libcuda.so.1 that are used, declared here because no toolkit is needed to build: names
 /// and types are those of the driver API's ABI (tests/drivers compares them with cuda.h where there is one).
-/// The library exports each under the name that is asked for, versions and all, so cuGetProcAddress has
-/// nothing to add.
+/// The library exports each function under the requested name, including its version suffix, so
+/// cuGetProcAddress is not needed.
 #pragma once
 
 #include <cstddef>
@@ -72,12 +72,12 @@ struct CudaTable {
   int (*resident_blocks)(int*, CudaFunction, int, size_t) = nullptr;
   int (*launch)(CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                 CudaStream, void**, void**) = nullptr;
-  // Drivers before 515 (CUDA 11.7) lack these; what they have instead is off unless the system's owner asked
-  // for it.
+  // Drivers before 515 (CUDA 11.7) lack these; the older functions are disabled unless the system's
+  // administrator enabled them.
   int (*write_value)(CudaStream, CudaAddress, uint32_t, unsigned) = nullptr;
   int (*wait_value)(CudaStream, CudaAddress, uint32_t, unsigned) = nullptr;
 
-  /// Calls visit(name, function, whether nothing works without it) for each.
+  /// Calls visit(name, function, required) for each function; `required`: the library is useless without it.
   template <typename Visitor>
   void each(Visitor&& visit) {
     visit("cuInit", init, true);
@@ -103,7 +103,7 @@ struct CudaTable {
     visit("cuLaunchKernel", launch, true);
   }
 
-  /// The name that `library` lacks and cannot do without, or null.
+  /// The name of a required function that `library` lacks, or null.
   const char* find_in(const Library& library) {
     const char* missing = nullptr;
     each([&](const char* name, auto*& function, bool needed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The functions of CUDA's and HIP's drivers by which network adapters come to memory of GPUs (GPUDirect
-/// RDMA). All may be missing; tests/drivers compares them with the vendors' headers, where these have them.
+/// The functions of CUDA's and HIP's drivers that let NICs access GPU memory (GPUDirect RDMA). All may be
+/// missing; tests/drivers compares them with the vendors' headers, where these declare them.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 namespace weir::drivers {
 
 inline constexpr int kDmabufHandle = 1;
-/// Attributes of CUDA's devices.
-inline constexpr int kFlushOptions = 117;  ///< bit 0: flush() works
+/// Numbers of CUDA device attributes, and their values.
+inline constexpr int kFlushOptions = 117;  ///< attribute whose bit 0 tells that flush() works
 inline constexpr int kWritesOrdering = 118;
-inline constexpr int kOrderedForOwner = 100;  ///< from there on kernels see what adapters wrote by themselves
-/// Of flush().
+inline constexpr int kOrderedForOwner = 100;  ///< from this value on, kernels see NIC writes without a flush
+/// Arguments of flush().
 inline constexpr int kCurrentContext = 0;
 inline constexpr int kToOwner = 100;
 
-/// `Address` as the vendor has it; `kHip`: its names are HIP's.
+/// `Address` is the vendor's type; `kHip`: the functions have HIP's names.
 template <typename Address, bool kHip>
 struct DirectTable {
-  /// CUDA 11.7, HIP 7.
+  /// Available since CUDA 11.7 and HIP 7.
   int (*to_dmabuf)(void*, Address, size_t, int, unsigned long long) = nullptr;
-  /// CUDA 11.3.
+  /// Available since CUDA 11.3.
   int (*flush)(int, int) = nullptr;
 
-  /// Calls visit(name, function, whether nothing works without it) for each.
+  /// Calls visit(name, function, required) for each function; none is required.
   template <typename Visitor>
   void each(Visitor&& visit) {
     visit(kHip ? "hipMemGetHandleForAddressRange" : "cuMemGetHandleForAddressRange", to_dmabuf, false);

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = size_t{16} << 20;
-constexpr int kMostSymlinks = 40;  // as the kernel
+constexpr int kMostSymlinks = 40;  // links followed in a path, as in the kernel
 
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> parts;
@@ -49,7 +49,8 @@ class DirectFiles final : public Files {
     char block[4096];  // most files of sysfs are shorter
     while (text.size() < kMostBytes && (file.read(block, sizeof(block)), file.gcount() > 0))
       text.append(block, static_cast<size_t>(file.gcount()));
-    if (file.bad() || (text.empty() && !file.eof())) return std::nullopt;  // sysfs refuses some when read
+    if (file.bad() || (text.empty() && !file.eof()))
+      return std::nullopt;  // sysfs lets some files be opened but not read
     return text;
   }
 
@@ -116,11 +117,12 @@ Result<std::string> read_whole(const std::string& path, size_t most_bytes) {
   std::ifstream stream(path, std::ios::binary);
   std::string text;
   char block[1 << 16];
-  while (stream.read(block, sizeof(block)), stream.gcount() > 0) {  // a pipe has no size to ask for
+  while (stream.read(block, sizeof(block)),
+         stream.gcount() > 0) {  // the size of a pipe is not known in advance
     text.append(block, static_cast<size_t>(stream.gcount()));
     if (text.size() > most_bytes) {
       return Status(Code::invalid_argument,
-                    fmt::format("{} holds more than the {} bytes that are read", path, most_bytes));
+                    fmt::format("{} is larger than the limit of {} bytes", path, most_bytes));
     }
   }
   if (stream.eof()) return text;
@@ -133,8 +135,8 @@ void RecordedFiles::note(const std::string& path, const std::error_code& error) 
     error_ = {Code::system_error, fmt::format("{} could not be written: {}", path, error.message())};
 }
 
-/// Copies the links on the way to `path`, and where it leads: as a folder, or as an empty file, which read()
-/// fills. Files whose text nobody asked for stay empty, so that list() answers alike.
+/// Copies the links along `path` and creates its target: a folder, or an empty file, which read_bytes()
+/// fills. Files that were listed but not read stay empty, so that list() gives the same names.
 std::optional<std::string> RecordedFiles::keep(const std::string& path) {
   std::optional<std::string> here = "";
   for (const std::string& name : split(path)) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The files of a machine, as far as detection reads them: the real ones, or those of a machine that was
-/// recorded.
+/// The files of a machine that topology detection reads: those of this machine, or those of a recorded
+/// machine.
 ///
-/// A recorded machine is a folder with the same paths below it, so it can be looked at and changed with any
-/// tool. Links are resolved inside it: nothing outside its root is ever read.
+/// A recorded machine is a folder with the same paths below it, so any tool can inspect and change it. Links
+/// are resolved inside it: no file outside its root is ever read.
 ///
 /// Not thread-safe.
 #pragma once
@@ -18,29 +18,29 @@
 
 namespace weir::drivers {
 
-/// Paths are absolute, as on the machine: "/sys/class/net".
+/// Reads files of a machine. Paths are absolute, as on the machine: "/sys/class/net".
 class Files {
  public:
   virtual ~Files() = default;
-  /// The bytes of a file, as they are; nothing where it cannot be read. At most 16 MiB.
+  /// The bytes of a file, at most 16 MiB; nullopt if it cannot be read.
   virtual std::optional<std::string> read_bytes(const std::string& path) = 0;
-  /// The same of a text, without blanks and line ends at its end.
+  /// The bytes of a text file without trailing blanks and line ends.
   std::optional<std::string> read(const std::string& path);
-  /// The names in a folder, sorted; none where it cannot be read.
+  /// The sorted names in a folder; none if it cannot be read.
   virtual std::vector<std::string> list(const std::string& path) = 0;
-  /// Where a path leads when all links are followed; nothing where it leads nowhere.
+  /// The path with all symbolic links resolved; nullopt if it does not exist.
   virtual std::optional<std::string> real_path(const std::string& path) = 0;
 };
 
 /// The files below `root`; "" or "/" is this machine.
 std::unique_ptr<Files> files_below(const std::string& root);
 
-/// All of a file of this machine, or of a pipe, as it is. Errors: system_error where it cannot be read,
-/// invalid_argument where it is a folder or holds more than `most_bytes`.
+/// The whole content of a file or pipe of this machine. Errors: system_error if it cannot be read,
+/// invalid_argument if it is a folder or larger than `most_bytes`.
 Result<std::string> read_whole(const std::string& path, size_t most_bytes);
 
-/// Passes on what `inner` gives (which must outlive it) and keeps a copy below `folder`, such that
-/// files_below(folder) answers the same questions in the same way. error() tells what could not be written.
+/// Returns the results of `inner` (which must outlive it) and keeps copies below `folder`, so that
+/// files_below(folder) gives the same results. error() tells what could not be written.
 class RecordedFiles final : public Files {
  public:
   RecordedFiles(Files& inner, std::string folder) : inner_(inner), folder_(std::move(folder)) {}
@@ -49,7 +49,7 @@ class RecordedFiles final : public Files {
   std::vector<std::string> list(const std::string& path) override;
   std::optional<std::string> real_path(const std::string& path) override;
 
-  /// system_error with the first file that could not be written.
+  /// The error of the first file that could not be written (system_error).
   const Status& error() const { return error_; }
 
  private:

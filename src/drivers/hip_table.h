@@ -78,12 +78,12 @@ struct HipTable {
                 void**, void**) = nullptr;
   int (*write_value)(HipStream, void*, uint32_t, unsigned) = nullptr;
   int (*wait_value)(HipStream, void*, uint32_t, unsigned, uint32_t) = nullptr;
-  // HIP before 5.3 has this in its header alone.
+  // HIP before 5.3 declares this in its header but does not implement it.
   int (*launch_host)(HipStream, void (*)(void*), void*) = nullptr;
-  // Only asked whether it is there: HIP 6 brought it.
+  // Never called; its presence tells that the library is HIP 6 or newer.
   int (*properties_of_6)(void*, int) = nullptr;
 
-  /// Calls visit(name, function, whether nothing works without it) for each.
+  /// Calls visit(name, function, required) for each function; `required`: the library is useless without it.
   template <typename Visitor>
   void each(Visitor&& visit) {
     visit("hipInit", init, true);
@@ -108,7 +108,7 @@ struct HipTable {
     visit("hipGetDevicePropertiesR0600", properties_of_6, false);
   }
 
-  /// The name that `library` lacks and cannot do without, or null.
+  /// The name of a required function that `library` lacks, or null.
   const char* find_in(const Library& library) {
     const char* missing = nullptr;
     each([&](const char* name, auto*& function, bool needed) {

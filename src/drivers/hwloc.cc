@@ -12,7 +12,7 @@
 namespace weir::drivers {
 namespace {
 
-/// The functions that are used, with the types of the header.
+/// The functions that are used, with the types of hwloc's header.
 struct Hwloc {
   decltype(hwloc_get_api_version)* get_api_version;
   decltype(hwloc_topology_init)* init;
@@ -51,14 +51,15 @@ Result<std::string> hwloc_xml() {
   if (hwloc.init(&topology) != 0) return failed("begin");
   const std::unique_ptr<hwloc_topology, decltype(hwloc.destroy)> owner(topology, hwloc.destroy);
   hwloc.set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-  // The first one leaks the names of all PCI devices; hwloc then reads sysfs itself.
-  // The others would open contexts on GPUs, which takes long and memory; GPUs are asked by other drivers.
+  // The component "pci" leaks the names of all PCI devices; without it hwloc reads sysfs itself. The others
+  // would open contexts on GPUs, which costs time and memory; GPUs are queried through their vendors'
+  // libraries.
   for (const char* component : {"pci", "cuda", "nvml", "opencl", "gl", "rsmi", "levelzero"})
     hwloc.set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
   if (hwloc.load(topology) != 0) return failed("find");
   char* buffer = nullptr;
   int length = 0;
-  if (hwloc.export_xmlbuffer(topology, &buffer, &length, 0) != 0) return failed("write down");
+  if (hwloc.export_xmlbuffer(topology, &buffer, &length, 0) != 0) return failed("export");
   std::string text(buffer, static_cast<size_t>(length));
   hwloc.free_xmlbuffer(topology, buffer);
   while (text.ends_with('\0')) text.pop_back();

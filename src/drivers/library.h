@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A shared library that is loaded at run time: absent on many machines, which is an ordinary result.
+/// A shared library that is loaded at run time. Many machines lack it, which is an ordinary result.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,25 +13,27 @@
 
 namespace weir::drivers {
 
-/// Stays loaded until the object ends. Move-only.
+/// The library stays loaded until the object is destroyed. Move-only.
 class Library {
  public:
-  /// The first of `names` that can be loaded; system_error with the loader's reason for the last one.
+  /// Loads the first of `names` that can be loaded; otherwise system_error with the loader's reason for the
+  /// last name.
   template <typename... Names>
   static Result<Library> open(Names... names) {
     void* handle = nullptr;
     ((handle = handle != nullptr ? handle : dlopen(names, RTLD_NOW | RTLD_LOCAL)), ...);
     return opened(handle);
   }
-  /// One whose code stays in the process when the object ends: threads of its own may still run it.
+  /// Loads a library whose code stays in the process after the object is destroyed, because the library's own
+  /// threads may still run it.
   template <typename... Names>
   static Result<Library> open_for_good(Names... names) {
     void* handle = nullptr;
     ((handle = handle != nullptr ? handle : dlopen(names, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)), ...);
     return opened(handle);
   }
-  /// The first of `names` that the process has loaded already; nothing is loaded. system_error where it has
-  /// none.
+  /// Finds the first of `names` that the process has loaded already; loads nothing. system_error if none is
+  /// loaded.
   template <typename... Names>
   static Result<Library> open_loaded(Names... names) {
     void* handle = nullptr;
@@ -39,19 +41,19 @@ class Library {
     if (handle == nullptr) return Status(Code::system_error, "the process has not loaded the library");
     return Library(handle);
   }
-  /// How many libraries the process has ever loaded: while it stays, open_loaded() answers as before. Costs
-  /// some ten nanoseconds.
+  /// The number of libraries that the process has loaded so far; while it does not change, the results of
+  /// open_loaded() do not change either. Costs some ten nanoseconds.
   static uint64_t loads() {
     uint64_t count = 0;
     dl_iterate_phdr(
         [](dl_phdr_info* info, size_t, void* result) {
           *static_cast<uint64_t*>(result) = info->dlpi_adds;
-          return 1;  // every entry says the same
+          return 1;  // every entry has the same count
         },
         &count);
     return count;
   }
-  /// The main program itself.
+  /// Opens the main program itself.
   static Result<Library> open_program() { return opened(dlopen(nullptr, RTLD_NOW)); }
   Library(Library&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Library& operator=(Library&& other) noexcept {
@@ -62,13 +64,13 @@ class Library {
     if (handle_ != nullptr) dlclose(handle_);
   }
 
-  /// False where the library has no such name.
+  /// Looks up a function; returns false if the library does not export the name.
   template <typename Function>
   bool find(const char* name, Function*& function) const {
     function = reinterpret_cast<Function*>(dlsym(handle_, name));
     return function != nullptr;
   }
-  /// Where a variable is in the library; null where it has no such name.
+  /// The address of a variable of the library; null if the library does not export the name.
   const void* find_data(const char* name) const { return dlsym(handle_, name); }
 
  private:

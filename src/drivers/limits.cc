@@ -42,8 +42,8 @@ Result<Limits> read_limits_record(const std::string& text) {
   if (std::sscanf(text.c_str(), kForm, &limits.shm_bytes, &limits.memlock_bytes, &limits.open_files) == 3)
     return limits;
   return Status(Code::invalid_argument,
-                "the record of limits cannot be read; expected shm_bytes, memlock_bytes and open_files, "
-                "each with a number");
+                "cannot parse the record of limits; expected shm_bytes, memlock_bytes and open_files, each "
+                "with a number");
 }
 
 }  // namespace weir::drivers

@@ -51,9 +51,9 @@ struct LldpFunctions {
   }
 };
 
-constexpr int kPatienceMs = 2000;  // lldpd answers from memory, at once
+constexpr int kTimeoutMs = 2000;  // lldpd answers from memory, so normally at once
 
-/// The way to lldpd. The library's own would wait without end for a daemon that was stopped.
+/// The connection to lldpd. The library's own connection would wait forever for a stopped daemon.
 class Wire {
  public:
   explicit Wire(std::string path) : path_(std::move(path)) {}
@@ -92,10 +92,11 @@ class Wire {
     return socket_ >= 0 &&
            ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   }
-  /// Late once is late for good: nobody waits twice.
+  /// Waits until the socket is ready. After one timeout all later calls fail at once, so that the whole query
+  /// waits only once.
   bool ready(short what) {
     pollfd waiting{socket_, what, 0};
-    late_ = late_ || poll(&waiting, 1, kPatienceMs) <= 0;
+    late_ = late_ || poll(&waiting, 1, kTimeoutMs) <= 0;
     return !late_;
   }
 
@@ -104,7 +105,7 @@ class Wire {
   bool late_ = false;
 };
 
-constexpr long kForwards = 0x04;  // "Bridge", of the capabilities in 802.1AB
+constexpr long kForwards = 0x04;  // the "Bridge" bit of the capabilities in 802.1AB
 
 /// Walks the atoms of lldpd's library.
 class Reader {
@@ -115,9 +116,9 @@ class Reader {
   Result<std::vector<LldpNeighbor>> read() {
     const Atom interfaces = own(functions_.interfaces(connection_));
     if (interfaces == nullptr)
-      return Status(Code::system_error,
-                    fmt::format("lldpd does not answer: {}",
-                                functions_.error_text(functions_.last_error(connection_))));
+      return Status(
+          Code::system_error,
+          fmt::format("lldpd did not answer: {}", functions_.error_text(functions_.last_error(connection_))));
     for (lldpctl_atom_iter_t* at = functions_.iter(interfaces.get()); at != nullptr;
          at = functions_.iter_next(interfaces.get(), at)) {
       const Atom interface = own(functions_.iter_value(interfaces.get(), at));
@@ -167,13 +168,14 @@ Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket) {
   if (!library.ok()) return library.status();
   LldpFunctions functions;
   if (!functions.find_in(*library))
-    return Status(Code::system_error, "liblldpctl.so.4 lacks functions that are needed");
-  functions.log_callback([](int, const char*) {});  // what it would print is in our own error
+    return Status(Code::system_error, "liblldpctl.so.4 lacks functions that weir needs");
+  functions.log_callback([](int, const char*) {});  // suppresses output: the error has the reason
   const std::string path = socket.empty() ? functions.default_transport() : socket;
-  Wire wire(path);  // outlives the connection
+  Wire wire(path);  // must outlive the connection
   const std::unique_ptr<lldpctl_conn_t, decltype(functions.release)> connection(
       functions.new_name(path.c_str(), Wire::send_some, Wire::receive_some, &wire), functions.release);
-  if (connection == nullptr) return Status(Code::system_error, "lldpd's client library cannot start");
+  if (connection == nullptr)
+    return Status(Code::system_error, "cannot create a connection with lldpd's client library");
   return Reader(functions, connection.get()).read();
 }
 
@@ -184,7 +186,9 @@ Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket) {
 namespace weir::drivers {
 
 Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string&) {
-  return Status(Code::system_error, "this weir was built without lldpd's header (Debian: liblldpctl-dev)");
+  return Status(
+      Code::system_error,
+      "this build of weir lacks LLDP support: it was built without lldpd's header (Debian: liblldpctl-dev)");
 }
 
 }  // namespace weir::drivers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who is at the other end of this host's Ethernet cables, as lldpd has heard (IEEE 802.1AB).
+/// The neighbours at the other ends of this host's Ethernet cables, as lldpd has learned them (IEEE 802.1AB).
 #pragma once
 
 #include <string>
@@ -10,20 +10,21 @@
 namespace weir::drivers {
 
 struct LldpNeighbor {
-  std::string interface;     ///< of this host
-  std::string chassis;       ///< identifies the other device, usually a MAC address
-  std::string chassis_name;  ///< may be empty
-  std::string port;          ///< identifies its port
-  bool is_switch = false;    ///< it says that it forwards between its ports
+  std::string interface;     ///< network interface of this host
+  std::string chassis;       ///< identifier of the neighbour, usually a MAC address
+  std::string chassis_name;  ///< name of the neighbour; may be empty
+  std::string port;          ///< identifier of the neighbour's port
+  bool is_switch = false;    ///< true if the neighbour announces that it forwards packets between its ports
 
   bool operator==(const LldpNeighbor&) const = default;
 };
 
-/// By lldpd's client library, which is loaded when called; `socket` is that of the daemon, empty for the
-/// usual one. Errors: system_error where the library is missing, no daemon answers or it may not be asked.
+/// Queries lldpd through its client library, which is loaded on each call. `socket` is the daemon's socket;
+/// empty: the default one. Errors: system_error if the library is missing, no daemon answers or access is
+/// denied.
 Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket);
 
-/// As JSON, and back. Errors: invalid_argument with what is wrong.
+/// Writes the neighbours as JSON, and reads them back. Errors: invalid_argument with the reason.
 std::string write_record(const std::vector<LldpNeighbor>& neighbors);
 Result<std::vector<LldpNeighbor>> read_lldp_record(const std::string& text);
 

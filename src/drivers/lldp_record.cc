@@ -17,9 +17,8 @@ std::string write_record(const std::vector<LldpNeighbor>& neighbors) {
 Result<std::vector<LldpNeighbor>> read_lldp_record(const std::string& text) {
   try {
     return nlohmann::json::parse(text).get<std::vector<LldpNeighbor>>();
-  } catch (const nlohmann::json::exception& error) {  // the library has no other way to say what is wrong
-    return Status(Code::invalid_argument,
-                  fmt::format("the record of lldpd cannot be read: {}", error.what()));
+  } catch (const nlohmann::json::exception& error) {  // the JSON library reports errors only by exceptions
+    return Status(Code::invalid_argument, fmt::format("cannot parse the record of lldpd: {}", error.what()));
   }
 }
 

@@ -121,7 +121,7 @@ class ReplayedMachine final : public Machine {
   Result<std::string> read(const char* name, const char* who) const {
     std::optional<std::string> text = files_below(folder_)->read(name);
     if (text) return *text;
-    return Status(Code::system_error, fmt::format("{} was not there when {} was recorded", who, folder_));
+    return Status(Code::system_error, fmt::format("{} was not available when {} was recorded", who, folder_));
   }
 
   const std::string folder_;
@@ -137,7 +137,7 @@ Result<std::unique_ptr<Machine>> record_machine(const std::string& folder) {
   fs::create_directories(folder + kRoot, error);
   if (error)
     return Status(Code::system_error,
-                  fmt::format("{} could not be made for the record: {}", folder, error.message()));
+                  fmt::format("cannot make the folder {} for the record: {}", folder, error.message()));
   return std::unique_ptr<Machine>(std::make_unique<RecordingMachine>(folder));
 }
 
@@ -145,7 +145,8 @@ Result<std::unique_ptr<Machine>> replay_machine(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(folder + kRoot, error)) {
     return Status(Code::invalid_argument,
-                  fmt::format("{} is no recorded machine: it has no folder {}", folder, kRoot + 1));
+                  fmt::format("{} is not a recorded machine; expected a folder that contains a folder {}",
+                              folder, kRoot + 1));
   }
   return std::unique_ptr<Machine>(std::make_unique<ReplayedMachine>(folder));
 }

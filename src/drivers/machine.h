@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Everything that detection asks one host, behind one interface: the host itself, or its record.
+/// Everything that topology detection reads of one host, behind one interface: the host itself, or a record
+/// of it.
 ///
-/// A record is a folder: `root/` holds files, `hwloc.xml`, `nvml.json` and `rocm_smi.json` what libhwloc,
-/// NVML and ROCm SMI said, `limits` what the kernel allowed, `ibnetdiscover` the InfiniBand subnet,
-/// `lldp.json` the neighbours on Ethernet. Whatever was absent when it was recorded is absent when it is
-/// replayed.
+/// A record is a folder: `root/` contains files; `hwloc.xml`, `nvml.json` and `rocm_smi.json` the results of
+/// libhwloc, NVML and ROCm SMI; `limits` the kernel's limits; `ibnetdiscover` the InfiniBand subnet;
+/// `lldp.json` the Ethernet neighbours. Whatever was absent at recording is absent at replay.
 ///
 /// Not thread-safe.
 #pragma once
@@ -27,22 +27,22 @@ class Machine {
   virtual Files& files() = 0;
   virtual Result<std::string> hwloc_xml() = 0;
   virtual Result<Nvml> nvml() = 0;
-  /// As read_rocm_smi(): only where there are GPUs of AMD's.
+  /// As read_rocm_smi(); call it only if the host has AMD GPUs.
   virtual Result<RocmSmi> rocm_smi() = 0;
   virtual Result<Limits> limits() = 0;
   virtual Result<std::string> subnet() = 0;
-  /// `socket` as in lldp_neighbors().
+  /// As lldp_neighbors().
   virtual Result<std::vector<LldpNeighbor>> lldp(const std::string& socket) = 0;
-  /// Of a machine that records: what could not be written.
+  /// For a machine that records: the first error in writing the record.
   virtual Status error() const { return {}; }
 };
 
 /// The host on which this process runs.
 std::unique_ptr<Machine> this_machine();
-/// The host on which this process runs; whatever is asked is kept below `folder`, which is made. Errors:
-/// system_error.
+/// The host on which this process runs; everything read from it is also written below `folder`, which is
+/// created. Errors: system_error.
 Result<std::unique_ptr<Machine>> record_machine(const std::string& folder);
-/// A recorded host. Errors: invalid_argument where `folder` is no record.
+/// A recorded host. Errors: invalid_argument if `folder` is not a record.
 Result<std::unique_ptr<Machine>> replay_machine(const std::string& folder);
 
 }  // namespace weir::drivers

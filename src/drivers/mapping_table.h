@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The functions of CUDA's and HIP's virtual memory management that are used: memory that is one thing,
-/// addresses that are another, and files that stand for memory in other processes. Both vendors have the same
+/// The functions of CUDA's and HIP's virtual memory management that are used: they allocate memory and
+/// reserve addresses separately, and export memory to other processes as files. Both vendors have the same
 /// calls with the same structures, HIP since version 6; tests/drivers compares them with the headers.
 #pragma once
 
@@ -13,14 +13,14 @@ namespace weir::drivers {
 
 /// CUmemLocation, hipMemLocation.
 struct MappingPlace {
-  int kind = 1;  ///< a GPU
+  int kind = 1;  ///< kind of location; 1: a GPU
   int gpu = 0;
 };
 
 /// CUmemAllocationProp, hipMemAllocationProp.
 struct MappingProperties {
-  int kind = 1;    ///< stays where it is
-  int handle = 1;  ///< kFileHandle
+  int kind = 1;    ///< kind of memory; 1: pinned, it does not migrate
+  int handle = 1;  ///< type of handles for export: kFileHandle
   MappingPlace place;
   void* only_on_windows = nullptr;
   uint64_t flags = 0;
@@ -30,14 +30,14 @@ static_assert(sizeof(MappingProperties) == 32);
 /// CUmemAccessDesc, hipMemAccessDesc.
 struct MappingAccess {
   MappingPlace place;
-  int access = 3;  ///< reads and writes
+  int access = 3;  ///< access rights; 3: reads and writes
 };
 static_assert(sizeof(MappingAccess) == 12);
 
-inline constexpr int kFileHandle = 1;       ///< a POSIX file descriptor
-inline constexpr int kBestGranularity = 1;  ///< as the vendors recommend
+inline constexpr int kFileHandle = 1;       ///< handle type of a POSIX file descriptor
+inline constexpr int kBestGranularity = 1;  ///< the granularity that the vendors recommend
 
-/// `Address` and `Handle` as the vendor has them; `kHip`: its names are HIP's.
+/// `Address` and `Handle` are the vendor's types; `kHip`: the functions have HIP's names.
 template <typename Address, typename Handle, bool kHip>
 struct MappingTable {
   int (*granularity)(size_t*, const MappingProperties*, int) = nullptr;
@@ -51,7 +51,7 @@ struct MappingTable {
   int (*unmap)(Address, size_t) = nullptr;
   int (*allow)(Address, size_t, const MappingAccess*, size_t) = nullptr;
 
-  /// Calls visit(name, function, whether nothing works without it) for each.
+  /// Calls visit(name, function, required) for each function; all are required.
   template <typename Visitor>
   void each(Visitor&& visit) {
     visit(kHip ? "hipMemGetAllocationGranularity" : "cuMemGetAllocationGranularity", granularity, true);
@@ -66,7 +66,8 @@ struct MappingTable {
     visit(kHip ? "hipMemSetAccess" : "cuMemSetAccess", allow, true);
   }
 
-  /// The name that `library` lacks, or null. Drivers before CUDA 10.2 and ROCm 5.2 lack all.
+  /// The name of a function that `library` lacks, or null. Drivers before CUDA 10.2 and ROCm 5.2 lack all
+  /// functions.
   const char* find_in(const Library& library) {
     const char* missing = nullptr;
     each([&](const char* name, auto*& function, bool) {

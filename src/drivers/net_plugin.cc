@@ -18,25 +18,25 @@ namespace {
 
 constexpr size_t kMostPlugins = 14;
 constexpr int kMostDevices = 1024;
-constexpr int kUnknownSpeed = 10000;  // Mbit/s, as NCCL takes it
+constexpr int kUnknownSpeed = 10000;  // Mbit/s, as NCCL assumes
 constexpr std::string_view kKind = "net";
 
-/// Starting, listing devices and ending are not for several threads at once, as NCCL has it; communicators of
-/// one process share the plugin.
+/// Plugins need not support initialization, device queries and finalization from several threads at once, and
+/// communicators of one process share the plugin.
 std::mutex& life_mutex() {
   static std::mutex mutex;
   return mutex;
 }
 
-/// What this process has begun of a plugin.
+/// The initialization state of a plugin in this process.
 struct Life {
-  bool begun = false;          ///< before version 11: for all communicators, and for good
-  unsigned contexts = 0;       ///< from version 11 on: of communicators
-  std::optional<void*> spare;  ///< the last context, while no communicator has one
+  bool begun = false;          ///< whether a plugin before version 11 is initialized; stays true
+  unsigned contexts = 0;       ///< number of communicators' contexts of a plugin from version 11 on
+  std::optional<void*> spare;  ///< the last context, kept while no communicator has one
 };
 
-/// By the plugin's table, whose memory is never unmapped. Under life_mutex(). Never destroyed: it has
-/// contexts.
+/// The state of a plugin, identified by its table, whose memory is never unmapped. REQUIRES: life_mutex() is
+/// held. Never destroyed, because it owns contexts.
 Life& life_of(const NetTable& table) {
   static auto& lives = *new std::map<const void*, Life>;
   return lives[table.own];
@@ -57,11 +57,11 @@ Result<std::unique_ptr<NetPlugin>> NetPlugin::load(const NetPluginSpec& spec) {
   std::vector<std::string_view> names = split_list(spec.plugins);
   if (names.empty()) names.push_back(fallback);
   if (names.size() > kMostPlugins) {
-    WEIR_INFO(net, "NCCL_NET_PLUGIN has {} names; the first {} count", names.size(), kMostPlugins);
+    WEIR_INFO(net, "NCCL_NET_PLUGIN has {} names; only the first {} are used", names.size(), kMostPlugins);
     names.resize(kMostPlugins);
   }
   if (std::ranges::any_of(names, [](std::string_view name) { return equals_ignoring_case(name, "none"); }))
-    return Status(Code::invalid_usage, "NCCL_NET_PLUGIN=none forbids net plugins");
+    return Status(Code::invalid_usage, "NCCL_NET_PLUGIN=none disables net plugins");
   std::string reasons;
   for (const std::string_view name : names) {
     std::string missing;
@@ -99,7 +99,7 @@ Result<std::unique_ptr<NetPlugin>> NetPlugin::start_newest(Library library, cons
     const std::optional<NetTable> adapted = adapt_net_table(version, table);
     if (!adapted) {
       return Status(Code::system_error,
-                    fmt::format("net plugin {} has a {} that lacks a name or a function", file, symbol));
+                    fmt::format("net plugin {}: the table {} lacks a name or a function", file, symbol));
     }
     std::unique_ptr<NetPlugin> plugin(new NetPlugin(std::move(library), *adapted, file, spec.traffic_class));
     WEIR_TRY(plugin->start(spec));
@@ -112,8 +112,8 @@ Result<std::unique_ptr<NetPlugin>> NetPlugin::start_newest(Library library, cons
 Status NetPlugin::start(const NetPluginSpec& spec) {
   if (!spec.network.empty() && !equals_ignoring_case(spec.network, table_.name)) {
     return Status(Code::system_error,
-                  fmt::format("net plugin {} brings the network \"{}\", and \"{}\" is asked for (NCCL_NET)",
-                              file_, table_.name, spec.network));
+                  fmt::format("net plugin {} provides the network \"{}\"; expected \"{}\" (NCCL_NET)", file_,
+                              table_.name, spec.network));
   }
   const std::scoped_lock lock(life_mutex());
   WEIR_TRY(begin(spec.communicator));
@@ -125,9 +125,9 @@ Status NetPlugin::start(const NetPluginSpec& spec) {
   return {};
 }
 
-/// NCCL initialises plugins before version 11 once, and they may refuse a second time. Later ones have a
-/// context per communicator, but some do not begin again after the last one ended: that one ends when the
-/// next has begun.
+/// NCCL initialises plugins before version 11 only once, so they may refuse a second initialization. Later
+/// versions have a context per communicator, but some cannot initialise again after the last context was
+/// finalized; so the last context is finalized only after the next one is made.
 Status NetPlugin::begin(uint64_t communicator) {
   Life& life = life_of(table_);
   const bool has_contexts = table_.finalize != nullptr;
@@ -150,7 +150,8 @@ Status NetPlugin::find_rails() {
   int count = 0;
   WEIR_TRY(check(table_.devices(&count), "devices"));
   if (count <= 0)
-    return Status(Code::system_error, fmt::format("net plugin {} ({}) has no device", table_.name, file_));
+    return Status(Code::system_error,
+                  fmt::format("net plugin {} ({}) reports no devices", table_.name, file_));
   for (int number = 0; number < std::min(count, kMostDevices); ++number) {
     NetProperties properties;
     NetDevice device;
@@ -158,7 +159,7 @@ Status NetPlugin::find_rails() {
     WEIR_TRY(check(table_.properties(table_.own, number, properties), "getProperties", &device));
     if ((properties.pointers & net_abi::kHostPointers) == 0 ||
         properties.device_type != net_abi::kPlainDevice) {
-      WEIR_INFO(net, "net plugin {}: device {} {} is not used, since it does not take host memory",
+      WEIR_INFO(net, "net plugin {}: device {} {} is not used because it does not support host memory",
                 table_.name, number, properties.name);
       continue;
     }
@@ -173,8 +174,8 @@ Status NetPlugin::find_rails() {
       rails_.push_back(std::move(device));
   }
   if (!rails_.empty()) return {};
-  return Status(Code::system_error,
-                fmt::format("net plugin {} ({}) has no device for host memory", table_.name, file_));
+  return Status(Code::system_error, fmt::format("net plugin {} ({}) has no device that supports host memory",
+                                                table_.name, file_));
 }
 
 NetPlugin::~NetPlugin() {
@@ -214,8 +215,8 @@ class NetPlugin::Connection final : public MatchedConnection {
     const NetTable& table = plugin_.table_;
     if (bytes > table.most_region_bytes) {
       return Status(Code::invalid_argument,
-                    fmt::format("net plugin {}: {} bytes were to be registered; version {} takes at most {}. "
-                                "Set WEIR_SLOTS or WEIR_SLOT_BYTES lower",
+                    fmt::format("net plugin {}: cannot register {} bytes; version {} of the interface "
+                                "supports at most {}. Set WEIR_SLOTS or WEIR_SLOT_BYTES lower",
                                 table.name, bytes, table.version, table.most_region_bytes));
     }
     return plugin_.check(table.register_memory(table.own, comm_, memory, bytes, &region_), "regMr", &device_);
@@ -236,7 +237,7 @@ class NetPlugin::Connection final : public MatchedConnection {
     return done != 0;
   }
 
-  /// What a plugin calls done needs nothing more.
+  /// A request that a plugin reports as done needs no flush.
   Result<bool> flushed() override { return true; }
 
   unsigned most_requests() const override { return plugin_.table_.most_requests; }
@@ -253,7 +254,7 @@ class NetPlugin::Connection final : public MatchedConnection {
   void* region_ = nullptr;
 };
 
-/// The handle keeps the plugin's state between calls: it stays where it is.
+/// The handle contains the plugin's state between calls, so its address must not change.
 class NetPlugin::Connector final : public MatchedConnector {
  public:
   Connector(const NetPlugin& plugin, const NetDevice& device, BytesView handle)
@@ -295,8 +296,8 @@ class NetPlugin::Listener final : public MatchedListener {
                       "listen", &device_));
     if (listener_ != nullptr) return {};
     return Status(Code::internal_error,
-                  fmt::format("net plugin {}, device {} {}: listen gave nothing to accept from", table.name,
-                              device_.number, device_.name));
+                  fmt::format("net plugin {}, device {} {}: listen() succeeded but returned no listener",
+                              table.name, device_.number, device_.name));
   }
 
   BytesView handle() const override { return handle_; }
@@ -326,7 +327,7 @@ Result<std::unique_ptr<MatchedListener>> NetPlugin::listen(size_t rail) {
 Result<std::unique_ptr<MatchedConnector>> NetPlugin::connector(size_t rail, BytesView handle, BytesView) {
   if (handle.size() == net_abi::kHandleBytes)
     return std::unique_ptr<MatchedConnector>(std::make_unique<Connector>(*this, rails_[rail], handle));
-  return Status(Code::remote_error, fmt::format("a handle of a net plugin has {} bytes; {} were expected",
+  return Status(Code::remote_error, fmt::format("a handle of a net plugin has {} bytes; expected {}",
                                                 handle.size(), net_abi::kHandleBytes));
 }
 

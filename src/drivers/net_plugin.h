@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Net plugins of NCCL: shared objects that bring a network, loaded as NCCL does.
+/// NCCL net plugins: shared objects that implement a network, loaded as NCCL loads them.
 ///
-/// Order of life: a NetPlugin; the receiving side listens on a device; the handle goes to the sending side,
-/// by whatever way; there connect() and here accept() are called in turn until both gave a connection; memory
-/// is enrolled per connection; requests are posted and tested. Nothing blocks. What was made from a plugin is
-/// destroyed before it.
+/// Order of use: make a NetPlugin; the receiving side listens on a device and sends the handle to the sending
+/// side by any means; the sender calls connect() and the receiver accept() repeatedly until both return a
+/// connection; memory is enrolled per connection; requests are posted and tested. No call blocks. Objects
+/// made from a plugin are destroyed before the plugin.
 ///
-/// Errors carry the code that the plugin gave, and a sentence that names plugin, device and call.
+/// Errors have the code that the plugin returned, and a message that names plugin, device and call.
 ///
 /// Thread safety: objects of one plugin may be used by several threads at once, each object by one at a time.
 #pragma once
@@ -26,38 +26,39 @@
 namespace weir::drivers {
 
 struct NetPluginSpec {
-  std::string
-      plugins;  ///< list with commas, as NCCL_NET_PLUGIN has it; empty: libnccl-net.so if there is one
-  std::string network;        ///< the name it must have, in any case; empty: any
-  uint64_t communicator = 0;  ///< told to plugins from version 11 on
+  std::string plugins;  ///< comma-separated list, as in NCCL_NET_PLUGIN; empty: libnccl-net.so if it exists
+  std::string network;  ///< required name of the network, ignoring case; empty: any
+  uint64_t communicator = 0;  ///< identifier passed to plugins from version 11 on
   int traffic_class = net_abi::kNoTrafficClass;
 };
 
 /// A device that can send and receive host memory.
 struct NetDevice {
-  int number = 0;  ///< of the plugin
+  int number = 0;  ///< the plugin's number of the device
   std::string name;
-  std::string pci_path;  ///< may be empty
+  std::string pci_path;  ///< sysfs path of the PCI device; may be empty
   uint64_t guid = 0;
   int port = 0;
   double gigabits_per_s = 0;
-  double latency_us = 0;  ///< 0: the plugin does not say
-  size_t most_bytes = 0;  ///< of one request
+  double latency_us = 0;  ///< latency; 0: the plugin does not report it
+  size_t most_bytes = 0;  ///< maximum size of one request
 };
 
 class NetPlugin final : public MatchedNetwork {
  public:
-  /// The first of the listed plugins that can be loaded, is called as wanted, and has a device. system_error
-  /// where there is none; the sentence has a reason for each. A plugin's code stays in the process for good:
-  /// its threads may outlive it. So does what a plugin before version 11 has begun, once for all
-  /// communicators, and the last context of a later one, until the next begins.
+  /// Loads the first of the listed plugins that can be loaded, provides the wanted network and has a usable
+  /// device. system_error if there is none; the message has a reason for each plugin. A plugin's code stays
+  /// in the process permanently, because its threads may outlive the object. A plugin before version 11 also
+  /// stays initialized, once for all communicators; of a later one the last context is kept until the next
+  /// one is made.
   static Result<std::unique_ptr<NetPlugin>> load(const NetPluginSpec& spec);
   NetPlugin(const NetPlugin&) = delete;
   ~NetPlugin() override;
 
   std::string_view network() const { return table_.name; }
   int version() const { return table_.version; }
-  /// A device that shares its port with no earlier one: a plugin may list one NIC once per address.
+  /// Rail `number`: a device that shares its port with no earlier device. A plugin may list one NIC several
+  /// times, once per address.
   const NetDevice& rail(size_t number) const { return rails_[number]; }
 
   size_t rails() const override { return rails_.size(); }
@@ -81,7 +82,7 @@ class NetPlugin final : public MatchedNetwork {
   Status begin(uint64_t communicator);
   void finalize(void* context) const;
   Status find_rails();
-  /// Success, or what the plugin's result of `call` means.
+  /// Converts the plugin's result of `call` to a Status.
   Status check(int result, const char* call, const NetDevice* device = nullptr) const;
 
   Library library_;
@@ -89,7 +90,7 @@ class NetPlugin final : public MatchedNetwork {
   std::string file_;
   int traffic_class_;
   void* context_ = nullptr;
-  bool started_ = false;  // context_ is of this communicator
+  bool started_ = false;  // true if context_ belongs to this communicator
   std::vector<NetDevice> rails_;
 };
 

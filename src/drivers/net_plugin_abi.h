@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The binary interface of NCCL's net plugins, versions 6 to 12, as far as a host of them needs it; for
+/// The binary interface of NCCL's net plugins, versions 6 to 12, as far as a host of plugins needs it; for
 /// net_plugin*.cc only.
 ///
-/// A plugin is a shared object that exports one table per version it knows, ncclNetPlugin_v6 and so on. Every
-/// function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.30 on 64-bit machines.
+/// A plugin is a shared object that exports one table per version it supports, ncclNetPlugin_v6 and so on.
+/// Every function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.30 on 64-bit machines.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 namespace weir::drivers::net_abi {
 
 inline constexpr size_t kHandleBytes = 128;
-inline constexpr int kHostPointers = 1;  ///< of pointers: host memory can be sent and received
-inline constexpr int kHostMemory = 1;    ///< kind of memory in regMr
-inline constexpr int kPlainDevice = 0;   ///< of device_type: the plugin needs nothing of a GPU
+inline constexpr int kHostPointers = 1;  ///< bit of `pointers`: host memory can be sent and received
+inline constexpr int kHostMemory = 1;    ///< kind of memory passed to regMr
+inline constexpr int kPlainDevice = 0;   ///< value of device_type: the plugin needs no GPU
 inline constexpr int kNoTrafficClass = -1;
 
 using Logger = void(int level, unsigned long flags, const char* place, int line, const char* format, ...);
@@ -36,9 +36,9 @@ struct PropertiesV6 {
   char* pci_path;
   uint64_t guid;
   int pointers;
-  int speed;  // Mbit/s
+  int speed;  // speed in Mbit/s
   int port;
-  float latency;  // us
+  float latency;  // latency in us
   int most_comms;
   int most_receives;
 };
@@ -91,12 +91,12 @@ struct PropertiesV9 {
   int device_type;
   int device_version;
   VirtualDevice<most> virtual_device;
-  size_t most_bytes;  // of one send or receive between two ranks
+  size_t most_bytes;  // maximum size of one send or receive between two ranks
   size_t most_collective_bytes;
 };
 static_assert(sizeof(PropertiesV9<4>) == 104 && offsetof(PropertiesV9<4>, most_bytes) == 88);
 
-/// The newer fields follow the older ones.
+/// A struct whose newer fields follow the older ones.
 template <int most, typename Newer>
 struct PropertiesV11 {
   PropertiesV9<most> older;
@@ -143,7 +143,7 @@ struct Shape {
                      int(void*, int, void**, Bytes*, int*, void**, void**)>;
 };
 
-/// What the tables of all versions begin with.
+/// The beginning of the tables of all versions.
 template <int version>
 struct Table {
   const char* name;

@@ -10,7 +10,7 @@ using net_abi::Table;
 
 std::string text_of(const char* text) { return text != nullptr ? text : ""; }
 
-/// Plugins may give events to a profiler; there is none.
+/// Plugins may report events to a profiler; weir ignores them.
 int ignore_event(void**, int, void*, int64_t, void*) { return 0; }
 
 template <int version>
@@ -62,7 +62,7 @@ int listen(const void* own, void* context, int device, void* handle, void** list
 
 template <int version>
 int connect(const void* own, void* context, int device, int traffic_class, void* handle, void** sender) {
-  void* offload = nullptr;  // not asked for
+  void* offload = nullptr;  // output that weir does not use
   if constexpr (version >= 11) {
     return table<version>(own).connect(context, device, handle, sender, &offload);
   } else if constexpr (version == 10) {

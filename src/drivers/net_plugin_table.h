@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The table of a net plugin in one shape, whatever version of the interface it has; for net_plugin*.cc only.
+/// The table of a net plugin in one form for all versions of the interface; for net_plugin*.cc only.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,27 @@
 
 namespace weir::drivers {
 
-/// What is wanted of the properties of a device, with the values that NCCL takes where a version has none.
+/// The properties of a device that weir uses, with the values that NCCL assumes where a version lacks them.
 struct NetProperties {
   std::string name;
   std::string pci_path;
   uint64_t guid = 0;
   int pointers = 0;
-  int speed = 0;  ///< Mbit/s, as given
+  int speed = 0;  ///< speed in Mbit/s as the plugin reports it
   int port = 0;
   float latency_us = 0;
   int device_type = net_abi::kPlainDevice;
   size_t most_bytes = size_t{1} << 30;
 };
 
-/// All functions return an ncclResult_t. Those that take `own` stand between versions; the others are the
-/// plugin's. Rules of the calls are NCCL's; sizes are checked by the caller against the limits here.
+/// All functions return an ncclResult_t. Those with a parameter `own` are adapters between versions; the
+/// others are the plugin's. NCCL's rules apply to the calls; the caller checks sizes against the limits here.
 struct NetTable {
   int version = 0;
-  const char* name = nullptr;  ///< of the network
+  const char* name = nullptr;  ///< name of the network
   const void* own = nullptr;   ///< the plugin's table
   size_t most_region_bytes = SIZE_MAX;
-  unsigned most_requests = 32;  ///< under way per connection
+  unsigned most_requests = 32;  ///< maximum number of requests in flight per connection
 
   int (*init)(const void* own, void** context, uint64_t communicator, int traffic_class,
               net_abi::Logger* logger) = nullptr;
@@ -51,14 +51,14 @@ struct NetTable {
   int (*close_sender)(void* comm) = nullptr;
   int (*close_receiver)(void* comm) = nullptr;
   int (*close_listener)(void* comm) = nullptr;
-  int (*finalize)(void* context) = nullptr;  ///< null before version 11
+  int (*finalize)(void* context) = nullptr;  ///< ends a context; null before version 11
 };
 
 inline constexpr int kNewestNetVersion = 12;
 inline constexpr int kOldestNetVersion = 6;
 
-/// `symbol`: what ncclNetPlugin_v<version> is in the plugin, which must stay loaded. Nothing, if a function
-/// is missing in it.
+/// `symbol` is the address of ncclNetPlugin_v<version> in the plugin, which must stay loaded. nullopt if the
+/// table lacks a function.
 std::optional<NetTable> adapt_net_table(int version, const void* symbol);
 
 }  // namespace weir::drivers

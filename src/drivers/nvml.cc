@@ -17,7 +17,7 @@ constexpr unsigned kMostNvlinks = 36;     // more than any GPU has
 constexpr unsigned kC2cLinkCount = 170;   // NVML_FI_DEV_C2C_LINK_COUNT
 constexpr unsigned kC2cMostMbPerS = 172;  // NVML_FI_DEV_C2C_LINK_GET_MAX_BW
 
-/// "00000000:3B:00.0" as the kernel writes it; empty for what is no address.
+/// Converts "00000000:3B:00.0" to the kernel's notation; empty for a malformed address.
 std::string address_words(const NvmlPciInfo& pci) {
   std::string text(pci.address, std::find(std::begin(pci.address), std::end(pci.address), '\0'));
   const bool plain = std::all_of(text.begin(), text.end(),
@@ -30,7 +30,7 @@ std::string address_words(const NvmlPciInfo& pci) {
   return text;
 }
 
-/// Asks one GPU. Whatever it does not answer stays as it is.
+/// Reads the properties of one GPU. Fields that it does not report keep their defaults.
 class NvmlGpuReader {
  public:
   NvmlGpuReader(const NvmlTable& table, NvmlDevice device) : table_(table), device_(device) {}
@@ -122,10 +122,11 @@ class NvmlGpuReader {
 Result<Nvml> read_nvml() {
   Result<Library> library = Library::open("libnvidia-ml.so.1");
   if (!library.ok())
-    return Status(Code::system_error, fmt::format("no driver of NVIDIA's: {}", library.status().message()));
+    return Status(Code::system_error, fmt::format("no NVIDIA driver: {}", library.status().message()));
   NvmlTable table;
   if (!table.find_in(*library))
-    return Status(Code::system_error, "libnvidia-ml.so.1 lacks functions that drivers since 2017 have");
+    return Status(Code::system_error,
+                  "libnvidia-ml.so.1 lacks functions that weir needs; expected a driver of 2017 or newer");
   const auto say = [&](const char* what, int code) {
     return Status(Code::system_error,
                   fmt::format("NVML could not {}: {}", what,
@@ -141,7 +142,7 @@ Result<Nvml> read_nvml() {
   const int code = table.count(&count);
   for (unsigned i = 0; code == 0 && i < std::min(count, kMostNvmlGpus); ++i) {
     NvmlDevice device = nullptr;
-    // One that does not answer keeps its number.
+    // A GPU that cannot be queried still gets an entry, so that the others keep their numbers.
     nvml.gpus.push_back(table.handle(i, &device) == 0 ? NvmlGpuReader(table, device).read() : NvmlGpu());
   }
   table.shutdown();

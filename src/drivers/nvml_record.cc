@@ -26,8 +26,8 @@ std::string write_record(const Nvml& nvml) {
 Result<Nvml> read_nvml_record(const std::string& text) {
   try {
     return nlohmann::json::parse(text).get<Nvml>();
-  } catch (const nlohmann::json::exception& error) {  // the library has no other way to say what is wrong
-    return Status(Code::invalid_argument, fmt::format("the record of NVML cannot be read: {}", error.what()));
+  } catch (const nlohmann::json::exception& error) {  // the JSON library reports errors only by exceptions
+    return Status(Code::invalid_argument, fmt::format("cannot parse the record of NVML: {}", error.what()));
   }
 }
 

@@ -20,7 +20,7 @@ struct NvmlPciInfo {
 };
 static_assert(sizeof(NvmlPciInfo) == 68);
 
-/// One question of nvmlDeviceGetFieldValues.
+/// One query of nvmlDeviceGetFieldValues.
 struct NvmlField {
   unsigned id;
   unsigned scope;
@@ -46,7 +46,7 @@ struct NvmlTable {
   int (*name)(NvmlDevice, char*, unsigned) = nullptr;
   int (*uuid)(NvmlDevice, char*, unsigned) = nullptr;
   int (*pci_info)(NvmlDevice, NvmlPciInfo*) = nullptr;
-  // From here on a library may lack one or the other.
+  // A library may lack any of the functions below.
   int (*compute_capability)(NvmlDevice, int*, int*) = nullptr;
   int (*pcie_generation)(NvmlDevice, unsigned*) = nullptr;
   int (*pcie_width)(NvmlDevice, unsigned*) = nullptr;
@@ -61,7 +61,7 @@ struct NvmlTable {
   int (*mig_handle)(NvmlDevice, unsigned, NvmlDevice*) = nullptr;
   int (*field_values)(NvmlDevice, int, NvmlField*) = nullptr;
 
-  /// False: the library lacks what no answer is possible without.
+  /// Looks up all functions; returns false if the library lacks a required one.
   bool find_in(const Library& library) {
     library.find("nvmlErrorString", error_string);
     library.find("nvmlSystemGetDriverVersion", driver_version);

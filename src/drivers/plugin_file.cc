@@ -23,7 +23,7 @@ std::optional<FoundPlugin> newest_in(Library& library, const std::string& file, 
   return std::nullopt;
 }
 
-/// In a net plugin that is loaded: one file may bring plugins of several kinds.
+/// Searches the loaded net plugins: one file may contain plugins of several kinds.
 std::optional<FoundPlugin> find_in_net_plugins(const PluginSearch& search) {
   const std::string fallback = default_plugin("net");
   std::vector<std::string_view> names = split_list(search.net_plugins);
@@ -40,7 +40,7 @@ std::optional<FoundPlugin> find_in_net_plugins(const PluginSearch& search) {
 
 }  // namespace
 
-/// The flags are the bits of NCCL's subsystems, which are those of Subsystem.
+/// The flags are the bits of NCCL's subsystems, which equal those of Subsystem.
 void log_of_plugin(int level, unsigned long flags, const char* place, int line, const char* format, ...) {
   constexpr int kWarn = 2, kInfo = 3, kTrace = 5;
   const auto on = [&](const std::atomic<uint32_t>& mask) {
@@ -74,7 +74,7 @@ std::vector<std::string> plugin_files(std::string_view kind, std::string_view na
   return files;
 }
 
-/// One thread after the other: who finds a plugin loaded sees what its initializers wrote.
+/// Serialized: a thread that finds a plugin already loaded must see the results of its static initializers.
 Result<Library> open_plugin(const std::string& file) {
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);

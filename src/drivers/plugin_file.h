@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shared objects that users bring to NCCL as plugins: how they are found, and what all kinds of them share.
-/// For the hosts of plugins in this folder.
+/// How NCCL plugins (shared objects that users provide) are found, and what all kinds of plugins share. For
+/// the plugin hosts in this folder.
 ///
 /// Thread-safe.
 #pragma once
@@ -15,32 +15,32 @@
 
 namespace weir::drivers {
 
-/// What plugins call to write into the log, from any thread: `level` and `flags` are NCCL's.
+/// The function that plugins call to write to the log, from any thread; `level` and `flags` are NCCL's.
 using PluginLogger = void(int level, unsigned long flags, const char* place, int line, const char* format,
                           ...);
-/// The line goes into the log as if it were ours.
+/// Writes a plugin's line to the log as if it were one of weir.
 [[gnu::format(printf, 5, 6)]] void log_of_plugin(int level, unsigned long flags, const char* place, int line,
                                                  const char* format, ...);
 
-/// "libnccl-tuner.so" for the kind "tuner": what is looked for where no name is given.
+/// The default file of a kind of plugin: "libnccl-tuner.so" for the kind "tuner".
 std::string default_plugin(std::string_view kind);
-/// The files that a name may mean, in the order in which they are tried.
+/// The files that a plugin's name may refer to, in the order in which they are tried.
 std::vector<std::string> plugin_files(std::string_view kind, std::string_view name);
-/// Loads it for good; STATIC_PLUGIN, in any case, is the program itself. The error of a file that is not
-/// there passes is_missing().
+/// Loads a plugin permanently; STATIC_PLUGIN, ignoring case, is the program itself. is_missing() recognizes
+/// the error of a file that does not exist.
 Result<Library> open_plugin(const std::string& file);
-/// The file itself is not there, not one that it needs.
+/// Returns whether the file itself does not exist, in contrast to a library that it needs.
 bool is_missing(const Status& status, const std::string& file);
 
-/// A table of functions that a plugin exports by the number of its version.
+/// What to search for: a table of functions whose symbol ends in the version number.
 struct PluginSearch {
-  std::string_view kind;      ///< "tuner"
-  std::string_view variable;  ///< "NCCL_TUNER_PLUGIN"
-  std::string_view symbol;    ///< "ncclTunerPlugin_v", without the number
+  std::string_view kind;      ///< kind of plugin: "tuner"
+  std::string_view variable;  ///< environment variable that names the plugin: "NCCL_TUNER_PLUGIN"
+  std::string_view symbol;    ///< symbol without the version number: "ncclTunerPlugin_v"
   int newest = 0;
   int oldest = 0;
-  std::string name;         ///< as the variable says; empty: the default file, if there is one
-  std::string net_plugins;  ///< likewise of NCCL_NET_PLUGIN: where there is no file, what of these is loaded
+  std::string name;         ///< value of the variable; empty: the default file, if it exists
+  std::string net_plugins;  ///< value of NCCL_NET_PLUGIN: loaded net plugins are searched if there is no file
 };
 struct FoundPlugin {
   Library opened;
@@ -48,13 +48,13 @@ struct FoundPlugin {
   int version = 0;
   const void* table = nullptr;
 };
-/// Nothing where there is no plugin, or "none" is asked for; the log says why. An error where one is asked
-/// for by name and cannot be had.
+/// The plugin; nullopt if there is none or the name is "none"; the log says why. An error if a plugin is
+/// requested by name and cannot be loaded.
 Result<std::optional<FoundPlugin>> find_plugin(const PluginSearch& search);
 
-/// In the words of nccl.h: "internal error".
+/// The meaning of an ncclResult_t in the words of nccl.h: "internal error".
 std::string_view result_words(int result);
-/// Success, or an error with the code that the plugin gave: "`who`: `call` failed with result 3 (internal
+/// Success, or an error with the code that the plugin returned: "`who`: `call` failed with result 3 (internal
 /// error)".
 Status plugin_result(int result, std::string_view who, std::string_view call);
 

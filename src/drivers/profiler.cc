@@ -16,7 +16,8 @@ using profiler_abi::EventV4;
 using profiler_abi::EventV5;
 using profiler_abi::PairV4;
 
-/// Plugins keep its address and write it later, from threads of theirs. NCCL has one for all communicators.
+/// The mask of wanted events. Plugins keep its address and write it later from their own threads. As in NCCL
+/// there is one mask for all communicators.
 int wanted_events = 0;
 
 CollectiveV4 described(const Profiler::Collective& one) {
@@ -67,7 +68,7 @@ Status Profiler::start(const ProfilerSpec& spec, const void* table) {
   const auto* const v5 = static_cast<const profiler_abi::TableV5*>(table);
   if (version_ == 4 ? !is_complete(*v4) : !is_complete(*v5))
     return {Code::system_error,
-            fmt::format("profiler plugin {} has an ncclProfiler_v{} that lacks a name or a function", file_,
+            fmt::format("profiler plugin {}: the table ncclProfiler_v{} lacks a name or a function", file_,
                         version_)};
   rank_ = spec.rank;
   const char* const name = spec.name.empty() ? nullptr : spec.name.c_str();
@@ -97,7 +98,7 @@ bool Profiler::wants(int kinds) const {
   return (__atomic_load_n(&wanted_events, __ATOMIC_RELAXED) & kinds) != 0;
 }
 
-/// Results of events are ignored, as NCCL does.
+/// The plugin's results of events are ignored, as in NCCL.
 Profiler::Event Profiler::begin(EventV4& event) {
   Event handle = nullptr;
   if (v4_->start(context_, &handle, &event) != 0) return nullptr;
@@ -110,7 +111,7 @@ Profiler::Event Profiler::begin(EventV5& event) {
   return handle;
 }
 
-/// An event of both versions.
+/// Builds and begins an event in the plugin's version.
 template <typename Fill>
 Profiler::Event Profiler::begin_either(int kind, Event parent, Fill fill) {
   if (!wants(kind)) return nullptr;

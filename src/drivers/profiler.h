@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Profiler plugins of NCCL: shared objects that are told what a communicator does, and when.
+/// NCCL profiler plugins: shared objects that receive the events of a communicator.
 ///
-/// One object per communicator: made with it, told of its events, ended with it. What a plugin answers to an
-/// event has no effect but that it may not want to hear of its end.
+/// There is one Profiler per communicator, with the same lifetime. The plugin's result of an event has no
+/// effect, except that it may decline to receive the end of the event.
 ///
-/// Thread safety: different objects may be used by several threads at once, one by one thread at a time.
+/// Thread safety: different objects may be used by several threads at once, each object by one thread at a
+/// time.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,10 @@
 namespace weir::drivers {
 
 struct ProfilerSpec {
-  std::string plugin;  ///< file or name, as NCCL_PROFILER_PLUGIN has it; empty: libnccl-profiler.so, if any
-  std::string net_plugins;  ///< as NCCL_NET_PLUGIN has it: one of them may have a profiler
+  std::string plugin;       ///< file or name, as in NCCL_PROFILER_PLUGIN; empty: libnccl-profiler.so, if any
+  std::string net_plugins;  ///< value of NCCL_NET_PLUGIN: one of these plugins may contain a profiler
   uint64_t communicator = 0;
-  std::string name;  ///< of the communicator; may be empty
+  std::string name;  ///< name of the communicator; may be empty
   int nodes = 1;
   int ranks = 1;
   int rank = 0;
@@ -30,12 +31,13 @@ struct ProfilerSpec {
 
 class Profiler {
  public:
-  /// Belongs to the plugin. Null: it does not want to hear more of the event.
+  /// An event's handle, owned by the plugin. Null: the plugin does not want the event's further states and
+  /// end.
   using Event = void*;
 
-  /// Texts are literals: plugins keep the pointers.
+  /// Texts must be literals, because plugins keep the pointers.
   struct Collective {
-    uint64_t sequence = 0;  ///< of the communicator's calls
+    uint64_t sequence = 0;  ///< sequence number of the call in its communicator
     const char* function = "";
     const char* type = "";
     const char* algorithm = "";
@@ -54,31 +56,32 @@ class Profiler {
     int peer = 0;
   };
 
-  /// Null where there is no plugin. Errors: one is asked for and cannot be had, or its init failed. Its code
-  /// stays in the process for good.
+  /// Loads the plugin; null if there is none. Errors: a requested plugin cannot be loaded, or its init
+  /// failed. Its code stays in the process permanently.
   static Result<std::unique_ptr<Profiler>> load(const ProfilerSpec& spec);
   ~Profiler();
   Profiler(const Profiler&) = delete;
 
-  /// Whether the plugin wants events of one of these kinds now (profiler_abi): it may change its mind.
+  /// Returns whether the plugin currently wants events of one of these kinds (profiler_abi); this may change
+  /// at any time.
   bool wants(int kinds) const;
 
-  // Begin events, of kinds that are wanted; null otherwise.
+  // The functions below begin events; they return null for kinds that are not wanted.
   Event group_call(int depth);
   Event collective_call(const Collective& collective, Event group_call);
   Event pair_call(const Pair& pair, Event group_call);
   Event group();
-  /// `call` is of version 5; before, the parent is the group.
+  /// `call` is the parent in version 5; in version 4 the parent is `group`.
   Event collective(const Collective& collective, Event call, Event group);
   Event pair(const Pair& pair, Event call, Event group);
-  /// What goes along a channel in an operation.
+  /// Begins the event of one operation's messages on a channel.
   Event proxy(Event parent, int channel, int peer, int chunk_bytes, bool sends);
-  /// A message of it.
+  /// Begins the event of one message of a proxy event.
   Event step(Event proxy, int number);
 
-  /// Ends an event; nothing for a null one.
+  /// Ends an event; does nothing if it is null.
   void end(Event event);
-  /// What happens to a proxy or a step; nothing for a null one.
+  /// Records a state of a proxy or step event; does nothing if it is null.
   void state(Event event, int state, size_t bytes = 0);
 
   std::string_view plugin_name() const { return name_; }
@@ -99,7 +102,7 @@ class Profiler {
   int version_;
   int rank_ = 0;
   std::string name_;
-  const profiler_abi::TableV4* v4_ = nullptr;  ///< one of them is not null
+  const profiler_abi::TableV4* v4_ = nullptr;  ///< exactly one of v4_ and v5_ is not null
   const profiler_abi::TableV5* v5_ = nullptr;
   bool begun_ = false;
   void* context_ = nullptr;

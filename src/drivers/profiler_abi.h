@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The binary interface of NCCL's profiler plugins, versions 4 and 5; for profiler.* only.
 ///
-/// A plugin is a shared object that exports one table per version it knows, ncclProfiler_v5 and _v4. Every
+/// A plugin is a shared object that exports one table per version it supports, ncclProfiler_v5 and _v4. Every
 /// function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.28 on 64-bit machines.
 #pragma once
 
@@ -14,26 +14,26 @@
 
 namespace weir::drivers::profiler_abi {
 
-/// Kinds of events: bits of the mask by which a plugin says what it wants.
+/// Kinds of events, as bits of the mask with which a plugin selects events.
 inline constexpr int kGroup = 1 << 0;
 inline constexpr int kCollective = 1 << 1;
-inline constexpr int kPair = 1 << 2;  ///< a send or a receive
+inline constexpr int kPair = 1 << 2;  ///< one send or receive
 inline constexpr int kProxy = 1 << 3;
 inline constexpr int kStep = 1 << 4;
-inline constexpr int kGroupCall = 1 << 8;  ///< from version 5 on, like the next two
+inline constexpr int kGroupCall = 1 << 8;  ///< this and the next two kinds exist from version 5 on
 inline constexpr int kCollectiveCall = 1 << 9;
 inline constexpr int kPairCall = 1 << 10;
 
-/// What happens to a proxy.
-inline constexpr int kProxyInProgress = 19;  ///< its first message
+/// States of a proxy event.
+inline constexpr int kProxyInProgress = 19;  ///< the proxy has its first message
 
-/// What happens to a step, in this order.
-inline constexpr int kSendGpuWait = 8;        ///< it is filled
-inline constexpr int kSendPeerWait = 20;      ///< for room at the receiver
-inline constexpr int kSendWait = 9;           ///< it is with the network; its bytes
-inline constexpr int kReceiveWait = 10;       ///< for a message
-inline constexpr int kReceiveFlushWait = 11;  ///< it has come; its bytes
-inline constexpr int kReceiveGpuWait = 12;    ///< it is taken
+/// States of a step event, in this order.
+inline constexpr int kSendGpuWait = 8;        ///< the slot is being filled
+inline constexpr int kSendPeerWait = 20;      ///< the sender waits for a free slot at the receiver
+inline constexpr int kSendWait = 9;           ///< the network sends the message; has the number of bytes
+inline constexpr int kReceiveWait = 10;       ///< the receiver waits for a message
+inline constexpr int kReceiveFlushWait = 11;  ///< the message has arrived; has the number of bytes
+inline constexpr int kReceiveGpuWait = 12;    ///< the receiver reads the message
 
 struct GroupCall {
   bool captured;
@@ -126,9 +126,9 @@ static_assert(sizeof(EventV5) == 112 && offsetof(EventV5, rank) == 16 && offseto
 static_assert(offsetof(CollectiveV5, group) == 80 && offsetof(PairV5, group) == 40);
 static_assert(sizeof(Proxy) == 24 && sizeof(CollectiveCall) == 48 && sizeof(PairCall) == 40);
 
-/// What is told with a state.
+/// The argument of a state.
 union StateArguments {
-  size_t bytes;  ///< of a step
+  size_t bytes;  ///< size of a step's message
   void* any;
 };
 static_assert(sizeof(StateArguments) == 8);

@@ -13,29 +13,29 @@ namespace weir::drivers {
 namespace {
 
 struct Kind {
-  const char* file;  ///< below a port's folder
+  const char* file;  ///< path relative to the port's folder
   bool drops;
 };
 
 constexpr Kind kKinds[] = {
     {"hw_counters/packet_seq_err", false},         // mlx5: the receiver missed packets
-    {"hw_counters/implied_nak_seq_err", false},    // an answer that only later packets can have
-    {"hw_counters/local_ack_timeout_err", false},  // no answer in time
+    {"hw_counters/implied_nak_seq_err", false},    // an acknowledgement of later packets implies a loss
+    {"hw_counters/local_ack_timeout_err", false},  // no acknowledgement in time
     {"hw_counters/rnr_nak_retry_err", false},      // the receiver was not ready
-    {"hw_counters/roce_adp_retrans", false},       // before the time, where the device guesses
-    {"hw_counters/seq_err_naks_rcvd", false},      // bnxt_re: the same
+    {"hw_counters/roce_adp_retrans", false},       // adaptive retransmissions, before the timeout
+    {"hw_counters/seq_err_naks_rcvd", false},      // bnxt_re: the receiver missed packets
     {"hw_counters/to_retransmits", false},
     {"hw_counters/rnr_naks_rcvd", false},
     {"hw_counters/completer_retry_err", false},  // rxe: missing packets and timeouts
     {"hw_counters/rcvd_rnr_err", false},
-    {"counters/port_xmit_discards", true},  // of InfiniBand
+    {"counters/port_xmit_discards", true},  // InfiniBand's standard counter
     {"counters/port_rcv_errors", true},
-    {"hw_counters/rx_icrc_encapsulated", true},  // mlx5, RoCE: wrong checksum
+    {"hw_counters/rx_icrc_encapsulated", true},  // mlx5, RoCE: packets with a wrong checksum
     {"hw_counters/tx_roce_discards", true},      // bnxt_re
     {"hw_counters/rx_roce_discards", true},
 };
 
-/// Drivers answer "N/A (no PMA)" for what they do not count.
+/// Reads a counter; drivers write "N/A (no PMA)" for counters that they do not support.
 std::optional<uint64_t> number_in(Files& files, const std::string& path) {
   const auto text = files.read(path);
   if (!text || text->empty()) return std::nullopt;
@@ -67,8 +67,8 @@ void RdmaCounters::begin(const std::vector<Port>& ports) {
       counters_.push_back({path, kind.drops, *value});
       told += fmt::format("{}{} ({})", told.empty() ? "" : ", ", kind.file, kind.drops ? "drops" : "retries");
     }
-    WEIR_INFO(net, "RDMA port {}:{} counts what is lost in {}", device, number,
-              told.empty() ? "no file that is known here" : told);
+    WEIR_INFO(net, "RDMA port {}:{}: counting lost packets from {}", device, number,
+              told.empty() ? "no file, because its driver has no counter that weir knows" : told);
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What RDMA ports of this machine count of packets that got lost: the files ports/N/counters and
+/// Counters of lost packets of this machine's RDMA ports, from the files ports/N/counters and
 /// ports/N/hw_counters of a device below /sys/class/infiniband.
 ///
-/// Which files there are depends on the driver; those known here are of InfiniBand's own counters, mlx5,
-/// bnxt_re and Soft-RoCE (rxe). They are of the port, whosever the packets are.
+/// Which files exist depends on the driver; this class reads InfiniBand's standard counters and those of
+/// mlx5, bnxt_re and Soft-RoCE (rxe). They count the packets of all processes at the port.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,31 @@
 namespace weir::drivers {
 
 struct RdmaCounts {
-  /// Times that a sender of the port began to send again: it was told that packets are missing, or that the
-  /// receiver was not ready, or heard nothing for too long. One may stand for many packets.
+  /// Number of retransmissions started by senders of the port, after a report of missing packets or of a
+  /// receiver that was not ready, or after a timeout. One retransmission may cover many packets.
   uint64_t retries = 0;
-  uint64_t dropped = 0;  ///< packets that the port did not send, or that came with errors or to no room
+  uint64_t dropped = 0;  ///< packets not sent, or received with errors or without a free buffer
 };
 
-/// Counts since begin(). Thread-safe.
+/// Counts lost packets since begin(). Thread-safe.
 class RdmaCounters {
  public:
-  using Port = std::pair<std::string, uint8_t>;  ///< device, number
+  using Port = std::pair<std::string, uint8_t>;  ///< device name and port number
 
   explicit RdmaCounters(std::unique_ptr<Files> files) : files_(std::move(files)) {}
 
-  /// Reads what the ports have counted so far, and says in the log (net, INFO) which files tell. Once;
-  /// further calls do nothing.
+  /// Reads the initial values of the ports' counters, and logs (net, INFO) which files are used. Further
+  /// calls do nothing.
   void begin(const std::vector<Port>& ports);
-  /// Since begin(), over its ports; 0 before. A file that is missing, or holds no number, counts nothing.
-  /// Where a count has fallen it has wrapped at 32 bits, if that makes less than 2^30, or was set to 0. Reads
-  /// files.
+  /// The sums over all ports since begin(); 0 before. A missing file or one without a number counts nothing.
+  /// A counter that has decreased is assumed to have wrapped at 32 bits if that gives a difference below
+  /// 2^30, and else to have been reset to 0. Reads files.
   RdmaCounts read() const;
 
  private:
   struct Counter {
     std::string path;
-    bool drops = false;  ///< else retries
+    bool drops = false;  ///< true: counts drops; false: counts retries
     uint64_t before = 0;
   };
 

@@ -15,7 +15,7 @@
 namespace weir::drivers {
 namespace {
 
-// The own declarations are compared with the published ones where these are installed.
+// weir's own declarations are checked against the published header where it is installed.
 #ifdef WEIR_HAS_ROCM_SMI
 static_assert(RSMI_STATUS_SUCCESS == 0);
 static_assert(RSMI_IOLINK_TYPE_PCIEXPRESS == int(RocmSmiLink::Type::pcie) &&
@@ -33,9 +33,9 @@ static_assert(std::is_same_v<decltype(&rsmi_minmax_bandwidth_get),
 #endif
 
 constexpr uint32_t kMostRocmSmiGpus = 1024;
-constexpr uint64_t kMostMbPerS = uint64_t{1} << 40;  // what is more is no bandwidth
+constexpr uint64_t kMostMbPerS = uint64_t{1} << 40;  // larger values are not valid bandwidths
 
-/// Asks one GPU. Whatever it does not answer stays as it is.
+/// Reads the properties of one GPU. Fields that it does not report keep their defaults.
 class RocmSmiGpuReader {
  public:
   RocmSmiGpuReader(const RocmSmiTable& table, uint32_t number) : table_(table), number_(number) {}
@@ -45,7 +45,8 @@ class RocmSmiGpuReader {
     uint64_t id = 0;
     if (table_.pci_id(number_, &id) == 0) {
       gpu.address = fmt::format("{:04x}:{:02x}:{:02x}.0", id >> 32, id >> 8 & 0xff, id >> 3 & 0x1f);
-      // Newer libraries have the partition in bits of its own, older ones in the place of the function.
+      // Newer libraries store the partition in separate bits of the id, older ones in the bits of the PCI
+      // function.
       gpu.partition = static_cast<int>(std::max(id >> 28 & 0xf, id & 7));
     }
     char name[128] = {};
@@ -94,14 +95,15 @@ class RocmSmiGpuReader {
 }  // namespace
 
 Result<RocmSmi> read_rocm_smi() {
-  // By release of ROCm; Debian counts from 1.
+  // The numbers are those of ROCm's releases; Debian's package uses 1.
   Result<Library> library = Library::open("librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
                                           "librocm_smi64.so.1", "librocm_smi64.so");
   if (!library.ok())
     return Status(Code::system_error, fmt::format("no ROCm SMI library: {}", library.status().message()));
   RocmSmiTable table;
   if (!table.find_in(*library))
-    return Status(Code::system_error, "librocm_smi64.so lacks functions that ROCm since 4.0 has");
+    return Status(Code::system_error,
+                  "librocm_smi64.so lacks functions that weir needs; expected ROCm 4.0 or newer");
   const auto say = [&](const char* what, int code) {
     const char* words = nullptr;
     const bool told = table.status_string != nullptr && table.status_string(code, &words) == 0;

@@ -23,9 +23,9 @@ std::string write_record(const RocmSmi& smi) {
 Result<RocmSmi> read_rocm_smi_record(const std::string& text) {
   try {
     return nlohmann::json::parse(text).get<RocmSmi>();
-  } catch (const nlohmann::json::exception& error) {  // the library has no other way to say what is wrong
+  } catch (const nlohmann::json::exception& error) {  // the JSON library reports errors only by exceptions
     return Status(Code::invalid_argument,
-                  fmt::format("the record of ROCm SMI cannot be read: {}", error.what()));
+                  fmt::format("cannot parse the record of ROCm SMI: {}", error.what()));
   }
 }
 

@@ -24,7 +24,7 @@ struct RocmSmiTable {
   int (*pci_id)(uint32_t, uint64_t*) = nullptr;
   int (*link_type)(uint32_t, uint32_t, uint64_t*, int*) = nullptr;
   int (*link_weight)(uint32_t, uint32_t, uint64_t*) = nullptr;
-  // From here on a library may lack one or the other.
+  // A library may lack any of the functions below.
   int (*status_string)(int, const char**) = nullptr;
   int (*version)(RocmSmiVersion*) = nullptr;
   int (*name)(uint32_t, char*, size_t) = nullptr;
@@ -34,7 +34,7 @@ struct RocmSmiTable {
   int (*compute_partition)(uint32_t, char*, uint32_t) = nullptr;          // since 5.5
   int (*memory_partition)(uint32_t, char*, uint32_t) = nullptr;           // since 5.6
 
-  /// False: the library lacks what no answer is possible without.
+  /// Looks up all functions; returns false if the library lacks a required one.
   bool find_in(const Library& library) {
     library.find("rsmi_status_string", status_string);
     library.find("rsmi_version_get", version);

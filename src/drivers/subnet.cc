@@ -44,7 +44,7 @@ const char* width_words(uint32_t active) {
   }
 }
 
-/// The extended field counts where it is set.
+/// The extended speed is used if it is set.
 const char* speed_words(uint32_t active, uint32_t extended) {
   switch (extended) {
     case 1: return "FDR";
@@ -61,12 +61,13 @@ const char* speed_words(uint32_t active, uint32_t extended) {
   }
 }
 
-/// Prints nodes in the form of ibnetdiscover.
+/// Prints nodes in the format of ibnetdiscover.
 class Printer {
  public:
   explicit Printer(const SubnetFunctions& functions) : functions_(functions) {}
 
-  /// All of a fabric, by GUID: the library gives them in the order in which they answered.
+  /// Prints all nodes of a fabric in the order of their GUIDs; the library lists them in the order of their
+  /// answers.
   std::string print(ibnd_fabric_t* fabric) {
     std::vector<ibnd_node_t*> nodes;
     const auto keep = [](ibnd_node_t* node, void* list) {
@@ -87,7 +88,7 @@ class Printer {
     return functions_.field(node.info, 0, field);
   }
 
-  /// Descriptions come from the fabric: no quotes or control characters.
+  /// The description of a node without quotes and control characters, because it comes from the fabric.
   static std::string description(const ibnd_node_t& node) {
     std::string text(node.nodedesc);
     for (char& c : text) {
@@ -150,14 +151,14 @@ Result<std::string> subnet_text() {
   if (!mad.ok()) return mad.status();
   SubnetFunctions functions;
   if (!functions.find_in(*netdisc, *mad))
-    return Status(Code::system_error, "libibnetdisc.so.5 lacks functions that are needed");
+    return Status(Code::system_error, "libibnetdisc.so.5 lacks functions that weir needs");
   ibnd_config_t config{};
   const std::unique_ptr<ibnd_fabric_t, decltype(functions.destroy)> fabric(
       functions.discover(nullptr, 0, nullptr, &config), functions.destroy);
   if (fabric == nullptr) {
     return Status(Code::system_error,
-                  "the InfiniBand subnet cannot be asked: it needs an active port and the right to use "
-                  "/dev/infiniband/umad* (root); a saved output of ibnetdiscover serves as well");
+                  "cannot discover the InfiniBand subnet: this needs an active port and access to "
+                  "/dev/infiniband/umad* (root); a saved output of ibnetdiscover can be used instead");
   }
   return Printer(functions).print(fabric.get());
 }
@@ -170,8 +171,8 @@ namespace weir::drivers {
 
 Result<std::string> subnet_text() {
   return Status(Code::system_error,
-                "this weir was built without libibnetdisc's headers; a saved output of ibnetdiscover "
-                "serves as well");
+                "this build of weir cannot discover the InfiniBand subnet: it was built without "
+                "libibnetdisc's headers; a saved output of ibnetdiscover can be used instead");
 }
 
 }  // namespace weir::drivers

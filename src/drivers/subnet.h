@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The InfiniBand subnet that this host's management port sees: all switches, adapters and cables.
+/// The InfiniBand subnet of this host's management port: all switches, adapters and cables.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace weir::drivers {
 
 /// The subnet as ibnetdiscover prints it, found by libibnetdisc with direct-routed packets (no subnet manager
-/// is needed). Needs the right to use /dev/infiniband/umad*, which usually only root has. Errors:
-/// system_error, where the library or the right is missing. Takes milliseconds for dozens of nodes, seconds
-/// for thousands. The library may print to standard error.
+/// is needed). Needs access to /dev/infiniband/umad*, which usually only root has. Errors: system_error if
+/// the library or the access is missing. Takes milliseconds for dozens of nodes, seconds for thousands. The
+/// library may print to standard error.
 Result<std::string> subnet_text();
 
 }  // namespace weir::drivers

@@ -17,7 +17,7 @@ using tuner_abi::Domains;
 using tuner_abi::TableV4;
 using tuner_abi::TableV5;
 
-/// Figures that plugins for NCCL start from. What they make of them has no effect: costs are measured.
+/// NCCL's constants, which plugins expect and may change. Their changes have no effect: weir measures costs.
 Constants nccl_constants() {
   constexpr int kTree = 0, kRing = 1, kDirect = 2, kChain = 3, kNvls = 4, kNvlsTree = 5, kPat = 6;
   constexpr int kSimple = 2;
@@ -61,7 +61,7 @@ Constants nccl_constants() {
 
 Status incomplete(const std::string& file, int version) {
   return {Code::system_error,
-          fmt::format("tuner plugin {} has an ncclTunerPlugin_v{} that lacks a name or a function", file,
+          fmt::format("tuner plugin {}: the table ncclTunerPlugin_v{} lacks a name or a function", file,
                       version)};
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tuner plugins of NCCL: shared objects that have a say in which algorithm a collective takes.
+/// NCCL tuner plugins: shared objects that influence which algorithm a collective uses.
 ///
-/// One object per communicator: made with it, asked about it, ended with it. Errors carry the code that the
-/// plugin gave, and a sentence that names plugin and call.
+/// There is one Tuner per communicator, with the same lifetime. Errors have the code that the plugin
+/// returned, and a message that names plugin and call.
 ///
-/// Thread safety: different objects may be used by several threads at once, one by one thread at a time.
+/// Thread safety: different objects may be used by several threads at once, each object by one thread at a
+/// time.
 #pragma once
 
 #include <array>
@@ -19,19 +20,19 @@
 
 namespace weir::drivers {
 
-/// By NCCL's numbers of algorithms and protocols.
+/// NCCL's algorithms, with NCCL's numbers.
 enum class TunedAlgorithm : uint8_t { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
 enum class TunedProtocol : uint8_t { ll, ll128, simple };
-/// And of collectives.
+/// NCCL's collectives, with NCCL's numbers.
 enum class TunedFunction : uint8_t { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
 
-/// "Tree", "Simple".
+/// The name in NCCL's spelling: "Tree", "Simple".
 std::string_view name(TunedAlgorithm algorithm);
 std::string_view name(TunedProtocol protocol);
 
-/// What each algorithm is predicted to take with each protocol.
+/// The predicted time of each algorithm with each protocol.
 struct TunedCosts {
-  static constexpr float kNone = -1;  ///< there is no such way
+  static constexpr float kNone = -1;  ///< the combination is not available
 
   std::array<std::array<float, tuner_abi::kProtocols>, tuner_abi::kAlgorithms> us;
 
@@ -45,9 +46,9 @@ struct TunedCosts {
 };
 
 struct TunerSpec {
-  std::string plugin;         ///< file or name, as NCCL_TUNER_PLUGIN has it; empty: libnccl-tuner.so, if any
-  std::string net_plugins;    ///< as NCCL_NET_PLUGIN has it: one of them may have a tuner
-  uint64_t communicator = 0;  ///< told from version 5 on, like domains
+  std::string plugin;         ///< file or name, as in NCCL_TUNER_PLUGIN; empty: libnccl-tuner.so, if any
+  std::string net_plugins;    ///< value of NCCL_NET_PLUGIN: one of these plugins may contain a tuner
+  uint64_t communicator = 0;  ///< identifier passed to plugins from version 5 on, like domains
   size_t ranks = 1;
   size_t nodes = 1;
   int least_ranks_per_node = 1;
@@ -56,15 +57,15 @@ struct TunerSpec {
 
 class Tuner {
  public:
-  /// Null where there is no plugin. Errors: one is asked for and cannot be had, or its init failed. Its code
-  /// stays in the process for good.
+  /// Loads the plugin; null if there is none. Errors: a requested plugin cannot be loaded, or its init
+  /// failed. Its code stays in the process permanently.
   static Result<std::unique_ptr<Tuner>> load(const TunerSpec& spec);
   ~Tuner();
   Tuner(const Tuner&) = delete;
 
-  /// What it says to a collective of `bytes`, as NCCL counts them: of the largest buffer of a rank. It
-  /// changes costs, and `channels` if it wants so many. Errors: it has no opinion; what it wrote does not
-  /// count then.
+  /// Calls the plugin for a collective of `bytes`, counted as in NCCL: the size of a rank's largest buffer.
+  /// The plugin may change `costs`, and `channels` to the number that it wants. On an error the caller must
+  /// ignore what the plugin wrote.
   Status ask(TunedFunction function, size_t bytes, TunedCosts& costs, int& channels);
 
   std::string_view plugin_name() const { return name_; }
@@ -81,7 +82,7 @@ class Tuner {
   int version_;
   std::string name_;
   tuner_abi::Ask* ask_ = nullptr;
-  int (*finalize_)(void* context) = nullptr;  ///< null: not begun
+  int (*finalize_)(void* context) = nullptr;  ///< null until the plugin is initialized
   void* context_ = nullptr;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The binary interface of NCCL's tuner plugins, versions 4 and 5; for tuner.* only.
 ///
-/// A plugin is a shared object that exports one table per version it knows, ncclTunerPlugin_v5 and _v4. Every
-/// function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.28 on 64-bit machines.
+/// A plugin is a shared object that exports one table per version it supports, ncclTunerPlugin_v5 and _v4.
+/// Every function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.28 on 64-bit machines.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ namespace weir::drivers::tuner_abi {
 
 inline constexpr int kAlgorithms = 7;
 inline constexpr int kProtocols = 3;
-inline constexpr int kLinks = 3;        ///< NVLink, PCI, network
-inline constexpr int kGenerations = 4;  ///< Volta, Ampere, Hopper, Blackwell
-inline constexpr int kScales = 3;       ///< one node, two, more
+inline constexpr int kLinks = 3;        ///< number of link kinds: NVLink, PCI, network
+inline constexpr int kGenerations = 4;  ///< number of GPU generations: Volta, Ampere, Hopper, Blackwell
+inline constexpr int kScales = 3;       ///< number of scales: one node, two, more
 
 struct Domains {
   int count;
@@ -25,7 +25,7 @@ struct Domains {
 };
 static_assert(sizeof(Domains) == 12);
 
-/// Figures of NCCL's own model of costs: us, and GB/s per channel. A plugin may change them.
+/// The constants of NCCL's cost model, in us and in GB/s per channel. A plugin may change them.
 struct Constants {
   double base_latencies[kAlgorithms][kProtocols];
   double link_latencies[kLinks][kAlgorithms][kProtocols];
@@ -38,8 +38,8 @@ struct Constants {
 static_assert(sizeof(Constants) == 1152 && offsetof(Constants, link_latencies) == 168);
 static_assert(offsetof(Constants, most_ll) == 672 && offsetof(Constants, most_nvls_tree) == 1056);
 
-/// Fills the table of costs, float[kAlgorithms][kProtocols], which is passed as if it were an array of
-/// pointers.
+/// The plugin's function that fills the table of costs, float[kAlgorithms][kProtocols], which is passed as if
+/// it were an array of pointers.
 using Ask = int(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
                 int protocols, int registered, int* channels);
 

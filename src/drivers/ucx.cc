@@ -17,9 +17,9 @@
 namespace weir::drivers {
 namespace {
 
-constexpr unsigned kMessage = 0;             // of active messages
-constexpr int64_t kCloseNs = 2'000'000'000;  // for what is under way when the worker ends
-constexpr int kMostEvents = 64;              // of one progress()
+constexpr unsigned kMessage = 0;             // id of the active message
+constexpr int64_t kCloseNs = 2'000'000'000;  // time for operations in flight when the worker is destroyed
+constexpr int kMostEvents = 64;              // events handled in one progress()
 
 struct UcxFunctions {
   decltype(ucp_init_version)* init;
@@ -54,7 +54,7 @@ struct UcxFunctions {
   }
 };
 
-/// The libraries stay loaded until the process ends: UCX puts hooks into it that cannot be taken out.
+/// The libraries stay loaded until the process ends, because UCX installs hooks that cannot be removed.
 struct Libraries {
   Library ucs;
   Library ucp;
@@ -69,7 +69,8 @@ Result<const UcxFunctions*> ucx_functions() {
     WEIR_TRY(ucp.status());
     auto libraries = std::make_unique<Libraries>(Libraries{std::move(*ucs), std::move(*ucp), {}});
     if (!libraries->functions.load(libraries->ucp, libraries->ucs))
-      return Status(Code::system_error, "libucp.so.0 lacks functions that are needed (UCX 1.13 has them)");
+      return Status(Code::system_error,
+                    "libucp.so.0 lacks functions that weir needs; expected UCX 1.13 or newer");
     return libraries;
   }();
   WEIR_TRY(loaded.status());
@@ -82,7 +83,8 @@ class Peer final : public UcxPeer {
 
   Status state() const override {
     if (failed_ == UCS_OK) return {};
-    return Status(Code::remote_error, fmt::format("UCX lost it: {}", functions_.status_text(failed_)));
+    return Status(Code::remote_error,
+                  fmt::format("UCX lost the connection: {}", functions_.status_text(failed_)));
   }
   ucp_ep_h endpoint() const { return endpoint_; }
   void fail(ucs_status_t status) { failed_ = status; }
@@ -94,7 +96,7 @@ class Peer final : public UcxPeer {
   ucs_status_t failed_ = UCS_OK;
 };
 
-/// What UCX holds of one message or flush.
+/// The user data of one UCX request: a message or a flush.
 struct Pending {
   const UcxFunctions* functions;
   std::shared_ptr<UcxOutgoing> keeper;
@@ -135,7 +137,7 @@ class Worker final : public UcxWorker {
     ucp_worker_params_t worker{};
     worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-    WEIR_TRY(said("make a worker", functions_.worker_create(context_, &worker, &worker_)));
+    WEIR_TRY(said("create a worker", functions_.worker_create(context_, &worker, &worker_)));
     ucp_am_handler_param_t handler{};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                          UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
@@ -143,10 +145,10 @@ class Worker final : public UcxWorker {
     handler.flags = UCP_AM_FLAG_WHOLE_MSG;
     handler.cb = &Worker::arrived;
     handler.arg = this;
-    WEIR_TRY(said("take messages", functions_.set_handler(worker_, &handler)));
+    WEIR_TRY(said("register a message handler", functions_.set_handler(worker_, &handler)));
     ucp_address_t* address = nullptr;
     size_t size = 0;
-    WEIR_TRY(said("say its address", functions_.worker_address(worker_, &address, &size)));
+    WEIR_TRY(said("return the address of its worker", functions_.worker_address(worker_, &address, &size)));
     const auto* raw = reinterpret_cast<const std::byte*>(address);
     address_.assign(raw, raw + size);
     functions_.release_address(worker_, address);
@@ -169,7 +171,7 @@ class Worker final : public UcxWorker {
     ucp_ep_h endpoint = nullptr;
     ucs_status_t made = functions_.ep_create(worker_, &params, &endpoint);
     if (made ==
-        UCS_ERR_UNREACHABLE) {  // some ways, shared memory above all, do not notice that a peer has died
+        UCS_ERR_UNREACHABLE) {  // some UCX transports, mainly shared memory, cannot detect a dead peer
       params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
       made = functions_.ep_create(worker_, &params, &endpoint);
     }
@@ -208,7 +210,7 @@ class Worker final : public UcxWorker {
     return Status(code, fmt::format("UCX cannot {}: {}", what, functions_.status_text(status)));
   }
 
-  /// Calls start(endpoint, parameters), and sees to its end.
+  /// Calls start(endpoint, parameters) and arranges for the completion of the request.
   template <typename Start>
   void begin(UcxPeer& to, const std::shared_ptr<UcxOutgoing>& keeper, const Start& start) {
     auto& peer = static_cast<Peer&>(to);
@@ -228,10 +230,10 @@ class Worker final : public UcxWorker {
     else if (UCS_PTR_IS_ERR(request))
       pending->end(UCS_PTR_STATUS(request));
     else
-      pending.release();  // ended() has it
+      pending.release();  // ended() frees it
   }
 
-  /// Lets what was sent go out, and takes the endpoints down.
+  /// Completes what was sent, and closes the endpoints.
   void close_peers() {
     for (auto& [unused, peer] : peers_) lost_.push_back(std::move(peer));
     const int64_t until = now_ns() + kCloseNs;
@@ -265,8 +267,8 @@ class Worker final : public UcxWorker {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   Bytes address_;
-  bool notices_ = true;  // that peers have died: not all ways can, shared memory above all cannot
-  std::map<std::string, std::unique_ptr<Peer>> peers_;  // by address
+  bool notices_ = true;  // detects dead peers; not all UCX transports can, shared memory cannot
+  std::map<std::string, std::unique_ptr<Peer>> peers_;  // keyed by address
   std::vector<std::unique_ptr<Peer>> lost_;
 };
 
@@ -287,7 +289,9 @@ Result<std::unique_ptr<UcxWorker>> make_ucx_worker(UcxWorker::Handler handler) {
 namespace weir::drivers {
 
 Result<std::unique_ptr<UcxWorker>> make_ucx_worker(UcxWorker::Handler) {
-  return Status(Code::system_error, "this weir was built without UCX's headers (Debian: libucx-dev)");
+  return Status(
+      Code::system_error,
+      "this build of weir lacks UCX support: it was built without UCX's headers (Debian: libucx-dev)");
 }
 
 }  // namespace weir::drivers

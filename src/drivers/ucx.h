@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// UCX, loaded at run time (libucp.so.0): active messages between workers.
 ///
-/// A UcxWorker sends messages of a header and a payload to other workers, whose address it was told, and
-/// hands on what arrives for it. Everything goes on in progress() alone. All messages travel by UCX's eager
-/// protocols: the receiver has memory for them. UCX_TLS, UCX_NET_DEVICES and UCX's other variables count.
+/// A UcxWorker sends messages, each a header and a payload, to other workers by their addresses, and passes
+/// received messages to a handler. All work is done in progress(). All messages use UCX's eager protocols, so
+/// the receiver must have memory for them. UCX_TLS, UCX_NET_DEVICES and UCX's other variables apply.
 ///
-/// One thread at a time.
+/// Not thread-safe: one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,45 +18,45 @@
 
 namespace weir::drivers {
 
-/// Another worker, as one reaches it. Owned by the UcxWorker.
+/// The connection to another worker. Owned by the UcxWorker.
 class UcxPeer {
  public:
   virtual ~UcxPeer() = default;
-  /// Success, or why nothing more can be sent.
+  /// Success, or the reason why no more messages can be sent.
   virtual Status state() const = 0;
 };
 
-/// What a message is made of until UCX does not need it any more: its owner keeps a pointer here, UCX another
-/// one.
+/// Keeps the memory of messages alive until UCX has completed them: the sender holds one shared pointer to
+/// it, UCX another.
 struct UcxOutgoing {
   virtual ~UcxOutgoing() = default;
-  uint64_t under_way = 0;  ///< messages and flushes that UCX has not ended
-  Status trouble;          ///< the first that failed
+  uint64_t under_way = 0;  ///< number of messages and flushes that UCX has not completed
+  Status trouble;          ///< error of the first failed message or flush
 };
 
 class UcxWorker {
  public:
-  /// Called for each message; both views end with the call.
+  /// Called for each received message; both views are valid only during the call.
   using Handler = std::function<void(BytesView header, BytesView payload)>;
 
   virtual ~UcxWorker() = default;
-  /// What other workers need to connect(). Some hundred bytes.
+  /// The address that other workers pass to connect(). Some hundred bytes.
   virtual const Bytes& address() const = 0;
-  /// The same peer for the same address, until it has failed. Errors: invalid_argument for what is no
-  /// address, system_error where no transport of UCX leads there.
+  /// Connects to a worker; returns the same peer for the same address until that has failed. Errors:
+  /// invalid_argument for a malformed address, system_error if no transport of UCX reaches the peer.
   virtual Result<UcxPeer*> connect(BytesView address) = 0;
-  /// Begins to send. `header` and `payload` stay as they are until `keeper`, which may own them, has nothing
-  /// under way; what fails is said there.
+  /// Begins to send. `header` and `payload` must not change until `keeper`, which may own them, has nothing
+  /// in flight; errors are stored in `keeper`.
   virtual void send(UcxPeer& peer, BytesView header, BytesView payload,
                     const std::shared_ptr<UcxOutgoing>& keeper) = 0;
-  /// Begins to push out what was sent to the peer: when `keeper` has nothing under way it does not depend on
-  /// this process any more.
+  /// Begins to flush what was sent to the peer: once `keeper` has nothing in flight, delivery does not depend
+  /// on this process any more.
   virtual void flush(UcxPeer& peer, const std::shared_ptr<UcxOutgoing>& keeper) = 0;
-  /// Moves what is under way, calls the handler. Not to be called by it.
+  /// Advances operations in flight and calls the handler, which must not call this function.
   virtual void progress() = 0;
 };
 
-/// Errors: system_error where the library cannot be loaded or used.
+/// Loads UCX and makes a worker. Errors: system_error if the library cannot be loaded or used.
 Result<std::unique_ptr<UcxWorker>> make_ucx_worker(UcxWorker::Handler handler);
 
 }  // namespace weir::drivers

@@ -17,13 +17,13 @@
 
 #include "src/drivers/verbs_device.h"
 
-// The macro would call the function by its name; here it is called through the table.
+// The macro would call the function by name; this file calls it through the table.
 #undef ibv_query_port
 
 namespace weir::drivers {
 namespace {
 
-/// Gbit/s of one lane, by the bit that the port reports.
+/// The speed of one lane in Gbit/s, from the bit that the port reports.
 double lane_speed(uint8_t active) {
   switch (active) {
     case 1: return 2.5;
@@ -84,7 +84,7 @@ VerbsEvent event_of(const ibv_async_event& event, const VerbsTable& table) {
   return told;
 }
 
-/// What the device says about reliable pairs. Who does not know the question paces nothing.
+/// The device's pacing range for reliable queue pairs. A device that does not support the query cannot pace.
 VerbsPacing pacing_of(ibv_context& context) {
   const verbs_context* const asked = verbs_get_ctx_op(&context, query_device_ex);
   ibv_device_attr_ex attributes{};
@@ -95,7 +95,7 @@ VerbsPacing pacing_of(ibv_context& context) {
   return {.least = caps.qp_rate_limit_min, .most = caps.qp_rate_limit_max};
 }
 
-/// The library, loaded.
+/// The loaded library.
 class Loaded final : public Verbs {
  public:
   Loaded(Library library, const VerbsTable& table) : library_(std::move(library)), table_(table) {}
@@ -106,14 +106,14 @@ class Loaded final : public Verbs {
     for_each_device([&](ibv_device* device) {
       if (Status read = read_ports(device, ports); !read.ok()) trouble = std::move(read);
     });
-    // One device that cannot be opened does not hide the others.
+    // A device that cannot be opened must not hide the others.
     if (ports.empty() && !trouble.ok()) return trouble;
     return ports;
   }
 
   Result<std::unique_ptr<VerbsDevice>> open(const std::string& name) override {
     Result<std::unique_ptr<VerbsDevice>> opened =
-        Status(Code::system_error, fmt::format("there is no RDMA device {} any more", name));
+        Status(Code::system_error, fmt::format("RDMA device {} does not exist any more", name));
     for_each_device([&](ibv_device* device) {
       if (name == table_.get_device_name(device)) opened = OpenedVerbsDevice::open(table_, device);
     });
@@ -135,7 +135,7 @@ class Loaded final : public Verbs {
     if (context == nullptr) return verbs_error(name, "be opened", errno);
     ibv_device_attr attributes{};
     if (const int error = table_.query_device(context.get(), &attributes); error != 0)
-      return verbs_error(name, "describe itself", error);
+      return verbs_error(name, "return its attributes", error);
     const ssize_t most = std::max<ssize_t>(1, attributes.phys_port_cnt) * 256;
     std::vector<ibv_gid_entry> gids(static_cast<size_t>(most));
     const ssize_t known =
@@ -143,11 +143,11 @@ class Loaded final : public Verbs {
     gids.resize(known > 0 ? static_cast<size_t>(known) : 0);
     for (uint8_t number = 1; number <= attributes.phys_port_cnt; ++number) {
       ibv_port_attr port{};
-      // The older, shorter structure is the head of this one.
+      // The older, shorter structure is the beginning of this one.
       if (const int error =
               table_.query_port(context.get(), number, reinterpret_cast<_compat_ibv_port_attr*>(&port));
           error != 0)
-        return verbs_error(name, "describe its port", error);
+        return verbs_error(name, "return the attributes of its port", error);
       VerbsPort& told = ports.emplace_back();
       told.device = name;
       told.number = number;
@@ -176,12 +176,12 @@ Result<std::unique_ptr<VerbsDevice>> OpenedVerbsDevice::open(const VerbsTable& t
   if (context == nullptr) return verbs_error(name, "be opened", errno);
   const int flags = fcntl(context->async_fd, F_GETFL);
   if (flags < 0 || fcntl(context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0)
-    return verbs_error(name, "tell of its events", errno);
+    return verbs_error(name, "report asynchronous events", errno);
   ibv_device_attr attributes{};
   if (const int error = table.query_device(context.get(), &attributes); error != 0)
-    return verbs_error(name, "describe itself", error);
+    return verbs_error(name, "return its attributes", error);
   VerbsOwned<ibv_pd> domain(table.alloc_pd(context.get()), {&table});
-  if (domain == nullptr) return verbs_error(name, "make a protection domain", errno);
+  if (domain == nullptr) return verbs_error(name, "allocate a protection domain", errno);
   const auto most = static_cast<uint32_t>(std::min(attributes.max_qp_wr, attributes.max_cqe / 2));
   const VerbsPacing pacing = pacing_of(*context);
   return std::unique_ptr<VerbsDevice>(
@@ -196,15 +196,16 @@ Result<std::unique_ptr<VerbsRegion>> OpenedVerbsDevice::enroll(std::byte* memory
   const int error = errno;
   const Status refused = verbs_error(name_, "register memory", error);
   if (error != ENOMEM && error != EPERM) return refused;
-  return Status(Code::system_error, fmt::format("{}; it must be allowed to lock {} bytes more (ulimit -l)",
-                                                refused.message(), bytes));
+  return Status(Code::system_error,
+                fmt::format("{}; this process must be allowed to lock {} more bytes (ulimit -l)",
+                            refused.message(), bytes));
 }
 
 Result<std::unique_ptr<VerbsRegion>> OpenedVerbsDevice::enroll_file(int file, std::byte* memory,
                                                                     size_t bytes) {
   if (table_.reg_dmabuf_mr == nullptr)
     return Status(Code::system_error, fmt::format("RDMA device {} cannot register a dmabuf: libibverbs.so.1 "
-                                                  "lacks ibv_reg_dmabuf_mr, which rdma-core has since 34",
+                                                  "lacks ibv_reg_dmabuf_mr; expected rdma-core 34 or newer",
                                                   name_));
   VerbsOwned<ibv_mr> region(table_.reg_dmabuf_mr(domain_.get(), 0, bytes, reinterpret_cast<uintptr_t>(memory),
                                                  file, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
@@ -215,11 +216,10 @@ Result<std::unique_ptr<VerbsRegion>> OpenedVerbsDevice::enroll_file(int file, st
 
 Result<std::unique_ptr<VerbsPair>> OpenedVerbsDevice::make_pair(const VerbsPairSpec& spec) {
   if (spec.sends > most_requests_ || spec.receives > most_requests_) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("RDMA device {} takes {} requests per queue pair, but {} are wanted; choose fewer slots "
-                    "with WEIR_SLOTS",
-                    name_, most_requests_, std::max(spec.sends, spec.receives)));
+    return Status(Code::invalid_argument,
+                  fmt::format("RDMA device {} supports {} requests per queue pair, but {} are needed; set "
+                              "fewer slots with WEIR_SLOTS",
+                              name_, most_requests_, std::max(spec.sends, spec.receives)));
   }
   return make_verbs_pair(table_, name_, *context_, *domain_, spec, pacing_);
 }
@@ -234,7 +234,7 @@ std::optional<VerbsEvent> OpenedVerbsDevice::next_event() {
 }
 
 Result<std::unique_ptr<Verbs>> load_verbs() {
-  // Looked at first: without a device there is no need to load anything.
+  // Checked first: without a device there is no need to load the library.
   std::error_code error;
   if (std::filesystem::directory_iterator("/sys/class/infiniband", error) ==
       std::filesystem::directory_iterator())
@@ -242,12 +242,13 @@ Result<std::unique_ptr<Verbs>> load_verbs() {
                   "this host has no RDMA device (/sys/class/infiniband is empty or missing)");
   Result<Library> library = Library::open("libibverbs.so.1");
   if (!library.ok())
-    return Status(Code::system_error, fmt::format("this host has RDMA devices, but no libibverbs: {}",
-                                                  library.status().message()));
+    return Status(Code::system_error,
+                  fmt::format("this host has RDMA devices, but libibverbs cannot be loaded: {}",
+                              library.status().message()));
   VerbsTable table{};
   if (const char* missing = table.find_in(*library); missing != nullptr)
     return Status(Code::system_error,
-                  fmt::format("libibverbs.so.1 lacks {}; rdma-core 32 of 2020 or later is needed", missing));
+                  fmt::format("libibverbs.so.1 lacks {}; expected rdma-core 32 (2020) or newer", missing));
   return std::unique_ptr<Verbs>(std::make_unique<Loaded>(std::move(*library), table));
 }
 
@@ -259,7 +260,7 @@ namespace weir::drivers {
 
 Result<std::unique_ptr<Verbs>> load_verbs() {
   return Status(Code::system_error,
-                "this weir was built without libibverbs' headers, so it uses no RDMA devices");
+                "this build of weir cannot use RDMA devices: it was built without libibverbs' headers");
 }
 
 }  // namespace weir::drivers

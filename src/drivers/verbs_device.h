@@ -11,7 +11,7 @@
 
 namespace weir::drivers {
 
-/// The other end of unique_ptrs to what libibverbs made: calls its function.
+/// The deleter of unique_ptrs to libibverbs' objects: calls the function that destroys them.
 struct VerbsRelease {
   const VerbsTable* table = nullptr;
   void operator()(ibv_context* context) const { table->close_device(context); }
@@ -25,7 +25,7 @@ using VerbsOwned = std::unique_ptr<T, VerbsRelease>;
 
 class OpenedVerbsDevice final : public VerbsDevice {
  public:
-  /// `table` outlives it.
+  /// Opens a device. `table` must outlive it.
   static Result<std::unique_ptr<VerbsDevice>> open(const VerbsTable& table, ibv_device* device);
 
   Result<std::unique_ptr<VerbsRegion>> enroll(std::byte* memory, size_t bytes) override;
@@ -47,12 +47,12 @@ class OpenedVerbsDevice final : public VerbsDevice {
   const std::string name_;
   const VerbsOwned<ibv_context> context_;
   const VerbsOwned<ibv_pd> domain_;
-  const uint32_t most_requests_;  ///< of a pair, in one direction
+  const uint32_t most_requests_;  ///< maximum number of requests of a pair in one direction
   const VerbsPacing pacing_;
-  std::mutex events_;  ///< one thread reads the descriptor of events
+  std::mutex events_;  ///< serializes readers of the event descriptor
 };
 
-/// A queue pair on `device`. All that is passed outlives it.
+/// Makes a queue pair on `device`. All arguments passed by reference must outlive it.
 Result<std::unique_ptr<VerbsPair>> make_verbs_pair(const VerbsTable& table, const std::string& device,
                                                    ibv_context& context, ibv_pd& domain,
                                                    const VerbsPairSpec& spec, VerbsPacing pacing);

@@ -12,8 +12,8 @@ namespace weir::drivers {
 namespace {
 
 constexpr uint8_t kMostHops = 255;
-constexpr uint8_t kRetryForEver = 7;  // of a peer that has no receive posted
-constexpr uint8_t kRetryAfter = 12;   // 0.64 ms, for the same
+constexpr uint8_t kRetryForEver = 7;  // retries without limit if the peer has no receive posted
+constexpr uint8_t kRetryAfter = 12;   // 0.64 ms, the time between those retries
 constexpr size_t kBatch = 16;         // receives posted with one call
 
 ibv_mtu mtu_code(uint32_t bytes) {
@@ -39,7 +39,7 @@ class Pair final : public VerbsPair {
   uint32_t number() const override { return pair_->qp_num; }
   uint32_t inline_bytes() const override { return inline_bytes_; }
 
-  /// From reset to the state in which receives can be posted.
+  /// Moves the pair from reset to the state in which receives can be posted.
   Status begin() {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_INIT;
@@ -82,7 +82,7 @@ class Pair final : public VerbsPair {
     return modify(attributes,
                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                       IBV_QP_MAX_QP_RD_ATOMIC,
-                  "begin to send");
+                  "enable sending on a queue pair");
   }
 
   Status post(const VerbsWrite* write, uint32_t immediate, uint64_t id) override {
@@ -103,7 +103,7 @@ class Pair final : public VerbsPair {
     }
     ibv_send_wr* bad = nullptr;
     const int error = ibv_post_send(pair_.get(), &request, &bad);
-    return error == 0 ? Status() : verbs_error(device_, "take a request", error);
+    return error == 0 ? Status() : verbs_error(device_, "accept a send request", error);
   }
 
   Result<size_t> poll(std::span<VerbsCompletion> into) override {
@@ -111,7 +111,7 @@ class Pair final : public VerbsPair {
     std::array<ibv_wc, kBatch> done;
     const int most = static_cast<int>(std::min(into.size(), done.size()));
     const int count = ibv_poll_cq(queue_.get(), most, done.data());
-    if (count < 0) return verbs_error(device_, "say what has completed", errno);
+    if (count < 0) return verbs_error(device_, "poll a completion queue", errno);
     uint32_t received = 0;
     for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
       const ibv_wc& each = done[i];
@@ -121,7 +121,7 @@ class Pair final : public VerbsPair {
       into[i].error = each.status == IBV_WC_SUCCESS ? "" : table_.wc_status_str(each.status);
       received += into[i].received && each.status == IBV_WC_SUCCESS ? 1 : 0;
     }
-    // What has completed counts; that no room can be made is for the next poll to say.
+    // The completions are valid even if no receives can be posted; the next poll returns that error.
     if (broken_.ok()) broken_ = receive(received);
     return static_cast<size_t>(count);
   }
@@ -142,7 +142,7 @@ class Pair final : public VerbsPair {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_ERR;
     table_.modify_qp(pair_.get(), &attributes,
-                     IBV_QP_STATE);  // fails for a device that is gone: halted it is
+                     IBV_QP_STATE);  // this fails if the device is gone, which then has stopped anyway
   }
 
  private:
@@ -153,7 +153,7 @@ class Pair final : public VerbsPair {
     return error == 0 ? Status() : verbs_error(device_, what, error);
   }
 
-  /// Makes room for `count` more messages to come in.
+  /// Posts receives for `count` more messages.
   Status receive(uint32_t count) {
     std::array<ibv_recv_wr, kBatch> requests{};
     while (count > 0) {
@@ -164,7 +164,7 @@ class Pair final : public VerbsPair {
       }
       ibv_recv_wr* bad = nullptr;
       if (const int error = ibv_post_recv(pair_.get(), requests.data(), &bad); error != 0)
-        return verbs_error(device_, "make room for messages", error);
+        return verbs_error(device_, "post receive requests", error);
       count -= batch;
     }
     return {};
@@ -177,7 +177,7 @@ class Pair final : public VerbsPair {
   const VerbsOwned<ibv_qp> pair_;
   const uint32_t inline_bytes_;
   const VerbsPacing pacing_;
-  uint32_t rate_ = 0;  // kbit/s; 0: no limit
+  uint32_t rate_ = 0;  // current rate in kbit/s; 0: no limit
   Status broken_;
 };
 
@@ -188,7 +188,7 @@ Result<std::unique_ptr<VerbsPair>> make_verbs_pair(const VerbsTable& table, cons
                                                    const VerbsPairSpec& spec, VerbsPacing pacing) {
   VerbsOwned<ibv_cq> queue(
       table.create_cq(&context, static_cast<int>(spec.sends + spec.receives), nullptr, nullptr, 0), {&table});
-  if (queue == nullptr) return verbs_error(device, "make a completion queue", errno);
+  if (queue == nullptr) return verbs_error(device, "create a completion queue", errno);
   ibv_qp_init_attr attributes{};
   attributes.send_cq = attributes.recv_cq = queue.get();
   attributes.qp_type = IBV_QPT_RC;
@@ -198,11 +198,12 @@ Result<std::unique_ptr<VerbsPair>> make_verbs_pair(const VerbsTable& table, cons
   attributes.cap.max_inline_data = spec.inline_bytes;
   VerbsOwned<ibv_qp> pair(table.create_qp(&domain, &attributes), {&table});
   if (pair == nullptr &&
-      spec.inline_bytes > 0) {  // some devices refuse what they do not have, instead of giving less
+      spec.inline_bytes >
+          0) {  // some devices refuse an inline size that they do not support, instead of granting less
     attributes.cap.max_inline_data = 0;
     pair.reset(table.create_qp(&domain, &attributes));
   }
-  if (pair == nullptr) return verbs_error(device, "make a queue pair", errno);
+  if (pair == nullptr) return verbs_error(device, "create a queue pair", errno);
   auto made = std::make_unique<Pair>(table, device, spec, std::move(queue), std::move(pair),
                                      std::min(attributes.cap.max_inline_data, spec.inline_bytes), pacing);
   WEIR_TRY(made->begin());

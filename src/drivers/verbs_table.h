@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The functions of libibverbs.so.1 that are used, and how its results become sentences; for verbs*.cc of
-/// src/drivers, where libibverbs' header is.
+/// The functions of libibverbs.so.1 that are used, and the conversion of its errors to messages; for
+/// verbs*.cc of src/drivers, which include libibverbs' header.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ struct VerbsTable {
   decltype(ibv_dealloc_pd)* dealloc_pd;
   ibv_mr* (*reg_mr)(ibv_pd*, void*, size_t, int);
   decltype(ibv_dereg_mr)* dereg_mr;
-  /// Since rdma-core 34; null before.
+  /// Available since rdma-core 34; null before.
   ibv_mr* (*reg_dmabuf_mr)(ibv_pd*, uint64_t, size_t, uint64_t, int, int);
   decltype(ibv_create_cq)* create_cq;
   decltype(ibv_destroy_cq)* destroy_cq;
@@ -40,7 +40,7 @@ struct VerbsTable {
   decltype(ibv_modify_qp)* modify_qp;
   decltype(ibv_destroy_qp)* destroy_qp;
 
-  /// The name that `library` lacks, or null.
+  /// The name of a function that `library` lacks, or null.
   const char* find_in(const Library& library) {
     const char* missing = nullptr;
     const auto find = [&](const char* name, auto*& function) {
@@ -72,7 +72,7 @@ struct VerbsTable {
   }
 };
 
-/// "RDMA device rxe0 cannot ...: reason"; `error` as errno has it.
+/// Makes the error "RDMA device rxe0 cannot `what`: reason"; `error` is an errno value.
 inline Status verbs_error(const std::string& device, const char* what, int error) {
   return Status(Code::system_error, fmt::format("RDMA device {} cannot {}: {}", device, what,
                                                 std::generic_category().message(error)));

@@ -46,7 +46,7 @@ TEST(Limits, RecordsAreChecked) {
 
 TEST(Machine, FoldersThatAreNoRecords) {
   EXPECT_EQ(replay_machine("/none").status().code(), Code::invalid_argument);
-  EXPECT_THAT(replay_machine("/tmp").status().message(), HasSubstr("/tmp is no recorded machine"));
+  EXPECT_THAT(replay_machine("/tmp").status().message(), HasSubstr("/tmp is not a recorded machine"));
   EXPECT_EQ(record_machine("/proc/none").status().code(), Code::system_error);
 }
 

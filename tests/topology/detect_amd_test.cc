@@ -258,7 +258,7 @@ TEST_F(RocmSmiBesideTheDriver, IsAskedOnlyWhereAmdIs) {
   EXPECT_THAT(run().findings, says("rsmi", "no GPU of AMD's"));
   put_dies(true);
   const Detected detected = run();
-  EXPECT_THAT(detected.findings, says("rsmi", "the record of ROCm SMI cannot be read"));
+  EXPECT_THAT(detected.findings, says("rsmi", "cannot parse the record of ROCm SMI"));
   EXPECT_THAT(detected.graph.all(NodeKind::gpu), SizeIs(2)) << "as without it";
 }
 

@@ -24,8 +24,8 @@ using ::testing::SizeIs;
 TEST_F(Detection, OfNothingIsAHostWithOneNumaNode) {
   const Detected detected = run();
   EXPECT_EQ(detected.graph.size(), 2);
-  EXPECT_THAT(detected.findings, says("cpu", "libhwloc was not there"));
-  EXPECT_THAT(detected.findings, says("nvml", "NVML was not there"));
+  EXPECT_THAT(detected.findings, says("cpu", "libhwloc was not available"));
+  EXPECT_THAT(detected.findings, says("nvml", "NVML was not available"));
   EXPECT_THAT(detected.findings, says("kfd", "is not there"));
 }
 
@@ -132,7 +132,7 @@ TEST_F(Detection, ABrokenProbeTakesOnlyItselfDown) {
   const Detected detected = run();
   EXPECT_THAT(detected.graph.all(NodeKind::numa), SizeIs(2));
   EXPECT_THAT(detected.findings, says("cpu", "hwloc:1: "));
-  EXPECT_THAT(detected.findings, says("nvml", "the record of NVML cannot be read"));
+  EXPECT_THAT(detected.findings, says("nvml", "cannot parse the record of NVML"));
 }
 
 /// A GPU told by two NVLink ends of which one side is missing: the probe's work is dropped, not the machine.
@@ -198,7 +198,7 @@ TEST_F(Detection, SwitchesThatLldpHeard) {
   EXPECT_EQ(found[0].down_gb_per_s, 3.125);
   EXPECT_THAT(detected.findings, says("lldp", "2 cables to 2 Ethernet switches"));
   put("/lldp.json", "[{}]");
-  EXPECT_THAT(run().findings, says("lldp", "the record of lldpd cannot be read"));
+  EXPECT_THAT(run().findings, says("lldp", "cannot parse the record of lldpd"));
 }
 
 TEST_F(Detection, VirtualMachinesAndContainers) {

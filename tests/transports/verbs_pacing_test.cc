@@ -29,11 +29,11 @@ TEST(VerbsPacingTest, RatesAreWholeKilobitsThatAreNotMoreThanAskedFor) {
 TEST(VerbsPacingTest, RefusesWhatTheDeviceCannotDo) {
   const Status slow = kPacing.rate_for(124'999, "mlx5_0").status();
   EXPECT_EQ(slow.code(), Code::invalid_usage);
-  EXPECT_THAT(slow.message(), HasSubstr("mlx5_0 paces queue pairs to 1000 kbit/s or more"));
+  EXPECT_THAT(slow.message(), HasSubstr("mlx5_0 cannot pace queue pairs below 1000 kbit/s"));
   EXPECT_EQ((VerbsPacing{.least = 0, .most = 10}).rate_for(100, "d").status().code(), Code::invalid_usage);
   EXPECT_EQ(kPacing.rate_for(-1, "d").status().code(), Code::invalid_argument);
   EXPECT_EQ(kPacing.rate_for(NAN, "d").status().code(), Code::invalid_argument);
-  EXPECT_THAT(VerbsPacing().rate_for(1e9, "rxe0").status().message(), HasSubstr("rxe0 does not pace"));
+  EXPECT_THAT(VerbsPacing().rate_for(1e9, "rxe0").status().message(), HasSubstr("rxe0 cannot pace"));
   EXPECT_EQ(*VerbsPacing().rate_for(0, "rxe0"), 0u);
 }
 
@@ -104,7 +104,7 @@ TEST_F(PacedQueuePairs, AreNotPacedIfOneDeviceCannot) {
   fabric_.set_pacing("fake0", kPacing);
   const Status refused = queue_pairs_->set_rate(4'000'000);
   EXPECT_EQ(refused.code(), Code::invalid_usage);
-  EXPECT_THAT(refused.message(), HasSubstr("fake1 does not pace"));
+  EXPECT_THAT(refused.message(), HasSubstr("fake1 cannot pace"));
   EXPECT_THAT(fabric_.rates_of("fake0"), Each(0u));
   EXPECT_THAT(fabric_.rates_of("fake1"), Each(0u));
   lose_fake1();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sum, product, maximum and minimum of one pair of elements, for every element type: the one definition
-/// behind the host's loops (reduce_scalar.h) and the kernels of GPUs (granules.h). What it promises is
-/// written in reduce.h.
+/// Sum, product, maximum and minimum of one pair of elements, for every element type: the single definition
+/// used by the host's loops (reduce_scalar.h) and by GPU kernels (granules.h). Its contract is in reduce.h.
 ///
 /// An arithmetic A has A::Storage (the bits of an element, or the integer itself) and four constexpr
 /// functions of two of them. Constexpr functions may be called by CUDA's (with --expt-relaxed-constexpr) and
@@ -17,7 +16,7 @@
 
 namespace weir::device {
 
-/// Integers: two's complement, wrapping.
+/// Arithmetic of integers: two's complement, wrapping.
 template <typename T>
 struct Integer {
   using Storage = T;
@@ -29,14 +28,14 @@ struct Integer {
   }
   static constexpr T max(T a, T b) { return a > b ? a : b; }
   static constexpr T min(T a, T b) { return a < b ? a : b; }
-  /// Truncated towards zero. REQUIRES: divisor > 0.
+  /// a / divisor, truncated towards zero. REQUIRES: divisor > 0.
   static constexpr T divided(T a, int64_t divisor) {
     using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
     return static_cast<T>(static_cast<Wide>(a) / static_cast<Wide>(divisor));
   }
 };
 
-/// max and min of any float format, on its bits.
+/// max and min of any float format, computed on its bits.
 template <typename Bits, Bits kGreatest>
 struct Ordered {
   using Storage = Bits;
@@ -58,8 +57,8 @@ struct Native : Ordered<Bits, kInfinity> {
   static constexpr Bits prod(Bits a, Bits b) { return result(std::bit_cast<T>(a) * std::bit_cast<T>(b)); }
 };
 
-/// The small formats: one operation in float32, then rounded. Where a GPU converts float16 itself it gives
-/// the same bits, but for the payload of NaNs.
+/// Arithmetic of the small formats: one operation in float32, then rounding. A GPU's own float16 conversion
+/// gives the same bits, except for the payload of NaNs.
 template <typename Format, typename Bits = typename Format::Storage>
 struct Small : Ordered<Bits, Format::kGreatest> {
   static constexpr float value(Bits bits) {

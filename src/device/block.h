@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a kernel needs of the machine it runs on, for CUDA, HIP and the host: its place in the grid,
-/// barriers, words that other devices and the host write, wide loads and stores. Nothing else of the kernels
-/// knows which it is.
+/// The machine-dependent operations of kernels, for CUDA, HIP and the host: position in the grid, barriers,
+/// words that other devices and the host write, wide loads and stores. All other kernel code is the same for
+/// all three.
 ///
-/// On the host a block is one thread, so barriers are nothing; what blocks tell each other they tell by the
-/// words below on every machine.
+/// On the host a block is one thread, so barriers do nothing. On every machine blocks communicate through the
+/// words below.
 #pragma once
 
 #include <cstddef>
@@ -31,28 +31,29 @@
 
 namespace weir::device {
 
-/// 16 bytes in registers.
+/// A value of 16 bytes in registers.
 struct alignas(16) Wide {
   uint64_t low;
   uint64_t high;
 };
 
-/// Words that the threads of a block share, for their barriers.
+/// Words that the threads of a block share for barriers.
 struct BarrierWords {
   uint32_t said[3];
 };
 
-/// Where the calling thread is.
+/// The position of the calling thread in its block and grid.
 struct Block {
-  uint32_t index;    ///< of the block in the grid
-  uint32_t thread;   ///< in the block
-  uint32_t threads;  ///< of the block
+  uint32_t index;    ///< index of the block in the grid
+  uint32_t thread;   ///< index of the thread in the block
+  uint32_t threads;  ///< number of threads of the block
   BarrierWords* words;
-  uint32_t barriers;  ///< so far
+  uint32_t barriers;  ///< number of barriers so far
 
-  /// All threads of a block, first of all. `host_index` is the block's index on the host.
+  /// The calling thread's position. All threads of a block call this first. `host_index` is the block's index
+  /// when it runs on the host.
   WEIR_DEVICE static Block current(uint32_t host_index, BarrierWords& words);
-  /// A barrier of the block's threads: whether any of them says so.
+  /// A barrier of the block's threads; returns true if `said` is true in any of them.
   WEIR_DEVICE bool any(bool said);
 };
 
@@ -99,7 +100,7 @@ WEIR_DEVICE Wide load_wide(const std::byte* from) {
 WEIR_DEVICE void store_wide(std::byte* to, Wide value) {
   asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(value.low), "l"(value.high) : "memory");
 }
-/// Lets others run while this thread waits.
+/// Lets other threads run while this thread waits.
 WEIR_DEVICE void pause() { __nanosleep(20); }
 WEIR_DEVICE void before_barrier() {}
 WEIR_DEVICE void after_barrier() {}
@@ -119,8 +120,8 @@ WEIR_DEVICE Block Block::current(uint32_t, BarrierWords& words) {
   barrier();
   return {__builtin_amdgcn_workgroup_id_x(), thread, __builtin_amdgcn_workgroup_size_x(), &words, 0};
 }
-/// Three words in turn: the one of the last barrier, which all have read, is cleared for the one after the
-/// next.
+/// Barriers use three words round-robin: the word of the previous barrier, which all threads have read, is
+/// cleared for the barrier after the next one.
 WEIR_DEVICE bool Block::any(bool said) {
   if (said) __atomic_store_n(&words->said[barriers % 3], 1, __ATOMIC_RELAXED);
   barrier();
@@ -130,7 +131,8 @@ WEIR_DEVICE bool Block::any(bool said) {
   return result;
 }
 WEIR_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
-/// A wave's stores may be on their way when another wave of the block releases: each wave sees to its own.
+/// A wave's stores may still be in flight when another wave of the block releases, so each wave must fence
+/// its own stores.
 WEIR_DEVICE void before_barrier() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, ""); }
 WEIR_DEVICE void after_barrier() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
@@ -163,7 +165,8 @@ WEIR_DEVICE void store_pair_relaxed(Wide* pair, Wide value) {
 }
 #if defined(__HIP__)
 using Pair = uint64_t __attribute__((ext_vector_type(2), may_alias));
-/// Kernels are handed global memory alone; loads that know it are quicker than those that ask the address.
+/// Kernels get only global memory; loads from the global address space are faster than generic ones, which
+/// must determine the address space.
 WEIR_DEVICE Wide load_wide(const std::byte* from) {
   const Pair value = *(const __attribute__((address_space(1))) Pair*)from;
   return {value.x, value.y};
@@ -182,7 +185,7 @@ WEIR_DEVICE void store_wide(std::byte* to, Wide value) { std::memcpy(to, &value,
 
 #endif
 
-/// An element of 1, 2, 4 or 8 bytes, aligned.
+/// Loads an aligned element of 1, 2, 4 or 8 bytes.
 template <typename T>
 WEIR_DEVICE uint64_t load_as(const std::byte* from) {
   T value;

@@ -10,7 +10,7 @@ namespace weir::device {
 
 class Descriptor {
  public:
-  /// Owns `fd`; negative: nothing.
+  /// Takes ownership of `fd`; a negative value means no descriptor.
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {

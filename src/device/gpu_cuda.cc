@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA by its driver API, in the form that gpu_vendor-inl.h asks for.
+// CUDA's driver API behind the interface that gpu_vendor-inl.h requires.
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -31,7 +31,7 @@ constexpr unsigned kCudaPortableMapped = 0x01 | 0x02;     // CU_MEMHOSTALLOC_POR
 constexpr unsigned kCudaAttachGlobal = 1;                 // CU_MEM_ATTACH_GLOBAL
 constexpr unsigned kCudaNonBlocking = 1;                  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kCudaWaitEqual = 1, kCudaWaitAnd = 2;  // CU_STREAM_WAIT_VALUE_EQ, _AND
-constexpr unsigned kCudaPlainEvent = 0x02;                // without timing
+constexpr unsigned kCudaPlainEvent = 0x02;                // CU_EVENT_DISABLE_TIMING
 constexpr unsigned kCudaSharedEvent = 0x02 | 0x04;        // CU_EVENT_DISABLE_TIMING | _INTERPROCESS
 constexpr unsigned kCudaLazyPeers = 1;                    // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr int kCudaPeersAlready = 704;                    // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
@@ -50,7 +50,7 @@ class CudaApi {
     auto api = std::make_unique<CudaApi>(std::move(*library));
     if (const char* missing = api->table_.find_in(api->library_); missing != nullptr)
       return Status(Code::system_error,
-                    fmt::format("libcuda.so.1 lacks {}: drivers since 450 (CUDA 11) have it", missing));
+                    fmt::format("libcuda.so.1 lacks {}; expected driver 450 (CUDA 11) or newer", missing));
     return api;
   }
   explicit CudaApi(Library library)
@@ -58,7 +58,7 @@ class CudaApi {
     direct_.find_in(library_);
   }
 
-  /// The GPU's primary context is current while this lives.
+  /// Makes the GPU's primary context current during its lifetime.
   class Current {
    public:
     Current(CudaApi& api, int gpu) : api_(api) {
@@ -89,7 +89,7 @@ class CudaApi {
     return mode;
   }
 
-  // The process and its threads.
+  // Process and threads.
   Status start() { return say("cuInit", table_.init(0)); }
   Status count(int* gpus) { return say("cuDeviceGetCount", table_.device_count(gpus)); }
   Status name(int gpu, char* text, int bytes) {
@@ -101,7 +101,7 @@ class CudaApi {
   Status multiprocessors(int gpu, int* count) {
     return say("cuDeviceGetAttribute", table_.device_attribute(count, kCudaMultiprocessors, gpu));
   }
-  /// No context is created: where none is current it is the first GPU, as the runtime has it.
+  /// Creates no context: if none is current, the result is the first GPU, as in CUDA's runtime.
   Status current(int* gpu) {
     CudaContext context = nullptr;
     WEIR_TRY(say("cuCtxGetCurrent", table_.context_current(&context)));
@@ -116,9 +116,9 @@ class CudaApi {
     table_.context_pop(&popped);
     return say("cuCtxGetDevice", code);
   }
-  /// Needs no context and makes none; a driver that was not started knows no address.
+  /// Needs and creates no context. A driver that was not initialised does not know any address.
   GpuPlace locate(const void* address) {
-    uint64_t type = 0, managed = 0, gpu = 0;  // more than any attribute writes
+    uint64_t type = 0, managed = 0, gpu = 0;  // large enough for every attribute
     int names[] = {kCudaMemoryType, kCudaIsManaged, kCudaDeviceOrdinal};
     void* values[] = {&type, &managed, &gpu};
     if (table_.pointer_attributes(3, names, values, address_of(address)) != 0) return {};
@@ -253,7 +253,7 @@ class CudaApi {
     return code == 0 ? Status() : say((std::string("cu") + call).c_str(), code);
   }
 
-  // Adapters that come to its memory, for gpu_direct-inl.h.
+  // NICs that access GPU memory, for gpu_direct-inl.h.
   Status to_dmabuf(void* memory, size_t bytes, int* descriptor) {
     if (direct_.to_dmabuf == nullptr) return too_old("cuMemGetHandleForAddressRange");
     return say("cuMemGetHandleForAddressRange",
@@ -265,7 +265,7 @@ class CudaApi {
     if (table_.device_attribute(&options, drivers::kFlushOptions, gpu) != 0) options = 0;
     *flushes = ordering < drivers::kOrderedForOwner;
     if (!*flushes || (direct_.flush != nullptr && options % 2 != 0)) return {};
-    return {Code::system_error, "kernels may miss what adapters write, and the driver cannot flush it"};
+    return {Code::system_error, "kernels may not see NIC writes, and the driver cannot flush them"};
   }
   Status flush_writes() {
     return say("cuFlushGPUDirectRDMAWrites", direct_.flush(drivers::kCurrentContext, drivers::kToOwner));
@@ -300,9 +300,9 @@ class CudaApi {
   }
   static Status too_old(const char* name) {
     return Status(Code::system_error,
-                  fmt::format("the driver lacks {}: drivers since 515 (CUDA 11.7) have it", name));
+                  fmt::format("the driver lacks {}; expected driver 515 (CUDA 11.7) or newer", name));
   }
-  /// Retained once and for good: frameworks use the same one, and it ends with the process.
+  /// Retained once and never released: frameworks use the same context, and it ends with the process.
   Status primary(int gpu, CudaContext* context) {
     std::atomic<CudaContext>& kept = contexts_[static_cast<size_t>(gpu % kMostGpus)];
     *context = kept.load(std::memory_order_acquire);

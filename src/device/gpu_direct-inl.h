@@ -29,7 +29,7 @@ class VendorDirect final : public GpuDirect {
   }
 
  private:
-  /// The same for the life of a GPU.
+  /// Whether NIC writes need no flush; this does not change during the life of a GPU.
   bool settled_by_itself() {
     enum : int { kUnknown, kFlushes, kByItself };
     int known = known_.load(std::memory_order_relaxed);

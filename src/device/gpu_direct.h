@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory of a GPU that network adapters read and write (GPUDirect RDMA).
+/// GPU memory that NICs read and write directly (GPUDirect RDMA).
 ///
 /// Thread-safe. Errors: as src/device/gpu.h.
 #pragma once
@@ -13,11 +13,11 @@ class GpuDirect {
  public:
   virtual ~GpuDirect() = default;
 
-  /// The descriptor of a dmabuf that is this memory, whole pages of kind device: what adapters register.
+  /// The descriptor of a dmabuf for this memory (whole pages of kind `device`), which NICs can register.
   virtual Result<Socket> file_of(void* memory, size_t bytes) = 0;
-  /// Whether kernels that run can be made to see what adapters write; reading needs nothing.
+  /// Success if running kernels can be made to see NIC writes. NIC reads need no such check.
   virtual Status may_be_written() = 0;
-  /// Kernels see from now on what adapters have written until now. REQUIRES: may_be_written().
+  /// Makes all earlier NIC writes visible to kernels. REQUIRES: may_be_written().
   virtual Status settle() = 0;
 };
 

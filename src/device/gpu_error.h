@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What drivers of GPUs say when a call fails, as a Status. CUDA and HIP number errors alike.
+/// Converts errors of GPU drivers to a Status. CUDA and HIP use the same error numbers.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 
 namespace weir::device {
 
-/// Errors after which nothing on the GPU (or in its context) works any more: memory faults of kernels, failed
-/// launches, memory that cannot be corrected, a context that is gone.
+/// True for errors after which all further calls on the GPU (or in its context) fail: memory faults of
+/// kernels, failed launches, uncorrectable memory errors, a destroyed context.
 inline bool breaks_gpu(int code) {
   switch (code) {
     case 46:   // device unavailable
@@ -39,7 +39,7 @@ inline Status driver_status(const char* call, int code, const char* name, const 
   return Status(breaks_gpu(code) ? Code::device_error : Code::system_error,
                 fmt::format("{} failed: {} ({})", call,
                             name != nullptr ? std::string(name) : fmt::format("error {}", code),
-                            words != nullptr ? words : "the driver has no words for it"));
+                            words != nullptr ? words : "no description"));
 }
 
 }  // namespace weir::device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HIP by its runtime, which is its driver API as well, in the form that gpu_vendor-inl.h asks for.
+// HIP's runtime, which is also its driver API, behind the interface that gpu_vendor-inl.h requires.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -29,13 +29,13 @@ constexpr unsigned kHipPortableMapped = 0x01 | 0x02;    // hipHostMallocPortable
 constexpr unsigned kHipAttachGlobal = 1;                // hipMemAttachGlobal
 constexpr unsigned kHipNonBlocking = 1;                 // hipStreamNonBlocking
 constexpr unsigned kHipWaitEqual = 1, kHipWaitAnd = 2;  // hipStreamWaitValueEq, hipStreamWaitValueAnd
-constexpr unsigned kHipPlainEvent = 0x02;               // without timing
+constexpr unsigned kHipPlainEvent = 0x02;               // hipEventDisableTiming
 constexpr unsigned kHipSharedEvent = 0x02 | 0x04;       // hipEventDisableTiming | hipEventInterprocess
 constexpr unsigned kHipLazyPeers = 1;                   // hipIpcMemLazyEnablePeerAccess
 constexpr int kHipAnyKind = 4;                          // hipMemcpyDefault
 constexpr int kHipPeersAlready = 704;                   // hipErrorPeerAccessAlreadyEnabled
 
-/// A flag that a graph sets or waits for on the host.
+/// The argument of a host function by which a graph sets a flag or waits for it.
 struct FlagTask {
   std::atomic<uint32_t>* word;
   uint32_t value;
@@ -63,7 +63,7 @@ class HipApi {
   static constexpr const char* kCode = "hip";
 
   static Result<std::unique_ptr<HipApi>> open(bool load) {
-    // Wheels bring the library under the last of these names.
+    // Python wheels contain the library under the last of these names.
     auto library = load ? Library::open_for_good("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                                  "libamdhip64.so")
                         : Library::open_loaded("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
@@ -72,7 +72,7 @@ class HipApi {
     auto api = std::make_unique<HipApi>(std::move(*library));
     if (const char* missing = api->table_.find_in(api->library_); missing != nullptr)
       return Status(Code::system_error,
-                    fmt::format("libamdhip64.so lacks {}: ROCm since 5.2 has it", missing));
+                    fmt::format("libamdhip64.so lacks {}; expected ROCm 5.2 or newer", missing));
     return api;
   }
   explicit HipApi(Library library)
@@ -80,7 +80,7 @@ class HipApi {
     direct_.find_in(library_);
   }
 
-  /// The GPU is the calling thread's while this lives.
+  /// Makes the GPU the calling thread's current one during its lifetime.
   class Current {
    public:
     Current(HipApi& api, int gpu) : api_(api), gpu_(gpu) {
@@ -106,7 +106,7 @@ class HipApi {
     return mode;
   }
 
-  // The process and its threads.
+  // Process and threads.
   Status start() { return say("hipInit", table_.init(0)); }
   Status count(int* gpus) { return say("hipGetDeviceCount", table_.device_count(gpus)); }
   Status name(int gpu, char* text, int bytes) {
@@ -122,16 +122,17 @@ class HipApi {
   Status stream_gpu(GpuStream stream, int* gpu) {
     *gpu = table_.stream_device(stream);
     if (*gpu >= 0) return {};
-    return Status(Code::system_error, "hipGetStreamDeviceId failed: it knows no such stream");
+    return Status(Code::system_error, "hipGetStreamDeviceId failed: unknown stream");
   }
   GpuPlace locate(const void* address) {
     HipPointer pointer{};
     if (table_.pointer_attributes(&pointer, address) != 0) {
-      table_.last_error();  // else the caller's next look at it finds ours
+      table_.last_error();  // clears the error, which the caller would otherwise read as its own
       return {};
     }
     if (pointer.managed != 0) return {GpuMemory::managed, pointer.device};
-    if (table_.properties_of_6 == nullptr) ++pointer.type;  // HIP 6 put "not known" in front
+    if (table_.properties_of_6 == nullptr)
+      ++pointer.type;  // HIP 6 inserted a value for "unregistered" before the others
     constexpr GpuMemory kKinds[] = {GpuMemory::host, GpuMemory::pinned, GpuMemory::device,
                                     GpuMemory::managed};
     if (pointer.type < 0 || pointer.type > 3) return {};
@@ -162,8 +163,8 @@ class HipApi {
     return {};
   }
 
-  // Streams. HIP hands values for flags to the stream at once even where it is captured, so a graph gets
-  // calls that do the same on the host.
+  // Streams. HIP executes writes and waits of values immediately even on a captured stream, so a graph gets
+  // host functions that do the same.
   Status copy(void* to, const void* from, size_t bytes, GpuStream stream) {
     return say("hipMemcpyAsync", table_.copy(to, from, bytes, kHipAnyKind, stream));
   }
@@ -184,7 +185,7 @@ class HipApi {
   }
   Status call(void (*function)(void*), void* argument, GpuStream stream) {
     if (table_.launch_host == nullptr)
-      return Status(Code::system_error, "the driver lacks hipLaunchHostFunc: ROCm since 5.3 has it");
+      return Status(Code::system_error, "the driver lacks hipLaunchHostFunc; expected ROCm 5.3 or newer");
     return say("hipLaunchHostFunc", table_.launch_host(stream, function, argument));
   }
   Status captures(GpuStream stream, bool* captures) {
@@ -254,7 +255,7 @@ class HipApi {
   using Mappings = drivers::HipMappingTable;
   using Address = void*;
   using Handle = void*;
-  /// Before HIP 6 the calls were a draft, and structures others.
+  /// Before HIP 6 the calls were a draft with different structures.
   bool maps() const { return maps_ && table_.properties_of_6 != nullptr; }
   Mappings& mappings() { return mappings_; }
   static Address to_address(void* pointer) { return pointer; }
@@ -263,17 +264,17 @@ class HipApi {
     return code == 0 ? Status() : say((std::string("hip") + call).c_str(), code);
   }
 
-  // Adapters that come to its memory, for gpu_direct-inl.h.
+  // NICs that access GPU memory, for gpu_direct-inl.h.
   Status to_dmabuf(void* memory, size_t bytes, int* descriptor) {
     if (direct_.to_dmabuf == nullptr)
-      return {Code::system_error, "the driver lacks hipMemGetHandleForAddressRange: HIP 7 has it"};
+      return {Code::system_error, "the driver lacks hipMemGetHandleForAddressRange; expected HIP 7 or newer"};
     return say("hipMemGetHandleForAddressRange",
                direct_.to_dmabuf(descriptor, memory, bytes, drivers::kDmabufHandle, 0));
   }
-  /// HIP says nothing of it.
+  /// HIP has no query for this.
   Status sees_writes(int, bool* flushes) {
     *flushes = true;
-    return {Code::system_error, "nobody says whether kernels see what adapters write"};
+    return {Code::system_error, "cannot confirm that NIC writes become visible to kernels on this GPU"};
   }
   Status flush_writes() { return {}; }
 
@@ -296,13 +297,13 @@ class HipApi {
   }
 
  private:
-  /// Takes the error from where the caller would find it too: it is said here.
+  /// Converts an error, and clears HIP's last error, so that the caller does not see it a second time.
   Status say(const char* call, int code) {
     if (code == 0) return {};
     table_.last_error();
     return driver_status(call, code, table_.error_name(code), table_.error_string(code));
   }
-  /// For as long as a graph may run: 16 bytes of each captured flag stay.
+  /// Keeps a task permanently, because a graph may use it at any time; this costs 16 bytes per captured flag.
   FlagTask* kept(const FlagTask& task) {
     const std::lock_guard lock(mutex_);
     return &tasks_.emplace_back(task);

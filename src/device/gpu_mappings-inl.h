@@ -71,7 +71,7 @@ class VendorMappings final : public GpuMappings {
     properties.place.gpu = self_.index;
     return properties;
   }
-  /// What is mapped stays without its handle.
+  /// Releases the handle; the memory stays as long as it is mapped.
   Status closed(Handle handle, Status done) {
     const Status released = say("MemRelease", table().release(handle));
     return done.ok() ? released : done;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory of a GPU that other processes map by a descriptor of a file which they were handed: where IPC
-/// handles do not go, as between containers that share no namespace of processes.
+/// GPU memory that other processes map by means of a file descriptor that they receive. It works where IPC
+/// handles do not, such as between containers with separate pid namespaces.
 ///
 /// Thread-safe. Errors: as src/device/gpu.h.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace weir::device {
 
-/// Device memory and who can map it. `bytes` is what the driver made of those that were asked for.
+/// Mapped device memory. `bytes` is the requested size, rounded up by the driver.
 struct GpuMapping {
   void* memory = nullptr;
   size_t bytes = 0;
@@ -20,12 +20,13 @@ class GpuMappings {
  public:
   virtual ~GpuMappings() = default;
 
-  /// New memory on this GPU, for this GPU. `file`, an open descriptor, stands for it and keeps it alive.
+  /// Allocates memory on this GPU and maps it for this GPU. `file` becomes an open descriptor that refers to
+  /// the memory and keeps it alive.
   virtual Result<GpuMapping> make(size_t bytes, Socket& file) = 0;
-  /// The memory behind a descriptor of another process, or of another GPU of this one; `bytes` as make() gave
-  /// them. The descriptor is not needed afterwards.
+  /// Maps the memory of a descriptor from another process, or from another GPU of this process; `bytes` is
+  /// the size that make() returned. The descriptor is not needed afterwards.
   virtual Result<GpuMapping> map(const Socket& file, size_t bytes) = 0;
-  /// The addresses go; the memory when nobody maps it. REQUIRES: nothing that is queued uses it.
+  /// Unmaps the memory; it is freed when no process maps it. REQUIRES: no queued operation uses it.
   virtual Status free(const GpuMapping& mapping) = 0;
 };
 

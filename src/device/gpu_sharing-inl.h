@@ -13,14 +13,14 @@
 
 namespace weir::device {
 
-/// Who a message speaks of.
+/// The GPU that a message names.
 struct GpuSelf {
   int index = 0;
   std::string description;
-  std::string address;  ///< on the PCI bus
+  std::string address;  ///< PCI address
 };
 
-/// Calls with the GPU current; an error names the GPU.
+/// Calls a function with the GPU current; an error names the GPU.
 template <typename Api, typename Function>
 Status on_gpu(Api& api, const GpuSelf& self, Function&& function) {
   const typename Api::Current current(api, self.index);
@@ -28,7 +28,7 @@ Status on_gpu(Api& api, const GpuSelf& self, Function&& function) {
   return done.ok() ? Status() : Status(done.code(), fmt::format("{}: {}", self.description, done.message()));
 }
 
-/// The same where no capture of this thread or of others shall forbid it.
+/// As above, but the call is also allowed while this or another thread captures a stream.
 template <typename Api, typename Function>
 Status unhindered_on(Api& api, const GpuSelf& self, Function&& function) {
   constexpr int kRelaxed = 2;
@@ -52,8 +52,8 @@ class VendorSharing final : public GpuSharing {
       return api_.share(base, &handle.bytes);
     });
     if (done.ok()) return handle;
-    return Status(done.code(), fmt::format("memory at {} cannot be shared with other processes; it must come "
-                                           "from a plain allocation of device memory. {}",
+    return Status(done.code(), fmt::format("memory at {} cannot be shared with other processes; expected "
+                                           "device memory from a plain allocation (cudaMalloc). {}",
                                            memory, done.message()));
   }
 
@@ -67,8 +67,8 @@ class VendorSharing final : public GpuSharing {
       const Status done = unhindered_on(api_, self_, [&] { return api_.attach(handle.bytes, &one.base); });
       if (!done.ok())
         return Status(done.code(),
-                      fmt::format("memory of another process cannot be attached; its handle must come from a "
-                                  "process of this host that lives and uses a GPU this one sees. {}",
+                      fmt::format("cannot attach memory of another process; expected a handle from a running "
+                                  "process of this host, for a GPU that is visible to this process. {}",
                                   done.message()));
       found = attached_.insert(attached_.end(), one);
     }
@@ -97,7 +97,8 @@ class VendorSharing final : public GpuSharing {
     const Status done = unhindered_on(api_, self_, [&]() -> Status {
       int can = 0;
       WEIR_TRY(api_.can_reach(self_.index, other.index(), &can));
-      if (can == 0) return Status(Code::system_error, "the driver says that nothing joins them");
+      if (can == 0)
+        return Status(Code::system_error, "the driver reports no peer-to-peer connection between them");
       return api_.reach(other.index());
     });
     if (done.ok()) return done;
@@ -109,7 +110,7 @@ class VendorSharing final : public GpuSharing {
   struct Attached {
     std::array<std::byte, 64> handle{};
     void* base = nullptr;
-    std::vector<void*> given;  ///< what attach() returned and detach() has not had back
+    std::vector<void*> given;  ///< addresses that attach() returned and detach() has not yet released
   };
 
   Api& api_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Gpu and Gpus over one vendor's driver. `Api` (gpu_cuda.cc, gpu_hip.cc) calls the driver's functions and
-/// names them where they fail; here is what is the same for all: which GPU is current meanwhile, what is
-/// found when, and who the messages speak of.
+/// names them in errors. This file contains what is the same for all vendors: selecting the current GPU for a
+/// call, detection, and messages that name the GPU.
 ///
-/// Calls that a thread in the middle of a capture must not make (allocation, waiting, loading) are made with
-/// the thread's capture mode relaxed, since the streams in question are not those that are being captured.
+/// Calls that are forbidden during a capture (allocation, waiting, loading) are made with the thread's
+/// capture mode relaxed, because they do not concern the captured streams.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@
 
 namespace weir::device {
 
-/// Where a driver says that an address lies.
+/// The location of an address as the driver reports it.
 struct GpuPlace {
   GpuMemory kind = GpuMemory::host;
   int gpu = 0;
@@ -48,7 +48,8 @@ class VendorKernels final : public GpuKernels {
   Result<GpuKernel> find(GpuModule module, const char* name) override {
     GpuKernel kernel = nullptr;
     const Status found = unhindered_on(api_, self_, [&] { return api_.find(module, name, &kernel); });
-    if (!found.ok()) return Status(found.code(), fmt::format("no kernel {}: {}", name, found.message()));
+    if (!found.ok())
+      return Status(found.code(), fmt::format("cannot find kernel {}: {}", name, found.message()));
     return kernel;
   }
   Status launch(const GpuLaunch& launch, GpuStream stream) override {
@@ -160,7 +161,7 @@ class VendorGpu final : public Gpu {
     if (kind != GpuMemory::host) return {};
     return Status(
         Code::invalid_argument,
-        fmt::format("{} has pinned, managed and device memory; other host memory is not its driver's",
+        fmt::format("{} does not manage ordinary host memory; expected pinned, managed or device memory",
                     self_.description));
   }
 
@@ -173,7 +174,7 @@ class VendorGpu final : public Gpu {
   VendorKernels<Api> kernels_;
 };
 
-/// Finds the driver when the process has loaded it, and the GPUs when the process has started it.
+/// Finds the driver once the process has loaded it, and the GPUs once the process has initialised it.
 template <typename Api>
 class VendorGpus final : public Gpus {
  public:
@@ -201,7 +202,7 @@ class VendorGpus final : public Gpus {
       const std::lock_guard lock(mutex_);
       if (auto opened = look(true); !opened.ok())
         return Status(opened.status().code(),
-                      fmt::format("there is no driver of {}: {}", Api::kName, opened.status().message()));
+                      fmt::format("no {} driver: {}", Api::kName, opened.status().message()));
       api = api_.load(std::memory_order_acquire);
     }
     WEIR_TRY(api->start());
@@ -209,11 +210,12 @@ class VendorGpus final : public Gpus {
     int count = 0;
     WEIR_TRY(api->count(&count));
     return Status(Code::invalid_argument,
-                  fmt::format("there is no {} GPU {}: the process sees {}", Api::kName, index, count));
+                  fmt::format("there is no {} GPU {}; the number of GPUs visible to this process is {}",
+                              Api::kName, index, count));
   }
 
  private:
-  /// The driver, if the process has loaded it; asked again whenever a library was loaded.
+  /// The driver, if the process has loaded it; checked again whenever the process has loaded another library.
   Api* loaded() {
     if (Api* const api = api_.load(std::memory_order_acquire); api != nullptr) return api;
     const uint64_t loads = drivers::Library::loads();
@@ -222,7 +224,7 @@ class VendorGpus final : public Gpus {
       (void)look(false);
       looked_.store(loads, std::memory_order_release);
     }
-    return api_.load(std::memory_order_acquire);  // another thread may just have found it
+    return api_.load(std::memory_order_acquire);  // another thread may have found it meanwhile
   }
   Result<Api*> look(bool load) {
     if (owned_ == nullptr) {
@@ -238,7 +240,7 @@ class VendorGpus final : public Gpus {
     int index = -1;
     return api.current(&index).ok() ? gpu(api, index) : nullptr;
   }
-  /// Null: no such GPU, or the driver was not started.
+  /// GPU `index`; null if it does not exist or the driver was not initialised.
   Gpu* gpu(Api& api, int index) {
     const std::lock_guard lock(mutex_);
     if (gpus_.empty()) find(api);
@@ -259,7 +261,7 @@ class VendorGpus final : public Gpus {
 
   std::atomic<Api*> api_{nullptr};
   std::atomic<uint64_t> looked_{0};
-  std::mutex mutex_;  // what follows
+  std::mutex mutex_;  // guards the members below
   std::unique_ptr<Api> owned_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
 };

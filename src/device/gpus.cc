@@ -5,7 +5,7 @@
 namespace weir::device {
 namespace {
 
-/// A process uses one vendor's GPUs; this finds out which.
+/// The GPUs of the vendor that the process uses.
 class AnyGpus final : public Gpus {
  public:
   GpuMemory kind_of(const void* address) override {
@@ -17,7 +17,7 @@ class AnyGpus final : public Gpus {
     return found != nullptr ? found : hip_->of(address);
   }
   Gpu* of_stream(GpuStream stream) override {
-    // A stream of the one must not be shown to the other.
+    // One vendor's driver must not get a stream of the other.
     return cuda_->of(nullptr) != nullptr ? cuda_->of_stream(stream) : hip_->of_stream(stream);
   }
   Result<Gpu*> at(int index) override {
@@ -39,7 +39,7 @@ class AnyGpus final : public Gpus {
 }  // namespace
 
 Gpus& gpus() {
-  static Gpus* const all = new AnyGpus;  // threads may ask while the process ends
+  static Gpus* const all = new AnyGpus;  // never destroyed: threads may use it while the process ends
   return *all;
 }
 

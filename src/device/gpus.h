@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The GPUs of this process, by the drivers that it has loaded.
+/// The GPUs of this process, found through the drivers that it has loaded.
 ///
 /// Thread-safe.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace weir::device {
 
-/// CUDA's where the process uses CUDA, else HIP's. Lives as long as the process.
+/// CUDA's GPUs if the process uses CUDA, else HIP's. Lives as long as the process.
 Gpus& gpus();
 
-/// Of one vendor's driver.
+/// The GPUs of one vendor's driver.
 std::unique_ptr<Gpus> make_cuda_gpus();
 std::unique_ptr<Gpus> make_hip_gpus();
 

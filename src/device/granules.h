@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Arithmetic on elements that lie in registers: granules of 8 bytes, each one element or several side by
-/// side. For kernels, which are generic over type and operation: the choice is made once for all granules of
-/// a call.
+/// Arithmetic on elements in registers. A granule is 8 bytes: one element, or several side by side. For
+/// kernels, which are generic over type and operation: type and operation are selected once for all granules
+/// of a call.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "src/device/arithmetic.h"
 
-/// Before a loop: device code repeats it instead of unrolling it, to stay small.
+/// Placed before a loop, it prevents unrolling in device code, to keep the code small.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define WEIR_ROLLED _Pragma("unroll 1")
 #define WEIR_UNROLLED _Pragma("unroll")
@@ -20,7 +20,7 @@
 
 namespace weir::device {
 
-/// An operation of an arithmetic as a type.
+/// The operations of an arithmetic, as types.
 template <typename A>
 struct Summed {
   using Arithmetic = A;
@@ -45,7 +45,7 @@ struct Lesser {
   using T = typename A::Storage;
   constexpr T operator()(T a, T b) const { return A::min(a, b); }
 };
-/// The right operand is the divisor.
+/// Division; the right operand is the divisor.
 template <typename A>
 struct Divided {
   using Arithmetic = A;
@@ -53,13 +53,14 @@ struct Divided {
   constexpr T operator()(T a, int64_t divisor) const { return A::divided(a, divisor); }
 };
 
-/// Whether the code of one operation is long: small floats are taken apart.
+/// Whether the code of one operation is long, because small floats are converted in software.
 template <typename A>
 inline constexpr bool kIsLong = false;
 template <typename Format>
 inline constexpr bool kIsLong<Small<Format>> = true;
 
-/// Each element of `a` with the one of `b` at the same place; Divided takes all of `b`.
+/// Combines each element of `a` with the element of `b` at the same position; Divided uses all of `b` as the
+/// divisor.
 template <typename Operation>
 constexpr uint64_t by_element(uint64_t a, uint64_t b) {
   using A = typename Operation::Arithmetic;
@@ -86,7 +87,7 @@ constexpr uint64_t by_element(uint64_t a, uint64_t b) {
   return result;
 }
 
-/// The same for all granules. Long operations are in the code once: the granules come round to it.
+/// Combines all granules. The code of a long operation exists once and loops over the granules.
 template <typename Operation, int kGranules>
 constexpr void by_granule(uint64_t (&a)[kGranules], uint64_t (&b)[kGranules]) {
   using A = typename Operation::Arithmetic;
@@ -109,7 +110,8 @@ constexpr void by_granule(uint64_t (&a)[kGranules], uint64_t (&b)[kGranules]) {
   }
 }
 
-/// What combine() calls for a type. Wrapping sums and products do not ask for the sign.
+/// Selects the operation of a type for combine(). Wrapping sums and products are the same for signed and
+/// unsigned integers.
 template <int kGranules, bool kProductsOnly>
 struct Combining {
   RedOp op;
@@ -131,7 +133,7 @@ struct Combining {
   }
 };
 
-/// int8 is followed by uint8, and so on.
+/// The unsigned type of the same size; the enum lists it after the signed one.
 constexpr DataType without_sign(DataType type) {
   return is_float(type) ? type : static_cast<DataType>(static_cast<int>(type) | 1);
 }
@@ -149,7 +151,7 @@ constexpr void multiply(DataType type, uint64_t (&a)[kGranules], uint64_t (&b)[k
   with_type(without_sign(type), Combining<kGranules, true>{RedOp::prod, a, b});
 }
 
-/// What divide() calls for a type.
+/// Selects the operation of a type for divide().
 template <int kGranules>
 struct Dividing {
   int64_t divisor;
@@ -168,13 +170,13 @@ struct Dividing {
   }
 };
 
-/// a[i] /= divisor, truncated towards zero, of integers. REQUIRES: divisor > 0.
+/// a[i] /= divisor for integers, truncated towards zero. REQUIRES: divisor > 0.
 template <int kGranules>
 constexpr void divide(DataType type, uint64_t (&a)[kGranules], int64_t divisor) {
   with_type(type, Dividing<kGranules>{divisor, a});
 }
 
-/// The scalar in every element of a granule.
+/// Copies the scalar to every element of a granule.
 constexpr uint64_t splat(uint64_t scalar, int element_bytes) {
   uint64_t granule = 0;
   const int bits = 8 * element_bytes;

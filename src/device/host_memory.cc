@@ -48,8 +48,10 @@ Result<BlockId> MemoryRegistry::adopt(const void* data, size_t bytes) {
       position < used_.load(std::memory_order_relaxed) && word(ranges_[position].begin) - begin < bytes;
   const bool overlaps_last = position > 0 && word(ranges_[position - 1].end) > begin;
   if (overlaps_next || overlaps_last) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{} bytes at {} overlap other memory that peers can map", bytes, data));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} bytes at {} overlap memory that is already allocated or registered for peers", bytes,
+                    data));
   }
   Result<SharedMemory> memory = SharedMemory::adopt(data, bytes);
   if (!memory.ok()) return memory.status();
@@ -67,7 +69,7 @@ void MemoryRegistry::forget(BlockId block) {
   drop(position, memory);
 }
 
-/// Makes `memory` a block whose bytes [begin, end) are found.
+/// Adds `memory` as a block; find() then finds addresses in [begin, end).
 Result<BlockId> MemoryRegistry::add(SharedMemory memory, uintptr_t begin, uintptr_t end) {
   if (free_slots_.empty() && blocks_.size() == kMaxBlocks) {
     return Status(
@@ -90,7 +92,7 @@ Result<BlockId> MemoryRegistry::add(SharedMemory memory, uintptr_t begin, uintpt
   return id;
 }
 
-/// Takes the block at `position` of the list out; its memory is the caller's then.
+/// Removes the block at `position` of the list and gives its memory to the caller.
 void MemoryRegistry::drop(uint32_t position, SharedMemory& memory) {
   const BlockId id = unpack(ranges_[position].block.load(std::memory_order_relaxed));
   remove(position);
@@ -99,16 +101,15 @@ void MemoryRegistry::drop(uint32_t position, SharedMemory& memory) {
 }
 
 Status MemoryRegistry::free(void* base) {
-  SharedMemory memory;  // unmapped after the lock is let go
+  SharedMemory memory;  // unmapped after the lock is released
   const std::lock_guard lock(mutex_);
   const auto begin = reinterpret_cast<uintptr_t>(base);
   const uint32_t position = position_of(begin);
   const bool found = position < used_.load(std::memory_order_relaxed) &&
                      ranges_[position].begin.load(std::memory_order_relaxed) == begin;
   if (!found || blocks_[unpack(ranges_[position].block.load(std::memory_order_relaxed)).slot].adopted > 0) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{} was to be freed; expected the beginning of memory from ncclMemAlloc", base));
+    return Status(Code::invalid_argument,
+                  fmt::format("cannot free {}; expected an address that ncclMemAlloc returned", base));
   }
   drop(position, memory);
   return {};
@@ -121,7 +122,7 @@ Located MemoryRegistry::locate(const void* data, size_t bytes) const {
     const uint32_t used = used_.load(std::memory_order_acquire);
     uint32_t low = 0;
     uint32_t high = used;
-    while (low < high) {  // the first range that ends after `at`
+    while (low < high) {  // finds the first range that ends after `at`
       const uint32_t middle = (low + high) / 2;
       if (ranges_[middle].end.load(std::memory_order_acquire) > at) {
         high = middle;
@@ -136,7 +137,7 @@ Located MemoryRegistry::locate(const void* data, size_t bytes) const {
       const uintptr_t end = ranges_[low].end.load(std::memory_order_acquire);
       if (begin <= at && at < end && bytes <= end - at) {
         block = ranges_[low].block.load(std::memory_order_acquire);
-        offset = at - (begin & ~page_mask_);  // a block's memory begins with its page
+        offset = at - (begin & ~page_mask_);  // a block's memory begins at a page boundary
       }
     }
     if (version % 2 == 0 && version_.load(std::memory_order_relaxed) == version)
@@ -153,7 +154,7 @@ std::optional<ShareHandle> MemoryRegistry::handle(BlockId block) const {
 
 size_t MemoryRegistry::count() const { return used_.load(std::memory_order_acquire); }
 
-/// Where `begin` is in the list, or would be.
+/// The position of `begin` in the sorted list, or where it would be inserted.
 uint32_t MemoryRegistry::position_of(uintptr_t begin) const {
   uint32_t position = 0;
   const uint32_t used = used_.load(std::memory_order_relaxed);
@@ -161,7 +162,7 @@ uint32_t MemoryRegistry::position_of(uintptr_t begin) const {
   return position;
 }
 
-// The stores below release, so that a reader who sees one of them sees the odd version too.
+// The stores below have release order, so that a reader who sees one of them also sees the odd version.
 
 void MemoryRegistry::assign(Range& to, const Range& from) {
   to.begin.store(from.begin.load(std::memory_order_relaxed), std::memory_order_release);

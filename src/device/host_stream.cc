@@ -22,7 +22,7 @@ int64_t now_ns() {
       .count();
 }
 
-/// Starts a thread that takes none of the application's signals.
+/// Starts a thread that handles none of the application's signals.
 template <typename Body>
 Result<std::thread> start_thread(Body body) {
   sigset_t all;
@@ -38,10 +38,9 @@ Result<std::thread> start_thread(Body body) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
-    return Status(Code::system_error,
-                  fmt::format("no thread could be started for a stream: {}; the number of threads "
-                              "may be limited (ulimit -u, pids cgroup)",
-                              std::system_category().message(error)));
+    return Status(Code::system_error, fmt::format("cannot start a thread for a stream: {}; the number of "
+                                                  "threads may be limited (ulimit -u, pids cgroup)",
+                                                  std::system_category().message(error)));
   }
   pthread_setname_np(thread.native_handle(), "weir-stream");
   return thread;
@@ -102,7 +101,7 @@ void HostStream::work() {
     {
       std::unique_lock lock(mutex_);
       queued_.wait(lock, something);
-      if (submitted_.load(std::memory_order_relaxed) == taken_) return;  // stopped, and nothing left
+      if (submitted_.load(std::memory_order_relaxed) == taken_) return;  // stopped, and no task is left
       task = std::move(ring_[taken_ % ring_.size()]);
       ++taken_;
     }
@@ -112,7 +111,7 @@ void HostStream::work() {
 
 void HostStream::run_one(OnceFunction task) {
   Status status = task();
-  task.reset();  // before anybody hears that it is done
+  task.reset();  // destroy the task before its completion is published
   {
     const std::lock_guard lock(mutex_);
     if (!status.ok() && first_error_.ok()) {
@@ -126,7 +125,8 @@ void HostStream::run_one(OnceFunction task) {
 
 Status HostStream::synchronize() {
   if (std::this_thread::get_id() == thread_.get_id()) {
-    return Status(Code::invalid_usage, "a task of a stream waits for its own stream, which would never end");
+    return Status(Code::invalid_usage,
+                  "a task of a stream cannot wait for its own stream: the wait would never end");
   }
   const uint64_t target = submitted_.load(std::memory_order_acquire);
   const auto reached = [this, target] { return completed_.load(std::memory_order_acquire) >= target; };
@@ -144,14 +144,15 @@ Status HostStream::query() const {
     const std::lock_guard lock(mutex_);
     return first_error_;
   }
-  // In this order: completed_ read first can only make the stream look busier than it is.
+  // completed_ is read first: then the stream can only look busier than it is, never idle too early.
   const uint64_t completed = completed_.load(std::memory_order_acquire);
   if (completed != submitted_.load(std::memory_order_acquire))
     return Status(Code::in_progress, "the stream is busy");
   return {};
 }
 
-/// One place in a stream. Shared by the event, the task that reaches it and those who wait.
+/// A recorded position in a stream. Shared by the event, the task that reaches the position, and the waiting
+/// threads.
 struct HostEvent::Mark {
   std::mutex mutex;
   std::condition_variable reached;
@@ -197,7 +198,7 @@ void HostEvent::record(HostStream* stream) {
 Status HostEvent::query() const {
   const auto current = mark();
   if (current == nullptr || current->is_done()) return {};
-  return Status(Code::in_progress, "the stream has not come to the event yet");
+  return Status(Code::in_progress, "the stream has not reached the event yet");
 }
 
 void HostEvent::synchronize() const {
@@ -219,10 +220,10 @@ Result<float> HostEvent::elapsed_ms(const HostEvent& start, const HostEvent& sto
   const auto to = stop.mark();
   if (from == nullptr || to == nullptr) {
     return Status(Code::invalid_usage,
-                  "time between events was asked for, but one of them was never recorded");
+                  "cannot compute the time between two events: one of them was never recorded");
   }
   if (!from->is_done() || !to->is_done()) {
-    return Status(Code::in_progress, "a stream has not come to the event yet");
+    return Status(Code::in_progress, "one of the streams has not reached its event yet");
   }
   return static_cast<float>(static_cast<double>(to->at_ns - from->at_ns) * 1e-6);
 }

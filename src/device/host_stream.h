@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A stream on host memory: a queue of tasks that one thread carries out in order, beside the caller. And
-/// events, which mark a place in a stream.
+/// A stream on host memory: a queue of tasks that a separate thread executes in order. And events, which mark
+/// a position in a stream.
 ///
-/// Thread-safe. A stream outlives what was queued on it: its destructor waits.
+/// Thread-safe. The destructor of a stream waits for all queued tasks.
 #pragma once
 
 #include <atomic>
@@ -21,35 +21,36 @@ namespace weir::device {
 
 class HostStream {
  public:
-  /// Starts the thread. Errors: system_error where the kernel gives no thread.
+  /// Starts the thread. Errors: system_error if no thread can be started.
   static Result<std::unique_ptr<HostStream>> create();
-  /// Carries out what is queued, then ends the thread. Not to be called by a task of this stream.
+  /// Executes all queued tasks, then ends the thread. Must not be called by a task of this stream.
   ~HostStream();
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  /// Queues `task` and returns. Tasks run even after one before them has failed, so that what waits for them
-  /// goes on; the first error is kept.
+  /// Queues `task` and returns. Tasks run even after an earlier task has failed, so that threads that wait
+  /// for them continue; the first error is kept.
   void submit(OnceFunction task);
 
-  /// Waits for everything queued before the call. The first error of the stream, if there was one;
-  /// invalid_usage when a task of this stream asks.
+  /// Waits for everything queued before the call. Returns the first error of the stream, if any;
+  /// invalid_usage if a task of this stream calls it.
   Status synchronize();
-  /// The first error, else in_progress while something is queued or runs, else success.
+  /// Returns the first error, else in_progress while a task is queued or runs, else success.
   Status query() const;
 
  private:
   HostStream() = default;
   void work();
   void run_one(OnceFunction task);
-  /// Looks at `condition` for a while before the caller sleeps.
+  /// Polls `condition` for a while before the caller sleeps.
   template <typename Condition>
   static bool poll_until(Condition condition);
 
   mutable std::mutex mutex_;
-  std::condition_variable queued_;  // the thread waits
-  std::condition_variable done_;    // those in synchronize wait
-  std::vector<OnceFunction> ring_;  // a power of two of places; [done, submitted) modulo its size are in use
+  std::condition_variable queued_;  // the stream's thread waits on it for tasks
+  std::condition_variable done_;    // callers of synchronize() wait on it
+  std::vector<OnceFunction>
+      ring_;  // its size is a power of two; entries [completed, submitted) modulo the size are in use
   uint64_t taken_ = 0;
   std::atomic<uint64_t> submitted_{0};
   std::atomic<uint64_t> completed_{0};
@@ -59,24 +60,24 @@ class HostStream {
   std::thread thread_;
 };
 
-/// Marks a place in a stream. Recording again moves the mark; whoever waited for the old place still does.
+/// Marks a position in a stream. Recording again moves the mark; waits for the old position are not affected.
 class HostEvent {
  public:
   HostEvent() = default;
   HostEvent(const HostEvent&) = delete;
   HostEvent& operator=(const HostEvent&) = delete;
 
-  /// Marks the end of what is queued on `stream` now; null: this moment.
+  /// Marks the current end of the queue of `stream`; null: the present time.
   void record(HostStream* stream);
-  /// in_progress until the stream has come to the mark. Success if nothing was recorded.
+  /// in_progress until the stream has reached the mark; then, or if nothing was recorded, success.
   Status query() const;
-  /// Waits until it has. The calling thread must not be that of the stream.
+  /// Waits until the stream has reached the mark. Must not be called on the stream's thread.
   void synchronize() const;
-  /// Lets `stream` go no further before the mark was reached; null: the caller waits.
+  /// Makes `stream` wait until the mark is reached; null: the caller waits.
   void hold(HostStream* stream) const;
 
-  /// Milliseconds from one mark to another. Errors: in_progress while one was not reached, invalid_usage when
-  /// one was never recorded.
+  /// The time from `start` to `stop` in ms. Errors: in_progress while one of them is not reached,
+  /// invalid_usage if one was never recorded.
   static Result<float> elapsed_ms(const HostEvent& start, const HostEvent& stop);
 
  private:

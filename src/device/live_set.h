@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Objects that callers hold as raw pointers, so that any pointer at all can be checked before it is used.
+/// A set of live objects that callers hold as raw pointers, so that any pointer can be checked before it is
+/// used.
 ///
-/// Thread-safe. find() shares ownership, so an object that another thread destroys meanwhile lives until it
-/// is let go.
+/// Thread-safe. find() shares ownership, so an object that another thread removes meanwhile lives until the
+/// caller releases it.
 #pragma once
 
 #include <memory>
@@ -15,20 +16,20 @@ namespace weir::device {
 template <typename T>
 class LiveSet {
  public:
-  /// Takes the object in. The pointer names it from now on.
+  /// Adds the object and returns the pointer that identifies it.
   T* add(std::shared_ptr<T> object) {
     T* const handle = object.get();
     const std::lock_guard lock(mutex_);
     objects_.emplace(handle, std::move(object));
     return handle;
   }
-  /// The object, or null when `handle` is not one of these. `handle` is not looked into.
+  /// The object, or null if `handle` is not in the set. `handle` is not dereferenced.
   std::shared_ptr<T> find(const void* handle) const {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(handle);
     return found == objects_.end() ? nullptr : found->second;
   }
-  /// Takes the object out; null when it is not in.
+  /// Removes the object and returns it; null if it is not in the set.
   std::shared_ptr<T> remove(const void* handle) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(handle);

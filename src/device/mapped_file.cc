@@ -53,8 +53,8 @@ bool is_file(const Descriptor& file, const Mapping& mapping) {
          info.st_ino == mapping.inode && info.st_dev == mapping.device;
 }
 
-/// The file of a descriptor that is open in this process, opened once more. By names under /proc only: other
-/// threads open and close descriptors meanwhile.
+/// Finds a descriptor of this process that refers to the mapped file, and opens its file again. Uses only
+/// names under /proc, because other threads open and close descriptors meanwhile.
 Descriptor reopen_own_descriptor(const Mapping& mapping, int flags) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir("/proc/self/fd"), closedir);
   if (directory == nullptr) return Descriptor(-1);
@@ -68,7 +68,8 @@ Descriptor reopen_own_descriptor(const Mapping& mapping, int flags) {
   return Descriptor(-1);
 }
 
-/// By its name, by a descriptor that is open, or (with CAP_CHECKPOINT_RESTORE) by the mapping itself.
+/// Opens the mapped file by its name, by an open descriptor, or (with CAP_CHECKPOINT_RESTORE) by the mapping
+/// itself.
 Result<Descriptor> open_file(const Mapping& mapping) {
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   Descriptor file(mapping.path.starts_with('/') ? open(mapping.path.c_str(), kFlags) : -1);
@@ -79,19 +80,19 @@ Result<Descriptor> open_file(const Mapping& mapping) {
       open(fmt::format("/proc/self/map_files/{:x}-{:x}", mapping.begin, mapping.end).c_str(), kFlags));
   if (is_file(file, mapping)) return file;
   return Status(Code::system_error,
-                fmt::format("the shared memory at {:#x} ({}) has no file that can be opened; keep its "
-                            "descriptor open until it is registered",
-                            mapping.begin, mapping.path.empty() ? "without a name" : mapping.path));
+                fmt::format("cannot open the file of the shared memory at {:#x} ({}); keep its descriptor "
+                            "open until the memory is registered",
+                            mapping.begin, mapping.path.empty() ? "no name" : mapping.path));
 }
 
 Status not_shared(const void* data, size_t bytes) {
   return {Code::invalid_argument,
-          fmt::format("{} bytes at {} are not in one shared mapping (MAP_SHARED, writable) of a file; peers "
-                      "can only map such memory, or that of ncclMemAlloc",
+          fmt::format("{} bytes at {} cannot be mapped by peers; expected one writable shared mapping "
+                      "(MAP_SHARED) of a file, or memory from ncclMemAlloc",
                       bytes, data)};
 }
 
-/// The mapping of all of [begin, end): lines that continue each other are one.
+/// The mapping of [begin, end); adjacent lines of the same file are merged.
 std::optional<Mapping> find_mapping(uintptr_t begin, uintptr_t end) {
   std::ifstream maps("/proc/self/maps");
   std::optional<Mapping> found;

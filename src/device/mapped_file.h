@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which file lies behind memory that a user mapped: shared memory in /dev/shm, a memfd, a mapped file. Other
-/// processes can map it as well.
+/// Finds the file behind memory that a user mapped: shared memory in /dev/shm, a memfd, or an ordinary file.
+/// Other processes can then map it, too.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 namespace weir::device {
 
 struct MappedFile {
-  Descriptor file;      ///< open for reading and writing; the finder's own
-  uint64_t device = 0;  ///< of the file, and its inode
+  Descriptor file;      ///< the file, open for reading and writing; owned by this struct
+  uint64_t device = 0;  ///< device number of the file, beside its inode number
   uint64_t inode = 0;
-  uint64_t offset = 0;  ///< of the first page in the file
+  uint64_t offset = 0;  ///< offset of the first page in the file, in bytes
   std::byte* begin = nullptr;
-  size_t bytes = 0;  ///< whole pages
+  size_t bytes = 0;  ///< size in bytes, whole pages
 };
 
 /// The file behind all pages of [data, data + bytes). Reads /proc/self/maps; allocates. Errors:
-/// invalid_argument where it is not one writable shared mapping of one file, system_error where the file
-/// cannot be opened (again); each says what would help. REQUIRES: bytes > 0. Thread-safe.
+/// invalid_argument if the bytes are not in one writable shared mapping of one file, system_error if the file
+/// cannot be opened again; messages say what would help. REQUIRES: bytes > 0. Thread-safe.
 Result<MappedFile> find_mapped_file(const void* data, size_t bytes);
 
 }  // namespace weir::device

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A function without arguments that gives a Status, called once at most: std::function, but movable is
-/// enough, and captures of up to 64 bytes cost no allocation.
+/// A function without arguments that returns a Status and is called at most once. Unlike std::function it
+/// accepts functions that can only be moved, and captures of up to 64 bytes need no allocation.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace weir::device {
 class OnceFunction {
  public:
   OnceFunction() = default;
-  /// `function` is kept until it was called or the OnceFunction is destroyed.
+  /// `function` is kept until it has been called or the OnceFunction is destroyed.
   template <typename Function>
   requires(!std::is_same_v<std::decay_t<Function>, OnceFunction> && std::is_invocable_r_v<Status, Function&>)
       OnceFunction(Function&& function) {  // NOLINT(google-explicit-constructor)
@@ -39,7 +39,7 @@ class OnceFunction {
   ~OnceFunction() { reset(); }
 
   explicit operator bool() const { return actions_ != nullptr; }
-  /// REQUIRES: holds a function.
+  /// Calls the function. REQUIRES: there is one.
   Status operator()() { return actions_->call(storage_); }
   /// Destroys the function and what it captured.
   void reset() {
@@ -50,7 +50,7 @@ class OnceFunction {
  private:
   struct Actions {
     Status (*call)(void* storage);
-    void (*move)(void* from, void* to) noexcept;  // leaves nothing to destroy in `from`
+    void (*move)(void* from, void* to) noexcept;  // also destroys the object at `from`
     void (*destroy)(void* storage) noexcept;
   };
   static constexpr size_t kInline = 64;

@@ -22,7 +22,7 @@ constexpr size_t kStreamingBytes = 16384;
 
 constexpr size_t kTileBytes = 16384;
 
-/// From here on, a string move beats vector stores to lines that another core holds
+/// From this size on, a string move is faster than vector stores to cache lines that another core holds
 /// (docs/reference-notes.md).
 constexpr size_t kStringMoveBytes = 512;
 
@@ -42,7 +42,7 @@ constexpr bool string_moves = false;
 void move_string(void* dst, const void* src, size_t bytes) { std::memcpy(dst, src, bytes); }
 #endif
 
-/// The kernels to use; null until somebody asked.
+/// The kernels to use; null until their first use.
 std::atomic<const Kernels*> chosen_kernels{nullptr};
 
 const Kernels* best_kernels() {
@@ -54,14 +54,15 @@ const Kernels* best_kernels() {
   return best;
 }
 
-/// A line that is also read is in the cache already, and only leaves it later.
+/// Whether non-temporal stores pay off: not if a destination is also a source, because its cache lines are in
+/// the cache already.
 bool can_stream(void* const* dst, int destinations, const void* const* src, int sources, size_t bytes) {
   if (bytes < kStreamingBytes || sources < 2) return false;
   return std::none_of(dst, dst + destinations,
                       [&](const void* to) { return std::find(src, src + sources, to) != src + sources; });
 }
 
-/// What is not the common case: one source, many, streaming, the first call.
+/// The uncommon cases: one source, many sources, streaming, and the first call.
 [[gnu::noinline]] void fold_otherwise(DataType type, RedOp op, void* dst, const void* const* src, int sources,
                                       size_t count, Traffic traffic) {
   assert(sources >= 1);
@@ -96,7 +97,7 @@ void fold_to_all(DataType type, RedOp op, void* const* dst, int destinations, co
                                                   reinterpret_cast<const uint8_t* const*>(src), sources,
                                                   bytes);
   }
-  // A tile stays in the first-level cache until it is everywhere.
+  // A tile stays in the first-level cache until it is copied to all destinations.
   const void* from[kMostSources];
   for (size_t at = 0; at < bytes; at += kTileBytes) {
     const size_t size = std::min(kTileBytes, bytes - at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Element-wise work on host memory: fold, scale, divide, copy.
+/// Element-wise operations on host memory: fold, scale, divide, copy.
 ///
 /// These definitions are the specification of every other device: each binary operation rounds to the
 /// element type (to nearest, ties to even) before the next one, whatever is fused, so a fold over four
@@ -10,11 +10,12 @@
 /// * sum and prod of float16, bfloat16, float8 compute in float32 and round once per operation. float16 and
 ///   bfloat16 overflow to infinity. float8e4m3 (the finite "FN" encoding) and float8e5m2 saturate: a result
 ///   beyond the largest finite value, infinity included, becomes the largest finite value with its sign.
-/// * A sum or product that is not a number is always the same one: every bit set but the sign (0x7fffffff,
-///   0x7fff, 0x7f). So bits depend neither on the instruction set nor on the order of the operands.
-/// * max and min give back one of their operands, unchanged. A number is preferred to a NaN, -0 is less than
-///   +0, and between two NaNs the bits decide (to_order in float_format.h). Both are therefore commutative
-///   and associative to the bit.
+/// * A NaN that sum or prod returns always has the same bits: all are set except the sign (0x7fffffff,
+/// 0x7fff,
+///   0x7f). So results depend neither on the instruction set nor on the order of the operands.
+/// * max and min return one of their operands, unchanged. A number is preferred to a NaN, -0 is less than +0,
+///   and two NaNs are compared by their bits (to_order in float_format.h). So both operations are commutative
+///   and associative, bit for bit.
 ///
 /// reduce_scalar.h spells this out in simple loops; every vector path equals it for every input.
 ///
@@ -29,12 +30,13 @@
 
 namespace weir::device {
 
-/// Who reads the destination next.
+/// Which core reads the destination next.
 enum class Traffic : uint8_t {
-  cached,     ///< this core, soon
-  streaming,  ///< nobody, for long: non-temporal stores where they pay, ordered before the function returns
-  handed,     ///< another core, which has read the same lines before: copies take the lines without fetching
-              ///< them
+  cached,     ///< this core reads it soon
+  streaming,  ///< no core reads it soon: non-temporal stores where they pay off, ordered before the function
+              ///< returns
+  handed,     ///< another core, which has read the same cache lines before: copies write the lines without
+              ///< fetching them
 };
 
 /// dst[i] = (((src[0][i] op src[1][i]) op src[2][i]) ...). sources >= 1 (1: a copy of the bits). count in
@@ -42,8 +44,8 @@ enum class Traffic : uint8_t {
 void fold(DataType type, RedOp op, void* dst, const void* const* src, int sources, size_t count,
           Traffic traffic = Traffic::cached);
 
-/// The same fold into several destinations, all different; the last ones are memory that other cores read.
-/// With Traffic::streaming past the cache, where no destination is a source. sources <= kMostSources.
+/// The same fold into several different destinations; the last ones are memory that other cores read. With
+/// Traffic::streaming the stores bypass the cache, unless a destination is a source. sources <= kMostSources.
 void fold_to_all(DataType type, RedOp op, void* const* dst, int destinations, const void* const* src,
                  int sources, size_t count, Traffic traffic);
 inline constexpr int kMostSources = 64;
@@ -56,13 +58,13 @@ struct Scalar {
 /// The value `numerator / denominator`, rounded once to `type`. REQUIRES: is_float(type).
 Scalar ratio(DataType type, double numerator, double denominator);
 
-/// dst[i] = src[i] * factor: the same product as that of fold.
+/// dst[i] = src[i] * factor, with the same product as in fold().
 void scale(DataType type, void* dst, const void* src, Scalar factor, size_t count);
 
 /// dst[i] /= divisor, truncated towards zero. REQUIRES: !is_float(type), divisor > 0.
 void divide(DataType type, void* dst, int64_t divisor, size_t count);
 
-/// memcpy that may bypass the cache on the way out. `dst` may equal `src`.
+/// memcpy whose stores may bypass the cache. `dst` may equal `src`.
 void copy(void* dst, const void* src, size_t bytes, Traffic traffic = Traffic::cached);
 
 }  // namespace weir::device

@@ -12,8 +12,8 @@ namespace weir::device::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// The processor's own arithmetic. A NaN stays one through sums and products, so it is enough to give it its
-/// one encoding at the end.
+/// Uses the processor's arithmetic. A NaN stays a NaN through sums and products, so it is enough to convert
+/// it to the canonical encoding at the end.
 template <typename T, class Op>
 struct Native {
   static constexpr size_t kElement = sizeof(T);
@@ -40,8 +40,8 @@ using Float32 = Native<float, Op>;
 template <class Op>
 using Float64 = Native<double, Op>;
 
-/// bfloat16 is the upper half of a float32, so the odd elements are float32 already but for garbage below,
-/// and the even ones are a shift away. The state keeps both, rounded, as float32.
+/// bfloat16 is the upper half of a float32. So odd elements are float32 values with arbitrary low bits, and
+/// even elements become float32 by a shift. The state keeps both, rounded, as float32.
 template <class Op>
 struct Brain {
   static constexpr size_t kElement = 2;
@@ -58,7 +58,7 @@ struct Brain {
     return State<hn::Vec<decltype(df)>>{hn::BitCast(df, hn::ShiftLeft<16>(raw)),
                                         hn::BitCast(df, hn::And(raw, hn::Set(du, 0xffff0000u)))};
   }
-  /// To nearest, ties to even, in the upper half. A NaN here has no bit set below it and survives.
+  /// Rounds to nearest, ties to even, in the upper half. A NaN here has no low bits set and stays a NaN.
   template <class V>
   static HWY_INLINE V round(V v) {
     const hn::DFromV<V> df;

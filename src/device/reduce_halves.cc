@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Vector kernels of float16 and float8. A float8 is computed as a float16 that is rounded further: a float16
-/// has more than twice the digits, so rounding twice gives what rounding once would. Only for processors that
-/// convert float16 themselves (F16C, which came with AVX2 at the latest).
+/// Vector kernels of float16 and float8. A float8 is computed as a float16 and then rounded again: a float16
+/// has more than twice the digits, so rounding twice gives the same result as rounding once. Only for
+/// processors with float16 conversion instructions (F16C, which all processors with AVX2 have).
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/device/reduce_halves.cc"
@@ -19,13 +19,13 @@ HWY_INLINE hn::Vec<DF> widen(DF df, V16 half) {
   return hn::PromoteTo(df, hn::BitCast(hn::Rebind<hwy::float16_t, DF>(), half));
 }
 
-/// To nearest, ties to even.
+/// Rounds to nearest, ties to even.
 template <class D16, class VF>
 HWY_INLINE hn::Vec<D16> narrow(D16 d16, VF value) {
   return hn::BitCast(d16, hn::DemoteTo(hn::Rebind<hwy::float16_t, D16>(), value));
 }
 
-/// One operation on float16 bits: in float32, rounded once.
+/// One operation on float16 bits: computed in float32 and rounded once.
 template <class Op, class D16, class V16 = hn::Vec<D16>>
 HWY_INLINE V16 half_op(D16 d, V16 a, V16 b) {
   if constexpr (4 * hn::MaxLanes(D16()) <= HWY_MAX_BYTES) {
@@ -62,7 +62,7 @@ struct Half {
   }
 };
 
-/// Two vectors of float16 bits that hold the even and the odd bytes of a vector of float8.
+/// Two vectors of float16 bits, for the even and the odd bytes of a vector of float8.
 template <class V>
 struct EvenOdd {
   V even, odd;
@@ -111,7 +111,7 @@ struct E5M2 {
 };
 
 /// float8e4m3 has the layout of a float16 shifted right by 7 with two exponent bits less: read as float16 it
-/// is 2^8 too small, which sums do not mind and products correct.
+/// is 2^8 too small, which does not matter for sums and is corrected in products.
 template <class Op>
 struct E4M3 {
   static constexpr size_t kElement = 1;

@@ -58,7 +58,8 @@ struct Prod : Lanes<T> {
   }
 };
 
-/// There is no multiplication of bytes: even and odd ones in turn, as 16-bit lanes.
+/// There is no vector multiplication of bytes, so even and odd bytes are multiplied separately as 16-bit
+/// lanes.
 template <>
 struct Prod<uint8_t> : Lanes<uint8_t> {
   template <class D, class State>
@@ -82,7 +83,7 @@ void add_type(Kernels& kernels, DataType type) {
   kernels.scale[static_cast<int>(type)] = &scale_by<Prod<Unsigned>>;
 }
 
-/// One source, unchanged.
+/// Copies one source unchanged.
 struct Copied {
   const uint8_t* src;
   template <class Ops, class D, class Where>

@@ -63,7 +63,7 @@ void add_scalar(Kernels& kernels, std::integer_sequence<int, kTypes...>) {
   kernels.streaming_copy = &plain_copy;
 }
 
-/// The scalar table, with what `add` puts in its place.
+/// The scalar table, with the entries that `add` replaces.
 template <typename... Add>
 void append(std::vector<Kernels>& list, std::string_view name, Add... add) {
   Kernels& kernels = list.emplace_back();
@@ -74,7 +74,7 @@ void append(std::vector<Kernels>& list, std::string_view name, Add... add) {
 
 #if HWY_ARCH_X86
 
-// What Highway lets the compiler use for each of its targets.
+// The processor features that Highway enables for each of its targets.
 [[maybe_unused]] bool has_sse4() {
   return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
          __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The vector kernels behind reduce.h: one table per instruction set, filled from the same source.
 ///
-/// A kernel works on bytes: any alignment, any whole number of elements, dst may equal a source exactly. Each
-/// gives the bits of reduce_scalar.h.
+/// A kernel takes sizes in bytes. Any alignment and any whole number of elements are allowed; dst may equal a
+/// source exactly. Results equal those of reduce_scalar.h bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ using ScaleKernel = void (*)(uint8_t* dst, const uint8_t* src, Scalar factor, si
 using CopyKernel = void (*)(uint8_t* dst, const uint8_t* src, size_t bytes);
 
 struct FoldKernels {
-  FoldKernel pair = nullptr;         ///< exactly two sources
-  FoldKernel many = nullptr;         ///< two or more
-  StreamKernel streaming = nullptr;  ///< two or more; non-temporal stores, no dst may be a source
+  FoldKernel pair = nullptr;         ///< kernel for exactly two sources
+  FoldKernel many = nullptr;         ///< kernel for two or more sources
+  StreamKernel streaming = nullptr;  ///< like `many`, with non-temporal stores; no dst may be a source
 };
 
 struct Kernels {
-  std::string_view name;  ///< of the instruction set
+  std::string_view name;  ///< name of the instruction set
   FoldKernels fold[kDataTypes][4];
   ScaleKernel scale[kDataTypes] = {};
   CopyKernel streaming_copy = nullptr;
@@ -39,9 +39,9 @@ struct Kernels {
   }
 };
 
-/// One table for each instruction set that this processor has and weir knows, best first. The last is the
-/// scalar definitions by themselves; they also stand in where an instruction set lacks something. Every
-/// pointer is set. Lives for ever.
+/// One table for each instruction set that this processor has and weir supports, best first. The last table
+/// contains the scalar definitions, which also replace kernels that an instruction set lacks. Every pointer
+/// is set. The tables are never destroyed.
 std::span<const Kernels> supported_kernels();
 
 }  // namespace weir::device

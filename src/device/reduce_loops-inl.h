@@ -2,13 +2,13 @@
 /// The loops of every vector kernel, over bytes. Compiled once per instruction set: no include guard of the
 /// usual kind.
 ///
-/// Ops says what is done (reduce_ops-inl.h):
+/// Ops defines the operation:
 ///     begin(d, bytes) -> state      the first source
 ///     step(d, state, bytes)         folds in one more
 ///     end(d, state) -> bytes
 ///     kElement                      bytes of an element
 ///     kHeavy                        much arithmetic: not worth unrolling
-/// Rows says to what: two sources, many, or one and a constant.
+/// Rows defines the operands: two sources, many sources, or one source and a constant.
 ///
 /// The first and the last vector of a destination may overlap their neighbours. Both are computed before
 /// anything is stored, so this is right even where the destination is a source.
@@ -33,7 +33,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Wide = hn::ScalableTag<uint8_t>;
 using Block16 = hn::CappedTag<uint8_t, 16>;
 
-/// Loads the vector at an offset.
+/// Loads and stores the vector at an offset.
 struct At {
   size_t offset;
   template <class D>
@@ -95,7 +95,7 @@ struct Few {
   }
 };
 
-/// The place `vectors` further on.
+/// The position `vectors` vectors further on.
 template <class D>
 HWY_INLINE At next(D, size_t at, size_t vectors) {
   return At{at + vectors * hn::MaxLanes(D())};
@@ -133,7 +133,7 @@ struct Many {
     for (int k = 1; k < sources; ++k) state = Ops::step(d, state, where.load(d, src[k]));
     return Ops::end(d, state);
   }
-  /// Four vectors side by side, so that the loop over the sources is gone through once for all.
+  /// Processes four vectors at a time, so that one loop over the sources serves all four.
   template <class Ops, class D>
   HWY_INLINE void fold_four(D d, size_t at, uint8_t* dst) const {
     const At at0{at};
@@ -154,7 +154,7 @@ struct Many {
   }
 };
 
-/// One source and a constant of 8 bytes, an element repeated.
+/// One source, and a constant of 8 bytes that repeats one element.
 struct Scaled {
   const uint8_t* src;
   uint64_t factor;
@@ -195,8 +195,8 @@ HWY_INLINE void run(uint8_t* dst, const Rows& rows, size_t bytes) {
   few.store(rows.template fold<Ops>(Block16(), few), dst);
 }
 
-/// Whether all destinations reach a multiple of the vector after the same whole elements, and have enough of
-/// them.
+/// Whether all destinations reach a vector boundary after the same number of whole elements, and are long
+/// enough.
 template <class Ops>
 HWY_INLINE bool can_stream(uint8_t* const* dst, int destinations, size_t bytes) {
   constexpr size_t kVector = hn::MaxLanes(Wide());
@@ -207,7 +207,8 @@ HWY_INLINE bool can_stream(uint8_t* const* dst, int destinations, size_t bytes) 
   return bytes >= 8 * kVector && misplaced(0) % Ops::kElement == 0;
 }
 
-/// As run, past the cache and into several destinations. REQUIRES: can_stream; none is a source.
+/// As run(), but with stores that bypass the cache, and into several destinations. REQUIRES: can_stream(); no
+/// destination is a source.
 template <class Ops, class Rows>
 HWY_INLINE void run_streaming(uint8_t* const* dst, int destinations, const Rows& rows, size_t bytes) {
   const Wide d;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// max and min of floats in vectors: integer comparison of to_order (float_format.h), so one definition
-/// serves every format. Compiled once per instruction set.
+/// Vector kernels of max and min of floats: they compare the integers of to_order() (float_format.h), so one
+/// definition serves every format. Compiled once per instruction set.
 #include "src/device/reduce_loops-inl.h"
 
 #if defined(WEIR_REDUCE_ORDER_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -23,7 +23,8 @@ struct Ordered {
   static constexpr T kMagnitude = static_cast<T>((uint64_t{1} << (8 * sizeof(T) - 1)) - 1);
   static constexpr T kRoom = static_cast<T>(kMagnitude - kGreatest);
 
-  /// Mirrors the negative numbers, whose bits grow as their values fall. Its own inverse.
+  /// Mirrors the negative numbers, whose bits increase as their values decrease. The function is its own
+  /// inverse.
   template <class V>
   static HWY_INLINE V mirror(V v) {
     return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), hn::Set(hn::DFromV<V>(), kMagnitude)));
@@ -51,7 +52,7 @@ void add_order(Kernels& kernels, DataType type) {
   kernels.at(type, RedOp::min) = kernels_of<Ordered<T, kGreatest, false>>();
 }
 
-/// Everything about one float type: Arithmetic<Op> are its Ops for sum and prod.
+/// All kernels of one float type; Arithmetic<Op> are its Ops for sum and prod.
 template <template <class> class Arithmetic, class Plus, class Times>
 void add_arithmetic(Kernels& kernels, DataType type) {
   kernels.at(type, RedOp::sum) = kernels_of<Arithmetic<Plus>>();

@@ -7,7 +7,7 @@
 
 namespace weir::device::scalar {
 
-/// As weir::device::fold, scale, divide.
+/// As the functions of the same names in weir::device.
 void fold(DataType type, RedOp op, void* dst, const void* const* src, int sources, size_t count);
 void scale(DataType type, void* dst, const void* src, Scalar factor, size_t count);
 void divide(DataType type, void* dst, int64_t divisor, size_t count);

@@ -40,8 +40,9 @@ uint64_t pid_namespace() {
 Result<uint64_t> random_token() {
   uint64_t token = 0;
   if (getrandom(&token, sizeof(token), 0) != sizeof(token)) {
-    return Status(Code::system_error,
-                  fmt::format("getrandom gave no bytes for shared memory: {}", reason(errno)));
+    return Status(
+        Code::system_error,
+        fmt::format("cannot read random bytes to name shared memory (getrandom): {}", reason(errno)));
   }
   return token;
 }
@@ -49,9 +50,8 @@ Result<uint64_t> random_token() {
 Result<size_t> whole_pages(size_t size) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   if (size == 0 || size > SIZE_MAX / 2) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("shared memory of {} bytes was asked for; expected 1 to {}", size, SIZE_MAX / 2));
+    return Status(Code::invalid_argument,
+                  fmt::format("cannot make shared memory of {} bytes; expected 1 to {}", size, SIZE_MAX / 2));
   }
   return (size + page - 1) / page * page;
 }
@@ -64,7 +64,8 @@ Descriptor make_memfd(uint64_t token) {
   return Descriptor(memfd_create(name.c_str(), flags));
 }
 
-/// Sets the final size. A file size limit would kill the process with SIGXFSZ, so it is looked at first.
+/// Sets the final size. Checks the file size limit first, because exceeding it would kill the process with
+/// SIGXFSZ.
 Status set_size(int fd, size_t size) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size) {
@@ -76,11 +77,11 @@ Status set_size(int fd, size_t size) {
   }
   if (ftruncate(fd, static_cast<off_t>(size)) != 0) {
     return Status(Code::system_error,
-                  fmt::format("shared memory could not be sized to {} bytes: {}", size, reason(errno)));
+                  fmt::format("cannot set the size of shared memory to {} bytes: {}", size, reason(errno)));
   }
   // Without seals a peer could shrink the file and every reader would die of SIGBUS.
   if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return Status(Code::system_error, fmt::format("shared memory could not be sealed: {}", reason(errno)));
+    return Status(Code::system_error, fmt::format("cannot seal shared memory: {}", reason(errno)));
   }
   return {};
 }
@@ -88,13 +89,13 @@ Status set_size(int fd, size_t size) {
 Status refuse_map(size_t size) {
   const int error = errno;
   return Status(Code::system_error,
-                fmt::format("{} bytes of shared memory could not be mapped: {}{}", size, reason(error),
+                fmt::format("cannot map {} bytes of shared memory: {}{}", size, reason(error),
                             error == ENOMEM ? "; the address space (ulimit -v) or the number of mappings "
                                               "(vm.max_map_count) is limited"
                                             : ""));
 }
 
-/// Reserves address space in which a 2 MiB boundary is followed by `size` bytes, and frees the rest.
+/// Reserves `size` bytes of address space that begin at a 2 MiB boundary.
 std::byte* reserve_aligned(size_t size) {
   const size_t total = size + kHugePage;
   void* raw = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -116,22 +117,22 @@ Result<std::byte*> map(int fd, uint64_t offset, size_t size, Pages pages) {
     if (place != nullptr) munmap(place, size);
     return refused;
   }
-  // Only a hint: where /sys/kernel/mm/transparent_hugepage/shmem_enabled says no, pages stay small.
+  // Only a hint: if /sys/kernel/mm/transparent_hugepage/shmem_enabled forbids it, pages stay small.
   if (huge) madvise(raw, size, MADV_HUGEPAGE);
   return static_cast<std::byte*>(raw);
 }
 
-/// Whether `fd` is the file that `handle` names, and nothing that took its place.
+/// Whether `fd` is the file that `handle` identifies, and not another file that uses its number meanwhile.
 bool is_named_by(int fd, const ShareHandle& handle) {
   struct stat info;
   if (fstat(fd, &info) != 0 || info.st_ino != handle.inode || info.st_dev != handle.device ||
       static_cast<uint64_t>(info.st_size) < handle.offset + handle.size) {
     return false;
   }
-  if (handle.token == 0) return true;  // a user's file has a name of its own
+  if (handle.token == 0) return true;  // an adopted file has no token in its name
   char link[64] = {};
   const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), link, sizeof(link) - 1);
-  if (length < 0) return true;  // no /proc: inode and size must do
+  if (length < 0) return true;  // without /proc only inode and size can be compared
   return std::string_view(link).find(memfd_name(handle.token)) != std::string_view::npos;
 }
 
@@ -140,7 +141,8 @@ Descriptor open_through_proc(const ShareHandle& handle) {
                          O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
-/// The other way, for a /proc that is missing, hides other processes or shows another pid namespace.
+/// Opens the owner's descriptor with pidfd_getfd, for hosts where /proc is missing, hides other processes or
+/// belongs to another pid namespace.
 Descriptor open_through_pidfd(const ShareHandle& handle) {
   const Descriptor process(static_cast<int>(syscall(kPidfdOpen, handle.pid, 0)));
   if (!process.ok()) return Descriptor(-1);
@@ -148,7 +150,7 @@ Descriptor open_through_pidfd(const ShareHandle& handle) {
 }
 
 Status refuse_attach(const ShareHandle& handle, int proc_error, int pidfd_error) {
-  const std::string what = fmt::format("the memory of process {} cannot be mapped", handle.pid);
+  const std::string what = fmt::format("cannot map the memory of process {}", handle.pid);
   const uint64_t own = pid_namespace();
   if (own != 0 && handle.pid_namespace != 0 && own != handle.pid_namespace) {
     return Status(Code::system_error, what +
@@ -156,17 +158,15 @@ Status refuse_attach(const ShareHandle& handle, int proc_error, int pidfd_error)
                                           "containers with one pid namespace (docker: --pid=host)");
   }
   if (pidfd_error == ESRCH) {
-    return Status(Code::remote_error,
-                  what +
-                      ": there is no such process here; it has ended, or it runs on another "
-                      "host");
-  }
-  if (proc_error == 0 || pidfd_error == 0 || proc_error == EBADF || pidfd_error == EBADF) {
     return Status(
         Code::remote_error,
-        fmt::format("{}: its descriptor {} is not that memory any more; the owner has released it, or "
-                    "the process id belongs to another process now",
-                    what, handle.fd));
+        what + ": the process does not exist on this host; it has ended, or it runs on another host");
+  }
+  if (proc_error == 0 || pidfd_error == 0 || proc_error == EBADF || pidfd_error == EBADF) {
+    return Status(Code::remote_error,
+                  fmt::format("{}: its descriptor {} does not refer to that memory any more; the owner has "
+                              "released it, or another process has the process id now",
+                              what, handle.fd));
   }
   if (proc_error == EACCES || proc_error == EPERM || pidfd_error == EPERM) {
     return Status(
@@ -218,13 +218,14 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
   if (!file.ok()) {
     const int error = errno;
     return Status(Code::system_error,
-                  fmt::format("the kernel gave no shared memory (memfd_create): {}{}", reason(error),
+                  fmt::format("cannot create shared memory (memfd_create): {}{}", reason(error),
                               error == EMFILE ? "; allow more with ulimit -n" : ""));
   }
   WEIR_TRY(set_size(file.get(), rounded.value()));
   struct stat info;
   if (fstat(file.get(), &info) != 0) {
-    return Status(Code::system_error, fmt::format("shared memory could not be inspected: {}", reason(errno)));
+    return Status(Code::system_error,
+                  fmt::format("cannot read the properties of shared memory (fstat): {}", reason(errno)));
   }
   const Result<std::byte*> data = map(file.get(), 0, rounded.value(), pages);
   if (!data.ok()) return data.status();
@@ -239,9 +240,8 @@ Result<SharedMemory> SharedMemory::adopt(const void* data, size_t bytes) {
   const ShareHandle handle{getpid(),      found->file.get(), pid_namespace(), 0,
                            found->device, found->inode,      found->offset,   found->bytes};
   if (!is_named_by(found->file.get(), handle)) {
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{} bytes at {} reach beyond the end of the file that is mapped there", bytes, data));
+    return Status(Code::invalid_argument,
+                  fmt::format("{} bytes at {} extend beyond the end of the mapped file", bytes, data));
   }
   return SharedMemory(handle, found->file.release(), found->begin, false);
 }
@@ -257,7 +257,7 @@ Result<SharedMemory> SharedMemory::attach(const ShareHandle& handle, Pages pages
 }
 
 size_t SharedMemory::used_bytes() const {
-  constexpr size_t kBlock = 512;  // of st_blocks, whatever the file system's are
+  constexpr size_t kBlock = 512;  // unit of st_blocks, independent of the file system's block size
   struct stat info {};
   if (owned_fd_ < 0 || fstat(owned_fd_, &info) != 0) return 0;
   return static_cast<size_t>(info.st_blocks) * kBlock;

@@ -56,7 +56,7 @@ TEST(GpuDirect, WhatAdaptersWriteIsSeenOrRefused) {
   GpuDirect& direct = *(*gpus->at(0))->direct();
   EXPECT_EQ(direct.may_be_written().ok(), !kIsHip);
   if (kIsHip) {
-    EXPECT_THAT(direct.may_be_written().message(), HasSubstr("whether kernels see"));
+    EXPECT_THAT(direct.may_be_written().message(), HasSubstr("that NIC writes become visible to kernels"));
   } else {
     EXPECT_TRUE(direct.settle().ok());
   }

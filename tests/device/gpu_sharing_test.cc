@@ -200,7 +200,7 @@ TEST_F(GpuRefusals, OfSharing) {
   auto own = gpu_->sharing()->share(device);
   ASSERT_TRUE(own.ok());
   EXPECT_THAT(gpu_->sharing()->attach(*own).status().message(),
-              HasSubstr("memory of another process cannot be attached"));
+              HasSubstr("cannot attach memory of another process"));
   EXPECT_FALSE(gpu_->sharing()->attach(GpuShareHandle{}).ok());
   auto event = gpu_->events()->make(GpuEventUse::processes);
   ASSERT_TRUE(event.ok());
@@ -296,7 +296,8 @@ TEST_F(GpuKernelTest, BlocksRunAtOnce) {
 
 TEST_F(GpuKernelTest, Errors) {
   EXPECT_FALSE(gpu_->kernels()->load("no module").ok());
-  EXPECT_THAT(gpu_->kernels()->find(module_, "nothing").status().message(), HasSubstr("no kernel nothing: "));
+  EXPECT_THAT(gpu_->kernels()->find(module_, "nothing").status().message(),
+              HasSubstr("cannot find kernel nothing: "));
   EXPECT_EQ(*gpu_->kernels()->multiprocessors(), 4);
   auto kernel = gpu_->kernels()->find(module_, "fake_add");
   ASSERT_TRUE(kernel.ok());

@@ -24,7 +24,8 @@ TEST_F(GpuTest, DescribesItself) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ((*second)->index(), 1);
   EXPECT_EQ(gpus_->at(2).status().code(), Code::invalid_argument);
-  EXPECT_THAT(gpus_->at(2).status().message(), HasSubstr("GPU 2: the process sees 2"));
+  EXPECT_THAT(gpus_->at(2).status().message(),
+              HasSubstr("GPU 2; the number of GPUs visible to this process is 2"));
 }
 
 TEST_F(GpuTest, TellsKindsOfMemoryApart) {

@@ -130,7 +130,7 @@ TEST(SharedMemory, ReusedDescriptorIsNotMistaken) {
   ASSERT_EQ(second->handle().fd, stale.fd) << "the kernel gives the lowest free descriptor";
   const Status status = SharedMemory::attach(stale).status();
   EXPECT_EQ(status.code(), Code::remote_error);
-  EXPECT_THAT(status.message(), HasSubstr("not that memory any more"));
+  EXPECT_THAT(status.message(), HasSubstr("does not refer to that memory any more"));
   ShareHandle forged = second->handle();
   forged.token ^= 1;
   EXPECT_FALSE(SharedMemory::attach(forged).ok());

@@ -18,7 +18,7 @@ Allocations::Allocations(Rank self, device::MemoryRegistry& registry,
 Posted Allocations::post(const void* data, size_t bytes, const Posted& beside) {
   const auto located = registry_.find(data, bytes);
   if (!located) return {};
-  // A block has a slot of its own, so a block met before is found by one comparison.
+  // Each block maps to one slot, so a block that was posted before is found by one comparison.
   const int slot = static_cast<int>(located->block.slot % ExchangeArea::kAllocations);
   AllocationSlot& told = exchange_areas_[self_].allocation(slot);
   if (own_[slot] != located->block) {

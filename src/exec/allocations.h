@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Buffers of users that peers can address: allocations made by ncclMemAlloc, told to peers slot by slot
-/// through the exchange area, and mapped by them on first use.
+/// User buffers that peers can address: allocations of ncclMemAlloc and registered memory. They are published
+/// to peers in slots of the exchange area, and peers map them at first use.
 ///
-/// Not thread-safe; one per communicator rank. post() and resolve() do not allocate or enter the kernel for
-/// allocations they have met before.
+/// Not thread-safe; one per communicator rank. post() and resolve() do not allocate or make system calls for
+/// allocations that they have handled before.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ class Allocations {
  public:
   Allocations(Rank self, device::MemoryRegistry& registry, std::vector<ExchangeArea> exchange_areas);
 
-  /// How peers find [data, data + bytes). Posted::slot is -1 where they cannot: memory from elsewhere, or an
-  /// allocation that would take the slot that `beside`, posted for the same operation, needs.
+  /// How peers find [data, data + bytes). Posted::slot is -1 if they cannot: the memory is in no such
+  /// allocation, or its allocation needs the slot that `beside`, posted for the same operation, uses.
   Posted post(const void* data, size_t bytes, const Posted& beside = {});
-  /// Changes when memory is allocated or freed: what post() said before may be wrong then.
+  /// A number that changes when memory is allocated or freed; earlier results of post() may be invalid then.
   uint64_t version() const { return registry_.version(); }
-  /// Where what `peer` posted lies in this address space.
+  /// The address in this process of the buffer that `peer` posted.
   Result<std::byte*> resolve(Rank peer, const Posted& posted);
 
  private:
@@ -38,9 +38,9 @@ class Allocations {
   const Rank self_;
   device::MemoryRegistry& registry_;
   const std::vector<ExchangeArea> exchange_areas_;
-  std::array<device::BlockId, ExchangeArea::kAllocations> own_{};  ///< told in each slot
+  std::array<device::BlockId, ExchangeArea::kAllocations> own_{};  ///< the block published in each slot
   std::array<uint32_t, ExchangeArea::kAllocations> generations_{};
-  std::vector<std::array<Mapped, ExchangeArea::kAllocations>> mapped_;  ///< by peer
+  std::vector<std::array<Mapped, ExchangeArea::kAllocations>> mapped_;  ///< mapped allocations, by peer
 };
 
 }  // namespace weir::exec

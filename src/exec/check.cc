@@ -13,7 +13,7 @@ namespace {
 
 using ir::Contribution;
 
-/// How far every lane has provably got.
+/// A vector clock: the last step of every lane that is known to be done.
 class Clock {
  public:
   explicit Clock(size_t lanes = 0) : ticks_(lanes) {}
@@ -34,11 +34,11 @@ struct Envelope {
 
 struct Fifo {
   std::deque<Envelope> messages;
-  std::deque<Clock> freed;  ///< one per slot that was used and given back
-  uint32_t unused = 0;      ///< slots never used
+  std::deque<Clock> freed;  ///< clocks of slots that were used and released
+  uint32_t unused = 0;      ///< number of slots that were never used
 };
 
-/// Who touched a chunk of memory last.
+/// An access to a chunk of memory.
 struct Access {
   size_t lane;
   uint32_t tick;
@@ -47,13 +47,13 @@ struct Cell {
   Contribution value;
   bool written = false;
   Access writer{};
-  std::vector<Access> readers;  ///< since the last write
+  std::vector<Access> readers;  ///< readers since the last write
 };
 
 struct LaneState {
-  size_t number;  ///< among all lanes
+  size_t number;  ///< index among all lanes of all ranks
   Rank rank;
-  size_t index;  ///< within the rank
+  size_t index;  ///< index among the lanes of the rank
   const std::vector<Step>* steps;
   size_t step = 0;
   uint32_t pass = 0;
@@ -121,7 +121,7 @@ class Simulation {
     return fmt::format("rank {} lane {} step {}", lane.rank, lane.index, lane.step);
   }
 
-  /// True if the lane could do its step.
+  /// Executes the lane's step if possible; returns whether it did.
   Result<bool> step(LaneState& lane) {
     const Step& step = (*lane.steps)[lane.step];
     if (step.op != Op::move && !is_due(step, lane.pass == 0, lane.pass + 1 == options_.passes)) {
@@ -147,7 +147,7 @@ class Simulation {
     ++lane.pass;
   }
 
-  /// Buffers belong to their rank's caller until the rank has begun, and from its end on.
+  /// Buffers belong to the caller of their rank before the rank has begun and after it has ended.
   Status note_access(const LaneState& lane, const Place& place) {
     if (place.kind != Place::Kind::peer_input && place.kind != Place::Kind::peer_output) return {};
     const auto owner = static_cast<Rank>(place.index);
@@ -155,7 +155,8 @@ class Simulation {
     for (const LaneState& other : lanes_) {
       if (other.rank == owner && lane.clock.at(other.number) > 0) return {};
     }
-    return refuse(lane, fmt::format("uses a buffer of rank {} before it knows that it has begun", owner));
+    return refuse(lane,
+                  fmt::format("uses a buffer of rank {} before that rank is known to have begun", owner));
   }
 
   Status no_access_left() const {
@@ -208,13 +209,13 @@ class Simulation {
 
   Status move(LaneState& lane, const Step& step) {
     std::vector<std::vector<Contribution>> sources;
-    std::vector<const Cell*> copied(step.chunks);  // by chunk, where there is one source
+    std::vector<const Cell*> copied(step.chunks);  // the chunks' cells, if there is one source
     for (int s = 0; s < step.sources; ++s) {
       const Place& from = place(lane, step.src[s]);
       if (from.kind == Place::Kind::receive) {
         sources.push_back(take(lane, from));
         if (sources.back().size() == step.chunks) continue;
-        return refuse(lane, fmt::format("takes a message of {} chunks for one of {}", sources.back().size(),
+        return refuse(lane, fmt::format("receives a message of {} chunks; expected {}", sources.back().size(),
                                         step.chunks));
       }
       auto& values = sources.emplace_back();
@@ -229,7 +230,7 @@ class Simulation {
     std::vector<Contribution> made(step.chunks);
     for (uint32_t i = 0; i < step.chunks; ++i) {
       made[i] = sources[0][i];
-      if (!made[i].present()) return refuse(lane, "reads a chunk that holds nothing");
+      if (!made[i].present()) return refuse(lane, "reads a chunk that was never written");
       for (size_t s = 1; s < sources.size(); ++s) {
         const Contribution with = made[i];
         const auto sum = symbols_.add(with, sources[s][i], made[i]);
@@ -247,7 +248,7 @@ class Simulation {
       for (uint32_t i = 0; i < step.chunks; ++i) {
         WEIR_TRY(note_access(lane, to));
         Cell& cell = this->cell(lane, to, step.chunk + i);
-        if (&cell == copied[i]) continue;  // what is in its place already is not written
+        if (&cell == copied[i]) continue;  // a copy to itself is not a write
         WEIR_TRY(write(lane, cell));
         cell.value = made[i];
       }
@@ -271,7 +272,9 @@ class Simulation {
                       map_.place(static_cast<Rank>(place.index), {Kind::output, index})];
       case Place::Kind::peer_scratch:
         return cells_[map_.place(static_cast<Rank>(place.index), {Kind::scratch, index})];
-      default: return cells_[map_.place(lane.rank, {Kind::scratch, index})];  // the same in every pass
+      default:
+        return cells_[map_.place(lane.rank,
+                                 {Kind::scratch, index})];  // scratch is the same memory in every pass
     }
   }
 
@@ -299,8 +302,9 @@ class Simulation {
   Status race(const LaneState& lane, const Access& other, const char* does, const char* did) const {
     const LaneState& peer = lanes_[other.lane];
     return refuse(
-        lane, fmt::format("{} memory that rank {} lane {} {} too, and nothing orders the two (a race)", does,
-                          peer.rank, peer.index, did));
+        lane,
+        fmt::format("{} memory that rank {} lane {} also {}, and no message orders the two accesses (a race)",
+                    does, peer.rank, peer.index, did));
   }
 
   Status refuse(const LaneState& lane, const std::string& what) const {
@@ -317,7 +321,7 @@ class Simulation {
         named += fmt::format("{}{} waits for rank {}", named.empty() ? "" : "; ", where(lane), awaited(lane));
     }
     if (stuck == 0) return {};
-    if (stuck > kNamed) named += fmt::format("; and so on, {} lanes in all", stuck);
+    if (stuck > kNamed) named += fmt::format("; {} lanes are blocked in total", stuck);
     return {Code::invalid_argument,
             fmt::format("deadlock with {} slots per channel: {}", options_.slots, named)};
   }
@@ -343,7 +347,7 @@ class Simulation {
   Status no_message_left() const {
     for (const auto& [ends, fifo] : fifos_) {
       if (!fifo.messages.empty()) {
-        return {Code::invalid_argument, fmt::format("rank {} sends rank {} a message that is never taken",
+        return {Code::invalid_argument, fmt::format("rank {} sends rank {} a message that is never received",
                                                     std::get<0>(ends), std::get<1>(ends))};
       }
     }
@@ -376,7 +380,7 @@ class Simulation {
   std::vector<LaneState> lanes_;
   std::vector<Cell> cells_;
   std::map<std::tuple<Rank, Rank, uint32_t>, Fifo> fifos_;
-  std::map<std::pair<size_t, Rank>, uint32_t> accesses_;  ///< by lane and owner: the tick of the last one
+  std::map<std::pair<size_t, Rank>, uint32_t> accesses_;  ///< tick of the last access, by lane and owner
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How the elements of an operation are dealt out to chunks and passes: which piece of a chunk a pass moves.
-/// One definition for the host's interpreter and for kernels.
+/// How the elements of an operation are distributed over chunks and passes: which piece of a chunk each pass
+/// moves. The host's interpreter and the kernels use the same definition.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,26 @@
 
 namespace weir::exec {
 
-/// Bytes that fit the granularity of SIMD and cache lines: chunks begin at multiples of it.
+/// Chunks begin at multiples of this number of bytes, which suits SIMD and cache lines.
 inline constexpr size_t kGrainBytes = 64;
 
-/// A piece of one chunk: the tile of one pass. In elements, within the block.
+/// A piece of one chunk: the tile that one pass moves. In elements, relative to the block.
 struct Piece {
   size_t first;
   size_t count;
 };
 
-/// Plain data. Chunks are the parts of a block as part_of() cuts it.
+/// Plain data. Chunks are the parts of a block as part_of() divides it.
 struct Division {
   size_t count = 0;     ///< elements per block
-  size_t tile = 1;      ///< elements of a chunk that a pass moves at most
-  size_t passes = 1;    ///< nothing to move is one pass of empty messages
-  size_t shortest = 0;  ///< elements of a chunk that is not longer by a grain, unless the block ends in it
-  size_t longer = 0;    ///< so many chunks have one grain more
-  uint32_t grain = 1;   ///< elements
-  uint32_t chunks = 1;  ///< per block
+  size_t tile = 1;      ///< maximum number of elements of a chunk that a pass moves
+  size_t passes = 1;    ///< number of passes; one pass of empty messages if there are no elements
+  size_t shortest = 0;  ///< elements of a chunk without an extra grain (the last chunk may be shorter)
+  size_t longer = 0;    ///< number of chunks with one extra grain; these come first
+  uint32_t grain = 1;   ///< grain in elements
+  uint32_t chunks = 1;  ///< number of chunks per block
 
-  /// REQUIRES: part < chunks.
+  /// The piece of chunk `part` that pass `pass` moves. REQUIRES: part < chunks.
   constexpr Piece piece_of(uint32_t part, size_t pass) const {
     Piece chunk{0, count};
     if (chunks > 1) {
@@ -39,7 +39,7 @@ struct Division {
     const size_t begin = least(pass * tile, chunk.count);
     return {chunk.first + begin, least(tile, chunk.count - begin)};
   }
-  /// Of a piece of `chunk`, in elements from the begin of the buffer.
+  /// The offset of a piece of `chunk` from the beginning of the buffer, in elements.
   constexpr size_t offset_of(uint32_t chunk, const Piece& piece) const {
     return chunk / chunks * count + piece.first;
   }
@@ -48,8 +48,8 @@ struct Division {
   static constexpr size_t least(size_t a, size_t b) { return a < b ? a : b; }
 };
 
-/// Of blocks of `count` elements of `element` bytes, with pieces of at most `tile_bytes` (at least one
-/// element).
+/// The division of blocks of `count` elements of `element` bytes into pieces of at most `tile_bytes` (at
+/// least one element).
 constexpr Division divide_work(size_t count, uint32_t chunks, size_t element, size_t tile_bytes) {
   Division division;
   division.count = count;

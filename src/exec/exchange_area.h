@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The exchange area of a segment: memory that the ranks of one island write and read directly, for the
-/// exchanges that shm_collectives.h describes. All ranks cut their exchange areas in the same way.
+/// collectives of shm_collectives.h. All ranks lay out their exchange areas in the same way.
 ///
 ///     | stage lines | allocation table | inline messages | half 0 | half 1 |
 ///
-/// Writers: everything is written by the owner of the exchange area, but inline_message[parity][p], which
-/// rank p writes. Readers: all. An exchange is a row of stages that all ranks number alike. What belongs to
-/// stage s lies in the line, inline messages and half of parity s % 2. Posting stage s + 1 says: I have read
-/// all I want of stage s. So memory of stage s may be written again in stage s + 2, once everybody's stage s
-/// + 1 was seen, and no other lock is needed.
+/// Writers: the owner of the exchange area writes everything except inline_message[parity][p], which rank p
+/// writes. Readers: all ranks. An exchange is a sequence of stages that all ranks number equally. The data of
+/// stage s lie in the line, inline messages and half of parity s % 2. By posting stage s + 1 a rank announces
+/// that it has read all that it needs of stage s. So memory of stage s may be written again in stage s + 2,
+/// once stage s + 1 of all ranks was seen, and no lock is needed.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@
 
 namespace weir::exec {
 
-/// A place in an allocation that peers can map; slot < 0: none, the bytes are in the half.
+/// The position of a buffer in an allocation that peers can map; slot < 0: it is in no allocation, and its
+/// bytes are copied to the half.
 struct Posted {
   int32_t slot = -1;
   uint32_t generation = 0;
@@ -26,7 +27,7 @@ struct Posted {
   bool operator==(const Posted&) const = default;
 };
 
-/// What a rank says to all when it enters a stage. `stage` is written last, with release.
+/// What a rank announces to all ranks when it enters a stage. `stage` is written last, with release order.
 struct alignas(64) StageEntry {
   std::atomic<uint64_t> stage;  ///< number << 32 | signature
   Posted input;
@@ -34,7 +35,7 @@ struct alignas(64) StageEntry {
 };
 static_assert(sizeof(StageEntry) == 64);
 
-/// A few bytes from one rank to another, in the line that says they are there. `stage` is written last.
+/// A few bytes from one rank to another, in the cache line that announces them. `stage` is written last.
 struct alignas(64) InlineMessage {
   static constexpr size_t kBytes = 56;
   std::atomic<uint64_t> stage;
@@ -42,8 +43,8 @@ struct alignas(64) InlineMessage {
 };
 static_assert(sizeof(InlineMessage) == 64);
 
-/// How a peer can map an allocation of the owner: a device::ShareHandle. Changed only between two operations,
-/// before a post that names the slot with a new generation.
+/// The device::ShareHandle with which a peer maps an allocation of the owner. Changed only between two
+/// operations, before a post that names the slot with a new generation.
 struct alignas(64) AllocationSlot {
   std::byte handle[64];
 };
@@ -68,7 +69,7 @@ class ExchangeArea {
         base_ + kInlineMessageOffset)[parity * static_cast<size_t>(ranks_) + static_cast<size_t>(from)];
   }
   std::byte* half(uint64_t parity) const { return base_ + head_bytes(ranks_) + parity * half_bytes_; }
-  /// 0: the exchange area is too small for this many ranks.
+  /// The size of a half in bytes; 0: the exchange area is too small for this number of ranks.
   size_t half_bytes() const { return half_bytes_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace weir::exec {
 namespace {
 
-/// Slots are read by another core.
+/// How the destination is used: another core reads slots.
 device::Traffic traffic_to(const Place& place) {
   return place.kind == Place::Kind::send ? device::Traffic::handed : device::Traffic::cached;
 }
@@ -60,7 +60,7 @@ Progress Run::advance() {
   return moved ? Progress::moved : Progress::blocked;
 }
 
-/// Runs a lane until it blocks or ends. True if it got anywhere.
+/// Runs a lane until it blocks or ends. Returns true if it made progress.
 bool Run::advance_lane(Lane& lane) {
   bool moved = false;
   while (lane.pass < division_.passes) {
@@ -97,7 +97,7 @@ bool Run::signal(const Step& step, Lane& lane) {
   return true;
 }
 
-/// The most frequent step: one chunk from one place to another.
+/// The most frequent step: copies one chunk from one place to another.
 inline bool Run::copy_one(const Step& step, Lane& lane) {
   const Place& from = program_.places[step.src[0]];
   const Place& to = program_.places[step.dst[0]];
@@ -122,7 +122,7 @@ bool Run::move(const Step& step, Lane& lane) {
   if (step.sources == 1 && step.destinations == 1 && step.chunks == 1 && !work_->scales && !step.completes)
     return copy_one(step, lane);
   if (!channels_ready(step, lane)) return false;
-  size_t offset = 0;  // of the chunk's piece within messages
+  size_t offset = 0;  // offset of the chunk's piece in messages, in bytes
   const std::byte* whole = nullptr;
   for (uint32_t i = 0; i < step.chunks; ++i) {
     const Piece piece = division_.piece_of((step.part + i) % program_.shape.chunks, lane.pass);
@@ -172,14 +172,15 @@ bool Run::slot_ready(uint32_t channel, Lane& lane) {
   return outgoing_[channel] != nullptr;
 }
 
-/// Whether the message to a destination is sent from where its bytes are, if they are in one piece.
+/// Whether the message to a destination is sent directly from its source memory instead of a slot; its bytes
+/// must be contiguous.
 inline bool Run::spares_slot(const Step& step, int destination) const {
   const Place& place = program_.places[step.dst[destination]];
   return step.chunks == 1 && place.kind == Place::Kind::send && spares_copies_[place.index];
 }
 
-/// Folds the sources into the first destination, then copies that into the others. Gives the place where
-/// senders that spare slots find the bytes; null: they are in the slots.
+/// Folds the sources into the first destination, then copies the result to the others. Returns the address
+/// from which senders that spare slots send the bytes; null: the bytes are in the slots.
 const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset) {
   const std::byte* sources[kFanIn];
   for (int s = 0; s < step.sources; ++s) {
@@ -272,8 +273,8 @@ Status Run::serve(Rank& peer) {
   return serve_all(binding_.receivers);
 }
 
-/// Of several blocked lanes, one that waits for a message: who waits for a free slot waits for a rank that
-/// itself waits, so only messages lead to the rank that holds everybody up.
+/// A blocked lane, preferably one that waits for a message: a peer that has not released a slot itself waits
+/// for another rank, so only missing messages lead to the rank that blocks all others.
 const Run::Lane* Run::blocked_lane() const {
   const Lane* found = nullptr;
   for (const Lane& lane : lanes_) {
@@ -288,13 +289,14 @@ Rank Run::waiting_for() const {
   const Lane* const lane = blocked_lane();
   Rank peer = lane != nullptr ? program_.channels[lane->blocked_on].peer : program_.rank;
   if (lane != nullptr && !program_.channels[lane->blocked_on].outgoing) return peer;
-  for (size_t i = 0; i < binding_.senders.size() && peer == program_.rank; ++i) {  // all sent, not all taken
+  for (size_t i = 0; i < binding_.senders.size() && peer == program_.rank;
+       ++i) {  // everything is sent, but not everything is received
     if (binding_.senders[i] != nullptr && !binding_.senders[i]->flushed()) peer = program_.channels[i].peer;
   }
   return peer;
 }
 
-/// Each lane may wait for another rank: what one of them waits for need not be what holds the others up.
+/// Each lane may wait for a different rank, and any of these may be the one that blocks the operation.
 std::vector<Rank> Run::awaited() const {
   std::vector<Rank> ranks;
   for (const Lane& lane : lanes_) {
@@ -309,7 +311,7 @@ std::vector<Rank> Run::awaited() const {
 
 std::string Run::place() const {
   const Lane* const lane = blocked_lane();
-  if (lane == nullptr) return "the end, with messages that are not taken yet";
+  if (lane == nullptr) return "the end, waiting for peers to receive messages";
   const auto number = std::ranges::find_if(
       program_.lanes, [&](const std::vector<Step>& steps) { return steps.data() == lane->steps.data(); });
   return fmt::format("step {} of {} of lane {}, tile {} of {}", lane->step + 1, lane->steps.size(),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The interpreter: runs one rank's program, whatever the transports.
+/// The interpreter: runs one rank's program over any transports.
 ///
-/// Order fixes results: a lane is sequential, channels are FIFOs, nothing is received from "anyone". So the
-/// bits do not depend on timing. A step whose channels are not ready leaves the lane where it is; advance()
-/// goes on there.
+/// The order of a program determines its result: a lane is sequential, channels are FIFOs, and there is no
+/// "receive from anyone", so the bits do not depend on timing. At a step whose channels are not ready the
+/// lane stops; the next advance() continues there.
 ///
 /// Not thread-safe. advance() and serve() do not allocate.
 #pragma once
@@ -19,25 +19,27 @@
 
 namespace weir::exec {
 
-/// What a program is bound to. Ends are indexed like Program::channels (one of the two vectors has the end,
-/// the other null). Everything outlives the Run.
+/// The channel ends and memory that a program uses. Ends are indexed like Program::channels (one of the two
+/// vectors has the end, the other null). All referenced objects must outlive the Run.
 struct Binding {
   std::vector<Sender*> senders;
   std::vector<Receiver*> receivers;
-  std::vector<double> paces;     ///< of senders, bytes per second (0: any); none: nobody says
-  std::byte* scratch = nullptr;  ///< scratch_chunks * tile_bytes; readable by peers if they pull
-  std::vector<const std::byte*> peer_scratch;  ///< by rank; null where the program does not pull
-  size_t tile_bytes = 0;  ///< the most that there is room for: message_chunks * tile_bytes <= slot bytes
+  std::vector<double>
+      paces;  ///< send rates in bytes per second, indexed like senders (0: no limit); empty: not specified
+  std::byte* scratch = nullptr;  ///< scratch_chunks * tile_bytes bytes; peers that pull read it
+  std::vector<const std::byte*>
+      peer_scratch;       ///< scratch of each rank; null if the program does not pull from it
+  size_t tile_bytes = 0;  ///< capacity for a tile: message_chunks * tile_bytes <= bytes of a slot
 };
 
 class Run final : public Task {
  public:
   Run(const Program& program, Binding binding);
 
-  /// Begins an operation, which stays where it is until that is done. REQUIRES: the last one is done. Passes
-  /// get as far as the work says and the binding has room for.
+  /// Begins an operation; `work` must not move until the operation is done. REQUIRES: the previous operation
+  /// is done. The tile is the smaller one of the work's and the binding's.
   void start(const Work& work);
-  /// The binding's.
+  /// The tile capacity of the binding, in bytes.
   size_t most_tile_bytes() const { return binding_.tile_bytes; }
 
   Progress advance() override;
@@ -52,8 +54,8 @@ class Run final : public Task {
     std::span<const Step> steps;
     size_t step = 0;
     size_t pass = 0;
-    uint32_t waited = 0;      ///< messages the current wait has taken
-    uint32_t blocked_on = 0;  ///< channel
+    uint32_t waited = 0;      ///< number of messages that the current wait has received
+    uint32_t blocked_on = 0;  ///< channel that blocks the lane
   };
   const Lane* blocked_lane() const;
   bool advance_lane(Lane& lane);
@@ -75,16 +77,16 @@ class Run final : public Task {
   const Program& program_;
   const Binding binding_;
   const Work* work_ = nullptr;
-  Division division_;  ///< of the work that was divided last, as its type and tiles are
+  Division division_;  ///< division of the last work; type_ and tile_bytes_ belong to it
   DataType type_ = DataType::float32;
   size_t tile_bytes_ = 0;
   size_t element_ = 4;
-  std::vector<Lane> lanes_;  ///< those that have steps
+  std::vector<Lane> lanes_;  ///< the lanes that have steps
   std::vector<Sender*> flushing_;
-  std::vector<bool> spares_copies_;         ///< by channel: of senders
-  std::vector<std::byte> scaled_;           ///< a tile of own input after scaling
-  std::vector<const std::byte*> incoming_;  ///< by channel: the message of the current step
-  std::vector<std::byte*> outgoing_;        ///< by channel: the slot of the current step
+  std::vector<bool> spares_copies_;  ///< whether the channel's sender can send from any memory, by channel
+  std::vector<std::byte> scaled_;    ///< one tile of own input after scaling
+  std::vector<const std::byte*> incoming_;  ///< message of the current step, by channel
+  std::vector<std::byte*> outgoing_;        ///< slot of the current step, by channel
   Status error_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 bool is_memory(const LaneBuilder::Site& site) {
   return site.kind != Place::Kind::receive && site.kind != Place::Kind::send;
 }
-/// Memory of this rank, which it can read again.
+/// Whether the site is memory of this rank, which it can read again.
 bool is_local(const LaneBuilder::Site& site) {
   using Kind = Place::Kind;
   return site.kind == Kind::input || site.kind == Kind::output || site.kind == Kind::scratch;
@@ -106,7 +106,7 @@ void LaneBuilder::signal(uint32_t channel, PassFilter passes) {
 }
 
 void LaneBuilder::wait(uint32_t channel, uint32_t messages, PassFilter passes) {
-  // An open fold with nothing stored or sent yet may wait for one more source: nobody depends on it so far.
+  // An open fold without destinations may wait for one more source, because no other step depends on it yet.
   if (!open_.empty() && !open_[0].destinations.empty()) close();
   Step step;
   step.op = Op::wait;
@@ -120,8 +120,9 @@ void LaneBuilder::wait(uint32_t channel, uint32_t messages, PassFilter passes) {
 Result<std::vector<Step>> LaneBuilder::take() {
   close();
   if (useless_ != kNoValue) {
-    return Status(Code::invalid_argument,
-                  fmt::format("the value of move {} is neither kept in memory nor passed on", useless_));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("the value of move {} is unused: it is neither kept in memory nor passed on", useless_));
   }
   return std::move(steps_);
 }
@@ -141,7 +142,7 @@ void LaneBuilder::add_destination(const Site& site) {
   if (open.destinations.size() + 1 == kFanOut && !is_local(site) &&
       std::none_of(open.destinations.begin(), open.destinations.end(), is_local) &&
       !(open.sources.size() == 1 && is_local(open.sources[0]))) {
-    // The last destination is the only way to read the value again: keep it in memory first.
+    // With one destination left the value must be in memory to be read again, so keep it in memory first.
     spill();
   } else if (open.destinations.size() == kFanOut) {
     const auto kept = std::find_if(open.destinations.begin(), open.destinations.end(), is_local);
@@ -152,7 +153,7 @@ void LaneBuilder::add_destination(const Site& site) {
   open_[0].destinations.push_back(site);
 }
 
-/// Ends the open step with its value in spill scratch, and goes on from there.
+/// Ends the open step by storing its value in spill scratch, and continues from there.
 void LaneBuilder::spill() {
   const Site site{Place::Kind::scratch, 0, spill_chunk_};
   open_[0].destinations.push_back(site);

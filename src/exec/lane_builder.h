@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Builds the lanes of one rank's program: fuses halves of moves into steps. Used by lower() alone.
+/// Builds the lanes of one rank's program: fuses halves of moves into steps. Used only by lower().
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,27 @@ class ProgramTables {
   Program& program_;
 };
 
-/// One lane under construction. Halves come in list order; the step being fused is kept open until a half
-/// comes that does not fit.
+/// One lane under construction. Halves are added in list order; the step being fused stays open until a half
+/// does not fit into it.
 class LaneBuilder {
  public:
-  /// A place with its absolute chunk.
+  /// A place with its absolute chunk number.
   struct Site {
     Place::Kind kind;
-    uint32_t index;  ///< channel or rank, as in Place
+    uint32_t index;  ///< index of the channel or rank, as in Place
     uint32_t chunk;
   };
 
   LaneBuilder(ProgramTables& tables, uint32_t spill_chunk) : tables_(tables), spill_chunk_(spill_chunk) {}
 
-  /// The half of move `id` that makes its value here, the new bytes coming from `source`.
+  /// Adds the half of move `id` that makes its value on this rank, with new bytes from `source`.
   Status arrive(uint32_t id, const ir::Plan& plan, const Site& source, const Fact& fact);
-  /// The half of move `id` that takes what `from` names to `target`: a channel, or memory of a peer.
+  /// Adds the half of move `id` that brings the chunks of its `from` to `target`: a channel, or memory of a
+  /// peer.
   Status depart(uint32_t id, const ir::Plan& plan, const Site& target, const Fact& fact);
   void signal(uint32_t channel, PassFilter passes = PassFilter::every);
   void wait(uint32_t channel, uint32_t messages, PassFilter passes = PassFilter::every);
-  /// The finished steps; refused when a value was made for nothing.
+  /// The finished steps; an error if a value is never used.
   Result<std::vector<Step>> take();
 
  private:
@@ -51,7 +52,7 @@ class LaneBuilder {
   struct Open {
     std::vector<Site> sources;
     std::vector<Site> destinations;
-    int64_t value = kNoValue;  ///< the move whose value this step makes; kNoValue: a plain copy of a place
+    int64_t value = kNoValue;  ///< move whose value this step makes; kNoValue: a plain copy of a place
     uint32_t chunks = 1;
     Fact fact;
   };
@@ -67,7 +68,7 @@ class LaneBuilder {
   uint32_t spill_chunk_;
   int64_t useless_ = kNoValue;
   std::vector<Step> steps_;
-  std::vector<Open> open_;  ///< none or one
+  std::vector<Open> open_;  ///< the open step: none or one
 };
 
 }  // namespace weir::exec

@@ -49,7 +49,8 @@ class Lowering {
   }
 
  private:
-  /// Scratch has room for a spilled value in every lane, on all ranks alike: peers must agree on its size.
+  /// Scratch has space for a spilled value of every lane; its size is the same on all ranks, because peers
+  /// must agree on it.
   void size_lanes() {
     uint32_t own = 0;
     uint32_t most = 0;
@@ -86,7 +87,7 @@ class Lowering {
     return {};
   }
 
-  /// Where move `id` takes its bytes to at its source.
+  /// The destination of move `id` on its source rank: a channel or the peer's output.
   Result<LaneBuilder::Site> target_of(uint32_t id) {
     const Move& move = plan_.moves[id];
     if (!move.push) {
@@ -103,7 +104,7 @@ class Lowering {
     return LaneBuilder::Site{Place::Kind::peer_output, static_cast<uint32_t>(move.dst), move.to.index};
   }
 
-  /// Where the new bytes of move `id` come from at its destination.
+  /// The source of the new bytes of move `id` on its destination rank.
   Result<LaneBuilder::Site> source_of(uint32_t id) {
     const Move& move = plan_.moves[id];
     using Kind = ir::Operand::Kind;
@@ -114,8 +115,11 @@ class Lowering {
       if (peers_ == Peers::buffers && move.from.kind == Kind::output)
         return LaneBuilder::Site{Place::Kind::peer_output, peer, move.from.index};
       if (move.from.kind != Kind::scratch) {
-        return Status(Code::invalid_argument,
-                      fmt::format("move {} pulls from a buffer of the user; only scratch can be pulled", id));
+        return Status(
+            Code::invalid_argument,
+            fmt::format(
+                "move {} pulls from a user buffer; expected a plan in which ranks pull only from scratch",
+                id));
       }
       pulled_.insert({move.src, move.dst_lane});
       return LaneBuilder::Site{Place::Kind::peer_scratch, peer, move.from.index};
@@ -146,7 +150,8 @@ class Lowering {
     }
   }
 
-  /// In the first pass: who is accessed says that it has begun, all users hear that first of all.
+  /// In the first pass each rank whose buffers are accessed signals that it has begun; all users wait for
+  /// this first.
   void emit_begins(const std::set<DirectAccess>& accesses) {
     for (const auto& [owner, user, lane] : accesses) {
       if (owner == rank_)
@@ -158,7 +163,7 @@ class Lowering {
     }
   }
 
-  /// In the last pass: nobody ends while others access it.
+  /// In the last pass each rank waits until other ranks have finished their accesses to its buffers.
   void emit_ends(const std::set<DirectAccess>& accesses) {
     for (const auto& [owner, user, lane] : accesses) {
       if (user == rank_)
@@ -170,8 +175,8 @@ class Lowering {
     }
   }
 
-  /// At the end of a pass, who was pulled from must hear that its scratch may be written again, and so must
-  /// lanes that share scratch.
+  /// At the end of a pass each rank whose scratch was pulled waits for signals that it may be written again,
+  /// and so do lanes that share scratch.
   void emit_drains(const std::vector<LaneDrain>& drains) {
     std::set<std::pair<Rank, uint8_t>> pullers;
     for (const Move& move : plan_.moves) {
@@ -192,7 +197,7 @@ class Lowering {
     }
   }
 
-  static constexpr uint8_t kDrain = 255;  // a lane number no plan uses: drains have channels of their own
+  static constexpr uint8_t kDrain = 255;  // no lane has this number: drains have separate channels
 
   const ir::Plan& plan_;
   const Rank rank_;
@@ -213,7 +218,7 @@ std::vector<Fact> facts_of(const ir::Plan& plan) {
   const ir::MemoryMap map(plan.shape, plan.scratch_chunks, ir::Placement::apart);
   std::vector<ir::Contribution> memory = map.start(symbols);
   const ir::SetId everyone = ir::RankSets(plan.shape.ranks).all();
-  std::vector<std::vector<ir::Contribution>> made;  // by move, by chunk
+  std::vector<std::vector<ir::Contribution>> made;  // indexed by move, then by chunk
   std::vector<Fact> facts;
   for (const Move& move : plan.moves) {
     const bool folds = move.with.kind != ir::Operand::Kind::none;

@@ -35,7 +35,7 @@ void ShmCollectives::start(Collective kind, const Work& work) {
   begin_block();
 }
 
-/// Finds out whether peers can address the buffers, unless they are those of the last operation.
+/// Checks whether peers can address the buffers, unless they are those of the last operation.
 void ShmCollectives::post_buffers() {
   const uint64_t version = allocations_.version();
   const bool may_post = total_ >= limits_.direct_bytes && !work_->scales;
@@ -100,7 +100,7 @@ Progress ShmCollectives::advance() {
   }
 }
 
-/// Announces a stage to every rank, with what fits into the announcement itself.
+/// Announces a stage to every rank, with the data inside the announcement (inline messages).
 void ShmCollectives::send_inline_messages() {
   phase_ = Phase::inline_messages;
   pending_ = everybody_;
@@ -151,8 +151,7 @@ void ShmCollectives::read_inline_messages() {
   }
 }
 
-/// Announces the next stage: what belongs to it is in the half, or in the buffers that the first one tells
-/// of.
+/// Announces the next stage; its data are in the half, or in the buffers that the first stage announced.
 void ShmCollectives::post() {
   pending_ = everybody_;
   ++stage_;
@@ -171,7 +170,8 @@ bool ShmCollectives::all_posted() {
   });
 }
 
-/// Looks at all that was not heard from; what needs nobody else is done at once. True if nobody is left.
+/// Polls the ranks that have not posted this stage, and processes data that depend on no other rank at once.
+/// Returns true if all ranks have posted.
 template <typename WordOf>
 bool ShmCollectives::hear_all(WordOf word_of) {
   for (uint64_t rest = pending_; rest != 0; rest &= rest - 1) {
@@ -188,8 +188,8 @@ bool ShmCollectives::hear_all(WordOf word_of) {
   return false;
 }
 
-/// Whether `word` of a peer announces the current stage. A right stage with another signature is a mismatched
-/// call.
+/// Whether `word` of a peer announces the current stage. The expected stage with a different signature is a
+/// mismatched call.
 bool ShmCollectives::heard(Rank peer, uint64_t word) {
   if (word >> 32 != stage_) return false;
   if (static_cast<uint32_t>(word) == static_cast<uint32_t>(work_->tag)) return true;
@@ -203,7 +203,8 @@ bool ShmCollectives::heard(Rank peer, uint64_t word) {
   return false;
 }
 
-/// After the first stage: finds everybody's posted buffers, and with them how the operation goes on.
+/// After the first stage: resolves the buffers that all ranks have posted, and decides whether they are used
+/// directly.
 Status ShmCollectives::learn_buffers() {
   any_posted_ = false;
   direct_ = !work_->scales && work_->divisor == 1;
@@ -251,8 +252,8 @@ void ShmCollectives::stage_copy(std::byte* to, const std::byte* from, size_t cou
   }
 }
 
-/// Copies what others need of this rank's input into the half of the next stage. Own shares are read where
-/// they are, unless they must be scaled.
+/// Copies the parts of this rank's input that other ranks need to the half of the next stage. The own share
+/// is read in place, unless it must be scaled.
 void ShmCollectives::stage_inputs() {
   std::byte* half = exchange_areas_[self_].half((stage_ + 1) % 2);
   const std::byte* from = work_->input + bytes(done_);
@@ -273,7 +274,7 @@ void ShmCollectives::stage_inputs() {
   stage_copy(half + bytes(after), from + bytes(after), now_ - after);
 }
 
-/// Where the current stage's bytes of `rank` are: in its buffer, if it posted that, else in its half.
+/// The address of the current stage's bytes of `rank`: in its buffer, if it posted that, else in its half.
 const std::byte* ShmCollectives::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
   if (rank == self_ && !work_->scales) return work_->input + buffer_offset;
   if (buffers_[rank].input != nullptr) return buffers_[rank].input + buffer_offset;
@@ -288,7 +289,7 @@ void ShmCollectives::fold(std::byte* target, size_t count, device::Traffic traff
   if (work_->divisor > 1) device::divide(work_->type, target, work_->divisor, count);
 }
 
-/// One stage is all: every rank takes what it wants of everybody's block.
+/// Collectives of one stage: every rank reads what it needs from all ranks' blocks.
 void ShmCollectives::consume() {
   const size_t offset = bytes(done_);
   const size_t own = static_cast<size_t>(self_);
@@ -312,7 +313,7 @@ Extent ShmCollectives::share(Rank rank) const {
   return part_of(now_, static_cast<size_t>(ranks_), static_cast<size_t>(rank), kGrainBytes / element_);
 }
 
-/// Two-shot, first half: folds this rank's share of the block and lays it into the half of the next stage.
+/// Two-shot, first stage: folds this rank's share of the block into the half of the next stage.
 void ShmCollectives::fold_share() {
   const Extent own = share(self_);
   const size_t offset = bytes(own.first);
@@ -323,14 +324,14 @@ void ShmCollectives::fold_share() {
                device::Traffic::handed);
 }
 
-/// Two-shot, second half: fetches the share that `rank` folded.
+/// Two-shot, second stage: copies the share that `rank` folded.
 void ShmCollectives::copy_result(Rank rank) {
   const Extent theirs = share(rank);
   device::copy(work_->output + bytes(done_ + theirs.first),
                exchange_areas_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
 }
 
-/// All buffers can be addressed: no copies, no blocks.
+/// Used if all buffers can be addressed: needs no staging copies and no division into blocks.
 void ShmCollectives::exchange_direct() {
   now_ = work_->count;
   if (kind_ != Collective::all_reduce) {
@@ -347,7 +348,7 @@ void ShmCollectives::exchange_direct() {
   device::fold_to_all(work_->type, work_->op, targets, ranks_, sources, ranks_, own.count, traffic_);
 }
 
-/// Leaves the block. True if the operation is done; else the next stage is announced.
+/// Ends the block. Returns true if the operation is done; else announces the next stage.
 bool ShmCollectives::next() {
   done_ += now_;
   if (done_ < work_->count) {

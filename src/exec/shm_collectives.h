@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The fast path of an island: collectives in which every rank hears from every rank, through exchange areas
-/// that all can address.
+/// The fast path of an island: collectives in which every rank gets data from every rank, through exchange
+/// areas that all ranks can address.
 ///
-/// It stands for these plans (algorithms/), and gives the same bits, because it folds in rank order as they
-/// do:
+/// It replaces the following plans (algorithms/) and gives the same bits, because it also folds in rank
+/// order:
 ///   all_reduce                          one_shot up to Limits::one_shot_bytes, two_shot above
 ///   all_gather, reduce_scatter, all_to_all   one_shot
 ///
-/// How (stages and who may write what when: exchange_area.h):
-///  * A few bytes travel inside the line that announces them (inline messages).
-///  * More is copied into the rank's own half, block by block, and announced in its stage line; the others
-///    read it there. The two-shot all-reduce folds its share of a block and announces the result in a second
-///    stage.
-///  * Where all ranks' buffers are allocations that all can map, nothing is copied: each rank folds its
-///    share out of all inputs into all outputs, and a last stage tells that the buffers are the caller's
-///    again. The first stage tells everybody where all the buffers are, so all take the same way without
-///    asking.
+/// How it works (exchange_area.h defines the stages and who may write what when):
+///  * A few bytes are sent inside the cache line that announces them (inline messages).
+///  * More bytes are copied to the rank's own half, block by block, and announced in its stage line; the
+///  other
+///    ranks read them there. In the two-shot all-reduce each rank folds its share of a block and announces
+///    the result in a second stage.
+///  * If the buffers of all ranks are allocations that all ranks can map, there are no copies: each rank
+///  folds
+///    its share of all inputs into all outputs, and in a last stage it announces that it no longer uses the
+///    other ranks' buffers. The first stage announces the buffers of all ranks to all, so every rank makes
+///    the same choice.
 ///
-/// Not thread-safe. advance() does not allocate or enter the kernel, but to map an allocation it sees for the
-/// first time.
+/// Not thread-safe. advance() does not allocate or make system calls, except to map an allocation at its
+/// first use.
 #pragma once
 
 #include <vector>
@@ -35,25 +37,25 @@ namespace weir::exec {
 class ShmCollectives final : public Task {
  public:
   struct Limits {
-    size_t one_shot_bytes = 16 * 1024;          ///< all_reduce: read by each rank from all others
-    size_t direct_bytes = 4 * 1024;             ///< from here on, look for buffers that peers can map
-    size_t block_bytes = 512 * 1024;            ///< staged at once, at most half an exchange area
-    size_t streaming_bytes = 16 * 1024 * 1024;  ///< outputs from here on bypass the cache
+    size_t one_shot_bytes = 16 * 1024;          ///< largest all_reduce in which each rank reads all inputs
+    size_t direct_bytes = 4 * 1024;             ///< smallest buffer that is used directly if peers can map it
+    size_t block_bytes = 512 * 1024;            ///< bytes staged at a time, at most half an exchange area
+    size_t streaming_bytes = 16 * 1024 * 1024;  ///< smallest output that bypasses the cache
   };
   static constexpr int kMostRanks = device::kMostSources;
 
-  /// exchange areas and doorbells by rank; they outlive the object, as does `allocations`.
+  /// `exchange_areas` and `doorbells` are indexed by rank; they and `allocations` must outlive the object.
   ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_areas, std::vector<Doorbell*> doorbells,
                  Allocations& allocations, const Limits& limits);
 
-  /// Whether the exchange does this collective.
+  /// Whether this class supports the collective.
   static bool does(Collective kind) {
     return kind == Collective::all_reduce || kind == Collective::all_gather ||
            kind == Collective::reduce_scatter || kind == Collective::all_to_all;
   }
 
-  /// Begins an operation; `work` stays where it is until that is done. REQUIRES: does(kind); the last one is
-  /// done; work.count > 0.
+  /// Begins an operation; `work` must not move until the operation is done. REQUIRES: does(kind); the
+  /// previous operation is done; work.count > 0.
   void start(Collective kind, const Work& work);
 
   Progress advance() override;
@@ -63,13 +65,13 @@ class ShmCollectives final : public Task {
 
  private:
   enum class Phase : uint8_t {
-    inline_messages,  ///< wait for everybody's few bytes
-    inputs,           ///< wait for everybody's block, or for where their buffers are
-    results,          ///< two-shot: wait for everybody's share of the block
-    drain,            ///< wait until everybody has read or written the buffers
+    inline_messages,  ///< wait for the inline messages of all ranks
+    inputs,           ///< wait for the blocks of all ranks, or for the addresses of their buffers
+    results,          ///< two-shot: wait for the folded shares of all ranks
+    drain,            ///< wait until all ranks have finished with the buffers
   };
 
-  /// The buffers that a peer posted last, and where they are in this address space; null: nowhere.
+  /// The buffers that a peer posted last, and their addresses in this process; null: not mapped.
   struct Buffers {
     Posted posted_input;
     Posted posted_output;
@@ -119,10 +121,11 @@ class ShmCollectives final : public Task {
   const std::vector<Doorbell*> doorbells_;
   Allocations& allocations_;
   const Limits limits_;
-  const uint64_t everybody_;  ///< all bits of pending_
+  const uint64_t everybody_;  ///< value of pending_ with the bits of all other ranks
 
   const Work* work_ = nullptr;
-  // Of the last operation, and what follows from them; most are like the one before.
+  // Parameters of the last operation and values computed from them, kept because most operations equal the
+  // previous one.
   Collective kind_ = Collective::send_recv;
   size_t count_ = 0;
   DataType type_ = DataType::float32;
@@ -131,23 +134,23 @@ class ShmCollectives final : public Task {
   size_t largest_ = 0;  ///< bytes of the larger buffer
   size_t block_ = 0;    ///< elements of a block of this exchange
   Extent direct_share_;
-  size_t done_ = 0;  ///< elements of the call's block before this one
-  size_t now_ = 0;   ///< elements in this one
+  size_t done_ = 0;  ///< elements of the call's block that are done
+  size_t now_ = 0;   ///< elements in the current block of the exchange
   device::Traffic traffic_ = device::Traffic::cached;
   Phase phase_ = Phase::inline_messages;
-  uint32_t stage_ = 0;    ///< the last one posted
-  uint64_t pending_ = 0;  ///< bit i: rank own + 1 + i was not heard from in this stage
+  uint32_t stage_ = 0;    ///< number of the last posted stage
+  uint64_t pending_ = 0;  ///< bit i: rank self + 1 + i has not posted this stage
   Rank awaited_ = 0;
-  bool first_ = true;  ///< first block
+  bool first_ = true;  ///< whether this is the first block
   bool any_posted_ = false;
   bool direct_ = false;
   Posted own_input_;
   Posted own_output_;
-  const std::byte* posted_input_ = nullptr;  ///< what own_input_ and own_output_ say; null: nothing yet
+  const std::byte* posted_input_ = nullptr;  ///< buffer described by own_input_; null: none yet
   const std::byte* posted_output_ = nullptr;
-  uint64_t version_ = 0;                                             ///< of the allocations then
-  std::vector<Buffers> buffers_;                                     ///< by rank
-  alignas(64) std::byte own_inline_message_[InlineMessage::kBytes];  ///< own few bytes, scaled
+  uint64_t version_ = 0;          ///< version of the allocations when the buffers were posted
+  std::vector<Buffers> buffers_;  ///< buffers of each rank
+  alignas(64) std::byte own_inline_message_[InlineMessage::kBytes];  ///< own inline message after scaling
   Status error_;
 };
 

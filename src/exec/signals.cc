@@ -22,7 +22,7 @@ bool overlap(const Operand& a, uint32_t a_chunks, const Operand& b, uint32_t b_c
   return a.kind == b.kind && a.index < b.index + b_chunks && b.index < a.index + a_chunks;
 }
 
-/// Orders what is pulled: the puller waits for the owner's last writes.
+/// Signals for pulls: the puller waits for the owner's last writes.
 class Pulls {
  public:
   Pulls(const ir::Plan& plan, Rank rank) : plan_(plan), rank_(rank) {}
@@ -37,7 +37,7 @@ class Pulls {
  private:
   void await(uint32_t id, std::vector<Signal>& signals) {
     const Move& move = plan_.moves[id];
-    std::map<uint8_t, int64_t> last;  // by lane of the owner
+    std::map<uint8_t, int64_t> last;  // last awaited move, by lane of the owner
     for (uint32_t writer : writers_[move.src]) {
       const Move& wrote = plan_.moves[writer];
       if (overlap(wrote.to, wrote.chunks, move.from, move.chunks)) last[wrote.dst_lane] = writer;
@@ -45,7 +45,7 @@ class Pulls {
     if (last.empty()) last[0] = Signal::kStart;
     for (const auto& [owner_lane, after] : last) {
       auto& seen = seen_.try_emplace({move.src, owner_lane, move.dst, move.dst_lane}, kNever).first->second;
-      if (after <= seen) continue;  // an earlier wait covers it
+      if (after <= seen) continue;  // an earlier wait is sufficient
       seen = after;
       signals.push_back({after, move.src, owner_lane, move.dst, move.dst_lane, id});
     }
@@ -57,7 +57,7 @@ class Pulls {
   std::map<std::tuple<Rank, uint8_t, Rank, uint8_t>, int64_t> seen_;
 };
 
-/// Orders the lanes of one rank among themselves.
+/// Signals between the lanes of one rank.
 class Lanes {
  public:
   Lanes(const ir::Plan& plan, Rank rank)
@@ -73,7 +73,7 @@ class Lanes {
       if (move.src == rank_) known_[{rank_, move.src_lane}][move.src_lane] = id;
       return;
     }
-    if (move.src != move.dst && !move.pull) {  // what the sender knows comes with the message
+    if (move.src != move.dst && !move.pull) {  // a message orders everything that its sender knows to be done
       Known& sender = known_[{move.src, move.src_lane}];
       if (move.src == rank_) sender[move.src_lane] = id;
       hear(known_[{move.dst, move.dst_lane}], sender);
@@ -87,7 +87,7 @@ class Lanes {
   std::vector<LaneDrain> drains() const { return {drains_.begin(), drains_.end()}; }
 
  private:
-  /// By lane of rank_: its last move known to be done.
+  /// The last move of each lane of rank_ that is known to be done.
   struct Known : std::array<int64_t, ir::kMaxLanes> {
     Known() { fill(kNever); }
   };
@@ -103,19 +103,20 @@ class Lanes {
     for (size_t lane = 0; lane < news.size(); ++lane) listener[lane] = std::max(listener[lane], news[lane]);
   }
 
-  /// Move `id` reads or writes `place` in `lane`: after which accesses of other lanes must it come?
+  /// Records that move `id` reads or writes `place` in `lane`, and adds signals from conflicting accesses of
+  /// other lanes.
   void touch(uint32_t id, const Operand& place, bool writes, uint8_t lane, std::vector<Signal>& signals) {
     if (!place.in_memory()) return;
     const size_t first = map_.place(rank_, place);
     const Access access{
         id, lane, writes, place.kind == Operand::Kind::scratch, first, first + plan_.moves[id].chunks};
-    std::map<uint8_t, uint32_t> last;  // by other lane: its last access in conflict
+    std::map<uint8_t, uint32_t> last;  // last conflicting access, by other lane
     for (const Access& old : accesses_) {
       if (old.lane == lane || (!old.writes && !writes) || old.end <= access.first || access.end <= old.first)
         continue;
       last[old.lane] = old.move;
       if (!access.scratch) continue;
-      // The next pass uses the same scratch again.
+      // The next pass uses the same scratch memory.
       if (writes) drains_.insert({old.lane, lane});
       if (old.writes) drains_.insert({lane, old.lane});
     }
@@ -132,7 +133,7 @@ class Lanes {
   const Rank rank_;
   const ir::MemoryMap map_;
   std::vector<Access> accesses_;
-  std::map<std::pair<Rank, uint8_t>, Known> known_;  // by lane of any rank
+  std::map<std::pair<Rank, uint8_t>, Known> known_;  // knowledge of each lane of each rank
   std::set<LaneDrain> drains_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Finds the empty messages that a plan needs: who must tell whom that memory may be read or written now,
-/// because no message with data says so. Used by lower() alone.
+/// Finds the empty messages (signals) that a plan needs: where one lane must inform another that memory may
+/// be read or written, because no message with data orders the accesses. Used only by lower().
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@ namespace weir::exec {
 /// for it just before its move `before`. The signals between two lanes are in the same order at both ends.
 struct Signal {
   static constexpr int64_t kStart = -1;
-  int64_t after;  ///< kStart: before everything
+  int64_t after;  ///< index of the move; kStart: before all moves
   Rank owner;
   uint8_t owner_lane;
   Rank reader;
@@ -24,8 +24,8 @@ struct Signal {
   uint32_t before;
 };
 
-/// At the end of a pass lane `from` tells lane `to` of the same rank that it has done with the scratch they
-/// share.
+/// At the end of a pass, lane `from` signals lane `to` of the same rank that it has finished with the scratch
+/// that they share.
 struct LaneDrain {
   uint8_t from;
   uint8_t to;
@@ -38,8 +38,8 @@ struct Signals {
   std::vector<LaneDrain> drains;
 };
 
-/// A lane of `user` reads or writes the buffers of `owner`, which may take place only between two
-/// messages: the owner's, that it has begun, and the user's, that it is done.
+/// A lane of `user` reads or writes the buffers of `owner`. This is allowed only between two messages: the
+/// owner's, that it has begun, and the user's, that it is done.
 struct DirectAccess {
   Rank owner;
   Rank user;
@@ -48,17 +48,17 @@ struct DirectAccess {
   auto operator<=>(const DirectAccess&) const = default;
 };
 
-/// The lane of the rank `at` that carries out its half of `move`.
+/// The lane of rank `at` that executes its half of `move`.
 constexpr uint8_t lane_at(const ir::Move& move, Rank at) {
   return move.dst == at ? move.dst_lane : move.src_lane;
 }
 
-/// What concerns `rank`: every pull it takes part in, and every two of its lanes that touch the same memory,
-/// one of them writing, unless messages order them already. Input and output count as the same memory where
-/// the collective may be called in place. REQUIRES: a verified plan. Pure.
+/// The signals of `rank`: for every pull in which it takes part, and for every two of its lanes that access
+/// the same memory, one of them writing, unless messages order the accesses already. Input and output count
+/// as the same memory where the collective may be called in place. REQUIRES: a verified plan. Pure.
 Signals find_signals(const ir::Plan& plan, Rank rank);
 
-/// Every direct access that `rank` makes or gets.
+/// All direct accesses by `rank` and to the buffers of `rank`.
 std::set<DirectAccess> find_direct_accesses(const ir::Plan& plan, Rank rank);
 
 }  // namespace weir::exec

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Something that a waiting thread advances until it is done: a Run of a program, or a fast path that stands
-/// for one.
+/// A task that a waiting thread advances until it is done: a Run of a program, or a fast path.
 ///
-/// Tasks never block. One thread may advance several tasks in turn, also of ranks that depend on each other.
+/// Tasks never block. One thread may advance several tasks alternately, even those of ranks that depend on
+/// each other.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@
 namespace weir::exec {
 
 enum class Progress : uint8_t {
-  blocked,  ///< nothing could be done; a peer must act first
-  moved,    ///< something was done, and there is more
+  blocked,  ///< no progress was possible; a peer must act first
+  moved,    ///< progress was made, and the task is not done
   done,
   failed,  ///< see Task::error()
 };
@@ -23,18 +23,18 @@ enum class Progress : uint8_t {
 class Task {
  public:
   virtual ~Task() = default;
-  /// Does what can be done now.
+  /// Makes as much progress as possible without blocking.
   virtual Progress advance() = 0;
-  /// Serves the transports while the task is blocked; tells of a broken channel, and sets `peer` to the rank
-  /// at its other end.
+  /// Lets the transports make progress while the task is blocked. Returns the error of a broken channel, and
+  /// sets `peer` to the rank at its other end.
   virtual Status serve(Rank& peer) = 0;
-  /// Why advance() failed.
+  /// The reason for which advance() failed.
   virtual Status error() const = 0;
-  /// The rank whose action the task waits for; REQUIRES: advance() just said blocked.
+  /// The rank whose action the task waits for. REQUIRES: the last advance() returned `blocked`.
   virtual Rank waiting_for() const = 0;
-  /// All of them, if it waits for several at once, each once. As waiting_for().
+  /// All ranks whose actions the task waits for, each once. REQUIRES: as waiting_for().
   virtual std::vector<Rank> awaited() const { return {waiting_for()}; }
-  /// Which of its steps waits, for a person: "step 3 of 12 of lane 0"; nothing where it has no steps. As
+  /// The waiting step, for messages: "step 3 of 12 of lane 0"; empty if the task has no steps. REQUIRES: as
   /// waiting_for().
   virtual std::string place() const { return {}; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One operation in bytes at last: what a program or a fast path is run on.
+/// One operation with its buffers and sizes, on which a program or a fast path is run.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@ namespace weir::exec {
 
 /// Plain data. `tag` is the operation's sequence number and signature: every message carries it, and a
 /// message with another tag ends the run. `tile_bytes` is the same on all ranks, and a multiple of
-/// kGrainBytes unless it is more than there is room for.
+/// kGrainBytes unless it exceeds the capacity.
 struct Work {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  size_t count = 0;  ///< elements per block
+  size_t count = 0;  ///< number of elements per block
   DataType type = DataType::float32;
   RedOp op = RedOp::sum;
-  bool scales = false;  ///< multiply own input by `factor` when it is read
+  bool scales = false;  ///< whether own input is multiplied by `factor` when it is read
   device::Scalar factor = {};
-  /// Instead of `factor`, for GPUs alone: where kernels read it when they run. Null: `factor` counts.
+  /// For GPUs only: the address from which kernels read the factor when they run. Null: `factor` is used.
   const std::byte* factor_at = nullptr;
-  int64_t divisor = 1;  ///< divide final sums of integers by this
+  int64_t divisor = 1;  ///< number by which final sums of integers are divided
   uint64_t tag = 0;
-  size_t tile_bytes = SIZE_MAX;  ///< most bytes of a chunk in a pass, as far as there is room for them
+  size_t tile_bytes = SIZE_MAX;  ///< maximum number of bytes of a chunk in a pass, limited by the capacity
 };
 
 }  // namespace weir::exec

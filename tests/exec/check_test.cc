@@ -94,7 +94,7 @@ TEST(Check, FindsAMessageThatNobodyTakes) {
   std::vector<Program> programs = lower_all(two_rank_sum());
   programs[0].lanes[0].pop_back();
   const std::string message = check_all(programs, 8).message();
-  EXPECT_THAT(message, HasSubstr("never taken"));
+  EXPECT_THAT(message, HasSubstr("never received"));
 }
 
 TEST(Check, FindsAShareAddedTwice) {

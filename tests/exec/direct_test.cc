@@ -59,7 +59,7 @@ Status check_without(PassFilter passes) {
 
 TEST(Direct, CheckSeesAccessesThatNobodyIsReadyFor) {
   EXPECT_THAT(check_without(PassFilter::first).message(),
-              HasSubstr("uses a buffer of rank 1 before it knows that it has begun"));
+              HasSubstr("uses a buffer of rank 1 before that rank is known to have begun"));
   EXPECT_THAT(check_without(PassFilter::last).message(), HasSubstr("still uses its buffers"));
 }
 
@@ -73,7 +73,7 @@ TEST(Direct, IsRefusedWhereBuffersAreNotReached) {
   };
   const auto as_it_is = [](ir::Plan&) {};
   EXPECT_EQ(said(Collective::broadcast, Peers::scratch, as_it_is),
-            "move 1 pulls from a buffer of the user; only scratch can be pulled");
+            "move 1 pulls from a user buffer; expected a plan in which ranks pull only from scratch");
   EXPECT_EQ(said(Collective::gather, Peers::scratch, as_it_is),
             "move 1 pushes to output; expected a plan in which ranks write only their own memory");
   EXPECT_EQ(said(Collective::gather, Peers::buffers, as_it_is), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/* A file of code for GPUs as bytes of a library. Two symbols: where it begins (aligned to 4096 bytes) and how
+/* Embeds a file of GPU code in a library. Two symbols: where it begins (aligned to 4096 bytes) and how
    many bytes it has. It is what cuModuleLoadData and hipModuleLoadData take. */
 __asm__(
     ".pushsection .rodata\n"

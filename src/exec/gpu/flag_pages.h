@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the host and the GPUs of all ranks of a communicator share besides segments: a page of flags per
-/// rank, in host memory that every process maps and has its driver pin. Streams wait for flags and set them;
-/// the host can set them too, whatever the streams wait for, which is how waits end when a communicator is
-/// aborted.
+/// Pages of flags, one per rank, that the hosts and GPUs of all ranks of a communicator share. They lie in
+/// host memory that every process maps and pins. Streams wait for flags and set them. The host can set them,
+/// too, whatever value a stream waits for; this ends waits when a communicator is aborted.
 ///
-/// A flag is a word of one of four kinds of value: nothing (0), a slot that is free, a slot that is full,
-/// both for one operation in kStamps, and released: whoever waits for anything goes on.
+/// A flag has one of four kinds of values: none (0); "slot free" and "slot full", both stamped with the
+/// operation's number modulo kStamps; and "released", which ends every wait.
 ///
-/// Calls are entered by the host, by number, so that ranks see that they called different operations.
+/// The host enters each call under its number, so that ranks can detect that they called different
+/// operations.
 ///
-/// Threads: share(), attach() before all else; the rest from any thread at any time.
+/// Threads: call share() and attach() before all other functions; those may be called from any thread at any
+/// time.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ namespace weir::exec::gpu {
 class FlagPages {
  public:
   static constexpr uint32_t kStamps = 15;
-  static constexpr uint32_t kFlags = 4096;  ///< of a page
+  static constexpr uint32_t kFlags = 4096;  ///< number of flags of a page
   static constexpr uint32_t kReleased = 0xffffffff;
 
   static constexpr uint32_t stamp_of(uint64_t tag) {
@@ -36,64 +37,66 @@ class FlagPages {
   static constexpr uint32_t free_value(uint32_t stamp) { return 1u << stamp; }
   static constexpr uint32_t full_value(uint32_t stamp) { return 1u << (kStamps + stamp); }
 
-  /// The page of this rank. `gpu` outlives the object. Errors: as device::SharedMemory and device::Gpu.
+  /// Makes the page of this rank. `gpu` must outlive the object. Errors: as device::SharedMemory and
+  /// device::Gpu.
   static Result<std::unique_ptr<FlagPages>> create(device::Gpu& gpu, Rank rank, int ranks);
-  /// REQUIRES: no stream uses the flags. Drivers may wait for the GPU.
+  /// REQUIRES: no stream uses the flags. May wait for the GPU, depending on the driver.
   ~FlagPages();
   FlagPages(const FlagPages&) = delete;
   FlagPages& operator=(const FlagPages&) = delete;
 
-  /// What the others attach with: valid while this object lives.
+  /// The handle with which other ranks attach; valid while this object lives.
   device::ShareHandle handle() const { return memory_[static_cast<size_t>(rank_)]->handle(); }
-  /// Uses the page of another rank of this process as that one has it pinned: streams may use it while the
-  /// other lives.
+  /// Uses the page of another rank of this process, which that rank has pinned already; streams may use it
+  /// while `other` lives.
   void share(const FlagPages& other) {
     const auto at = static_cast<size_t>(other.rank_);
     pages_[at] = other.pages_[at];
     memory_[at] = other.memory_[at];
   }
-  /// Maps and pins the pages of all others. `handles` are by rank. Errors: likewise.
+  /// Maps and pins the pages of all others. `handles` is indexed by rank. Errors: those of create().
   Status attach(std::span<const device::ShareHandle> handles);
 
   Rank rank() const { return rank_; }
   int ranks() const { return static_cast<int>(pages_.size()); }
-  /// REQUIRES: index < kFlags.
+  /// A flag on the page of `rank`. REQUIRES: index < kFlags.
   device::GpuFlag flag(Rank rank, uint32_t index) const {
     const Page& page = pages_[static_cast<size_t>(rank)];
     return {&page.shared->flags[index], page.device + offsetof(Shared, flags) + index * sizeof(uint32_t)};
   }
 
-  /// Of this rank alone, for the number of the last call that is done.
+  /// A flag that only this rank uses, for the number of its last completed call.
   device::GpuFlag done() const {
     const Page& page = pages_[static_cast<size_t>(rank_)];
     return {&page.shared->done, page.device + offsetof(Shared, done)};
   }
 
-  /// This rank has queued, or is about to, the operation with this tag.
+  /// Records that this rank has queued, or is about to queue, the operation with this tag.
   void enter(uint64_t tag);
-  /// A rank that has entered another operation under a number that this rank entered, with its tag; -1: none.
+  /// A rank that has entered a different operation under a number that this rank has entered, and the tag of
+  /// that operation; -1: none.
   Rank foreign(uint64_t& tag) const;
 
-  /// This rank gives up: its results, and those that are made from them, are worth nothing.
+  /// Records that this rank has failed: its results, and results computed from them, are invalid.
   void leave();
-  /// A rank that has given up; -1: none, or only this one.
+  /// Another rank that has failed; -1: none.
   Rank left() const;
   bool all_left() const;
-  /// Sets all flags of all ranks to released. Streams set them to other values as they go on, so this has to
-  /// be done again until all that was queued has ended.
+  /// Sets all flags of all ranks to "released". Streams that continue set them to other values, so this must
+  /// be repeated until all queued operations have ended.
   void release();
 
  private:
-  static constexpr uint32_t kCalls = 256;  ///< that are remembered
+  static constexpr uint32_t kCalls = 256;  ///< number of calls that a page remembers
   struct Shared {
     std::atomic<uint32_t> left;
     alignas(64) std::atomic<uint32_t> done;
-    alignas(64) std::atomic<uint64_t> calls[kCalls];  ///< tags, by number
+    alignas(64) std::atomic<uint64_t> calls[kCalls];  ///< tags of calls, by number
     alignas(64) std::atomic<uint32_t> flags[kFlags];
   };
   struct Page {
     Shared* shared = nullptr;
-    uint64_t device = 0;  ///< as the GPU names it
+    uint64_t device = 0;  ///< address on the GPU
   };
 
   FlagPages(device::Gpu& gpu, Rank rank, int ranks)
@@ -102,10 +105,10 @@ class FlagPages {
 
   device::Gpu& gpu_;
   const Rank rank_;
-  // By rank.
+  // Indexed by rank.
   std::vector<std::shared_ptr<const device::SharedMemory>> memory_;
   std::vector<Page> pages_;
-  std::vector<void*> pinned_;  ///< by this object
+  std::vector<void*> pinned_;  ///< addresses that this object has pinned
 };
 
 }  // namespace weir::exec::gpu

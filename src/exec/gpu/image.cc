@@ -55,14 +55,16 @@ Status set_work(Launch& launch, const Program& program, const Work& work, size_t
   const size_t tile = std::min(work.tile_bytes, tile_bytes) / kGrainBytes * kGrainBytes;
   if (tile == 0) {
     return Status(Code::invalid_argument,
-                  fmt::format("tiles of {} bytes: a kernel needs at least {}", tile_bytes, kGrainBytes));
+                  fmt::format("tiles of {} bytes are too small for a kernel; expected at least {}",
+                              tile_bytes, kGrainBytes));
   }
   for (const void* buffer : {static_cast<const void*>(work.input), static_cast<const void*>(work.output)}) {
     if (reinterpret_cast<uintptr_t>(buffer) % element != 0) {
       return Status(
           Code::invalid_argument,
-          fmt::format("the buffer at {} is not aligned to its elements of {} bytes ({}), as a kernel needs",
-                      buffer, element, name(work.type)));
+          fmt::format(
+              "the buffer at {} is not aligned to its elements of {} bytes ({}); kernels require alignment",
+              buffer, element, name(work.type)));
     }
   }
   launch.input = work.input;
@@ -86,7 +88,7 @@ bool orders_memory(const ir::Plan& plan) {
   const ir::MemoryMap map(plan.shape, plan.scratch_chunks,
                           ir::has_in_place(plan.shape.kind) ? ir::Placement::in_place : ir::Placement::apart);
   struct Cell {
-    int lane = -1;  ///< that used it
+    int lane = -1;  ///< the lane that used the memory
     bool shared = false;
     bool written = false;
   };

@@ -18,11 +18,12 @@ namespace {
 constexpr uint32_t kMostBlocks = 512;
 constexpr size_t kCodeUnit = 256;
 constexpr uint32_t kLeastThreads = 64;
-/// Of a chunk in a pass where no message bounds it: large beside what a pass costs, and small enough for what
-/// all blocks have under way to stay in the caches of a GPU.
+/// Bytes of a chunk that a pass moves if no message size limits it: large compared with the cost of a pass,
+/// and small enough that the data of all blocks stay in the GPU's caches.
 constexpr size_t kDirectBytes = size_t{128} << 10;
 
-/// By channel: which of the rings with its peer, that way round, it takes. Both ends count alike.
+/// The ring that each channel uses, among those with its peer in its direction. Both ends count in the same
+/// way.
 std::vector<uint32_t> rings_of(const Program& program) {
   std::map<std::pair<Rank, bool>, std::vector<uint32_t>> numbers;
   for (const Channel& channel : program.channels)
@@ -37,14 +38,14 @@ std::vector<uint32_t> rings_of(const Program& program) {
   return rings;
 }
 
-/// What a plan needs, on the rank that needs most of it.
+/// The resources that a plan needs, each on the rank that needs most of it.
 struct Needs {
-  uint32_t rings = 1;  ///< between two ranks, one way round, for a shard
+  uint32_t rings = 1;  ///< rings of one shard between two ranks in one direction
   uint32_t lanes = 1;
   size_t scratch_chunks = 0;
   size_t image_bytes = 0;
   size_t channels = 0;
-  bool messages = false;  ///< with data
+  bool messages = false;  ///< whether there are messages with data
   bool pulls = false;
   bool direct = false;
 };
@@ -78,18 +79,18 @@ Status misfit(std::string_view words) {
   return {Code::invalid_argument, fmt::format("the plan does not fit the ranks' segments: {}", words)};
 }
 
-/// Whether ranks may do so; `far`: some are on other hosts.
+/// Whether this executor supports the plan; `far`: some ranks are on other hosts.
 Status allows(const Needs& needs, const Way& way, bool far) {
   const bool packets = way.protocol == RingProtocol::packet;
   if (needs.pulls) return misfit("its ranks read each other's scratch");
   if (needs.direct && packets)
-    return misfit("its ranks use each other's buffers, and packets say nothing of other memory");
+    return misfit("its ranks use each other's buffers, which the packet protocol does not support");
   if (far && (needs.direct || packets))
-    return misfit("between hosts there are messages in slots, and nothing else");
+    return misfit("between hosts only messages of the bandwidth protocol are supported");
   return {};
 }
 
-/// As many as give each ring to all other ranks and from them a block.
+/// The number of rings per direction so that each ring to and from every other rank gets its own block.
 uint32_t pair_rings_of(size_t ranks, uint32_t blocks, uint32_t most) {
   const auto directions = static_cast<uint32_t>(2 * std::max<size_t>(ranks - 1, 1));
   return std::clamp<uint32_t>(blocks / directions, 1, most);
@@ -97,14 +98,15 @@ uint32_t pair_rings_of(size_t ranks, uint32_t blocks, uint32_t most) {
 
 }  // namespace
 
-/// Memory that the GPU and the host both use while calls run. `code` follows.
+/// Pinned memory that both the GPU and the host use while calls run. The bytes of `code` extend beyond the
+/// struct.
 struct KernelExecutor::Pages {
   alignas(kLineBytes) uint64_t abort = 0;
   alignas(kLineBytes) Note notes[kMostBlocks];
   alignas(kLineBytes) std::byte code[1];
 };
 
-/// A plan with its code, which goes to the segment before the first launch.
+/// A plan with its code, which is copied to the segment before the first launch.
 class KernelExecutor::Bound final : public Ready {
  public:
   Bound(const Program& own, RingProtocol protocol) : program(own), protocol(protocol) {}
@@ -112,9 +114,9 @@ class KernelExecutor::Bound final : public Ready {
   const Program program;
   const RingProtocol protocol;
   Launch launch;
-  size_t code_at = 0;  ///< in the segment's room for code
+  size_t code_at = 0;  ///< offset in the segment's code area
   size_t code_bytes = 0;
-  bool sent = false;  ///< the code
+  bool sent = false;  ///< whether the code is in the segment
 };
 
 KernelExecutor::KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, GpuSegments segments,
@@ -150,7 +152,7 @@ Result<std::unique_ptr<KernelExecutor>> KernelExecutor::create(device::Gpu& gpu,
       new KernelExecutor(gpu, kernels, std::move(segments), limits, proxied, pages, first_word->device));
 }
 
-/// Between two ranks.
+/// The number of rings of a kind between two ranks, per direction.
 uint32_t KernelExecutor::rings(GpuSegmentTable::Kind kind) const {
   return proxied_ == nullptr ? GpuSegmentTable::rings(kind)
                              : std::min(GpuSegmentTable::rings(kind), ProxyRings::kRings);
@@ -172,8 +174,9 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
                                                                           : GpuSegmentTable::Kind::signal;
   const uint32_t shards = std::min({way.shards, rings(kind) / needs.rings, limits_.blocks / needs.lanes});
   if (shards == 0)
-    return misfit(fmt::format("it needs {} rings between two ranks, of {}, and {} blocks, of {}", needs.rings,
-                              rings(kind), needs.lanes, limits_.blocks));
+    return misfit(
+        fmt::format("it needs {} rings between two ranks ({} available) and {} blocks ({} available)",
+                    needs.rings, rings(kind), needs.lanes, limits_.blocks));
   const Program& own = programs[static_cast<size_t>(segments_.rank)];
   auto bound = std::make_unique<Bound>(own, way.protocol);
   bound->shards = shards;
@@ -182,10 +185,11 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
     room = std::min(room, table_.scratch().bytes / (shards * needs.scratch_chunks));
   bound->tile_bytes = room / kGrainBytes * kGrainBytes;
   if (bound->tile_bytes == 0)
-    return misfit(fmt::format("{} chunks in a message of {} bytes, {} in {} bytes of scratch",
-                              own.message_chunks, table_.message_bytes(kind), shards * needs.scratch_chunks,
-                              table_.scratch().bytes));
-  // On all ranks the same, so that segments are full on all of them at once.
+    return misfit(fmt::format(
+        "a tile would be empty with {} chunks in a message of {} bytes and {} chunks in {} bytes of scratch",
+        own.message_chunks, table_.message_bytes(kind), shards * needs.scratch_chunks,
+        table_.scratch().bytes));
+  // These sizes are the same on all ranks, so that all segments become full at the same plan.
   const size_t ports_at = round_up(needs.image_bytes, kCodeUnit);
   const size_t ranks = segments_.at.size();
   const size_t buffers_at =
@@ -193,7 +197,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const size_t buffers = needs.direct ? shards * needs.lanes * ranks : 0;
   bound->code_bytes = round_up(buffers_at + buffers * sizeof(BuffersOfRank), kCodeUnit);
   if (code_used_ + bound->code_bytes > table_.code().bytes)
-    return misfit(fmt::format("{} bytes of code are taken, of {}", code_used_, table_.code().bytes));
+    return misfit(fmt::format("{} of {} bytes for code are in use", code_used_, table_.code().bytes));
   bound->code_at = code_used_;
   code_used_ += bound->code_bytes;
 
@@ -222,7 +226,7 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
 
 std::byte* KernelExecutor::code_in_segment() const { return segments_.own() + table_.code().at; }
 
-/// The first in the room for code, as all plans of sends and receives use them.
+/// Writes the ports of sends and receives to the beginning of the code area, because all calls share them.
 void KernelExecutor::write_pair_ports() {
   auto* port = reinterpret_cast<Port*>(pages_->code);
   for (size_t peer = 0; peer < segments_.at.size(); ++peer) {
@@ -234,7 +238,8 @@ void KernelExecutor::write_pair_ports() {
   code_used_ = round_up(segments_.at.size() * 2 * pair_rings_ * sizeof(Port), kCodeUnit);
 }
 
-/// Once; again where the last time was in a graph, which nobody may have launched.
+/// Copies code to the segment once; again if the last copy was captured in a graph, which may never be
+/// launched.
 Status KernelExecutor::send_code(size_t at, size_t bytes, bool& sent, device::GpuStream stream) {
   if (sent) return {};
   WEIR_TRY(gpu_.copy(code_in_segment() + at, pages_->code + at, bytes, stream));
@@ -244,7 +249,7 @@ Status KernelExecutor::send_code(size_t at, size_t bytes, bool& sent, device::Gp
   return {};
 }
 
-/// Of all channels of all shards, each with so many rings between two ranks.
+/// Writes the ports of all channels of all shards; each shard has `rings_of_shard` rings between two ranks.
 void KernelExecutor::write_ports(const Bound& bound, GpuSegmentTable::Kind kind, uint32_t rings_of_shard,
                                  Port* port) const {
   const std::vector<uint32_t> rings = rings_of(bound.program);
@@ -277,8 +282,8 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   return gpu_.kernels()->launch(grid, stream);
 }
 
-/// The table goes along, or, where it is too long for that, by launches of its own to where collectives have
-/// their scratch.
+/// The table is part of the launch's argument; if it is too long, earlier launches store it in the scratch
+/// area.
 Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream stream) {
   const PairCut cut{pair_rings_, table_.message_bytes(GpuSegmentTable::Kind::bandwidth)};
   const PairTable table = pair_table(pairs, cut);
@@ -286,8 +291,9 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
   const size_t table_at = round_up(lanes * sizeof(PairProgress), kCodeUnit);
   const size_t room = table_.scratch().bytes;
   if (table_at + table.bytes.size() > room)
-    return {Code::invalid_argument, fmt::format("{} sends and receives in one group; there is room for {}",
-                                                pairs.size(), (room - table_at) / sizeof(PairMessage))};
+    return {Code::invalid_argument,
+            fmt::format("{} sends and receives in one group are too many; expected at most {}", pairs.size(),
+                        (room - table_at) / sizeof(PairMessage))};
   WEIR_TRY(send_code(0, segments_.at.size() * 2 * pair_rings_ * sizeof(Port), pair_ports_sent_, stream));
   std::byte* const scratch = segments_.own() + table_.scratch().at;
   PairsLaunch launch;

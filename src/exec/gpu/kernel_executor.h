@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Queued by the lane kernels: one launch per call, its blocks waiting for those of other ranks on the GPU
-/// itself. All blocks of all ranks that share a GPU must fit on it at once, which Limits::blocks sees to.
+/// An executor that runs each call as one launch of the lane kernels, whose blocks wait for blocks of other
+/// ranks on the GPU. All blocks of all ranks that share a GPU must fit on it at the same time, which
+/// Limits::blocks ensures.
 ///
-/// Memory: the segments, which segment_table.h cuts; and pinned pages for the abort word, what blocks say and
-/// code on its way, all taken by create().
+/// Memory: the segments, laid out by segment_table.h, and pinned pages for the abort word, the notes of
+/// blocks and code to be copied. create() allocates the pages.
 #pragma once
 
 #include <atomic>
@@ -16,27 +17,27 @@
 
 namespace weir::exec::gpu {
 
-/// The kernels as a driver has loaded them; they outlive who uses them.
+/// The loaded kernels; they outlive the executors that use them.
 struct LoadedKernels {
   device::GpuKernel bandwidth = nullptr;
   device::GpuKernel packet = nullptr;
-  device::GpuKernel transfer = nullptr;  ///< one move (move_launch.h)
-  device::GpuKernel pairs = nullptr;     ///< sends and receives (pairs_launch.h)
-  uint32_t most_threads = kMostThreads;  ///< of a block
+  device::GpuKernel transfer = nullptr;  ///< kernel of one move (move_launch.h)
+  device::GpuKernel pairs = nullptr;     ///< kernel of sends and receives (pairs_launch.h)
+  uint32_t most_threads = kMostThreads;  ///< maximum number of threads of a block
 };
 
 class KernelExecutor final : public Queued {
  public:
   struct Limits {
-    uint32_t blocks = 1;  ///< of a launch, the same on all ranks
+    uint32_t blocks = 1;  ///< maximum number of blocks of a launch, the same on all ranks
   };
 
-  /// The GPU, memory behind the segments, and the rings to other hosts, bound, outlive it; these are null
-  /// where all ranks are on one. Errors: those of the driver.
+  /// Makes the executor. The GPU, the memory of the segments and the (bound) rings to other hosts must
+  /// outlive it; the rings are null if all ranks are on one host. Errors: those of the driver.
   static Result<std::unique_ptr<KernelExecutor>> create(device::Gpu& gpu, const LoadedKernels& kernels,
                                                         GpuSegments segments, const Limits& limits,
                                                         ProxyRings* proxied = nullptr);
-  /// REQUIRES: nothing that is queued runs any more. May wait for the GPU.
+  /// REQUIRES: no queued call runs any more. May wait for the GPU.
   ~KernelExecutor() override;
 
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
@@ -66,12 +67,12 @@ class KernelExecutor final : public Queued {
   const LoadedKernels kernels_;
   const GpuSegments segments_;
   const GpuSegmentTable table_;
-  ProxyRings* const proxied_;  ///< null: all ranks are near
+  ProxyRings* const proxied_;  ///< rings to other hosts; null: all ranks are on this host
   const Limits limits_;
-  Pages* const pages_;  ///< pinned
+  Pages* const pages_;  ///< pinned memory
   const uint64_t pages_on_gpu_;
-  const uint32_t pair_rings_;  ///< between two ranks, one way round, for sends; the same on all ranks
-  size_t code_used_ = 0;       ///< bytes
+  const uint32_t pair_rings_;  ///< rings for sends between two ranks in one direction; the same on all ranks
+  size_t code_used_ = 0;       ///< bytes of the code area in use
   bool pair_ports_sent_ = false;
 };
 

@@ -31,8 +31,8 @@ WEIR_DEVICE void run_block(const Launch& launch, uint32_t host_block) {
   weir::exec::gpu::LaneRun<kProtocol>(launch, block, shared).run();
 }
 
-/// The only argument of a kernel, where the driver has put it. HIP's compiler makes a copy for each thread of
-/// what is indexed.
+/// The only argument of a kernel, in the driver's argument memory. A pointer to it avoids that HIP's compiler
+/// copies indexed parts for each thread.
 template <typename T>
 WEIR_DEVICE const T& as_passed([[maybe_unused]] const T& argument) {
 #if defined(__HIP_DEVICE_COMPILE__)
@@ -49,7 +49,7 @@ WEIR_DEVICE void run_pairs(const PairsLaunch& launch, uint32_t host_block) {
   weir::exec::gpu::PairsRun(launch, block, shared).run();
 }
 
-/// All blocks are one large block.
+/// Runs one move; all blocks together act as one large block.
 WEIR_DEVICE void run_move(const MoveLaunch& launch, uint32_t host_block) {
   WEIR_SHARED weir::device::BarrierWords words;
   weir::device::Block all = weir::device::Block::current(host_block, words);
@@ -78,7 +78,7 @@ WEIR_KERNEL weir_lanes_packet(const Launch* launch, uint32_t block, uint32_t) {
 }
 WEIR_KERNEL weir_transfer(const MoveLaunch* launch, uint32_t block, uint32_t) { run_move(*launch, block); }
 WEIR_KERNEL weir_pairs(const PairsLaunch* launch, uint32_t block, uint32_t) { run_pairs(*launch, block); }
-// As the stand-in of a driver has no code object to ask.
+// The simulated driver has no code object to query, so the library exports these.
 extern "C" {
 extern __attribute__((visibility("default"))) const size_t weir_lanes_bandwidth_argument_bytes =
     sizeof(Launch);

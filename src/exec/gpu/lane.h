@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The lane interpreter of kernels: what Run (src/exec/lane.h) does for programs of the host, one block per
-/// lane and shard. The first thread of a block leads: it waits for messages and free slots, says where the
-/// bytes are, and tells the other end. All threads move the bytes.
+/// The lane interpreter of kernels, the counterpart of Run (src/exec/lane.h) on the host: one block per lane
+/// and shard. The first thread of a block is the leader: it waits for messages and free slots, writes the
+/// addresses to shared memory, and notifies the other end. All threads move the bytes.
 ///
-/// Barriers: every move has one between the leader's words and the bytes, and one between the bytes and what
-/// the leader publishes; a leader that leaves tells the others at the next. So what a block wrote lies before
-/// the number (bandwidth) or the header (packet, Launch::ordered) that the leader stores with release.
+/// Barriers: every move has one barrier between the leader's words and the bytes, and one between the bytes
+/// and what the leader publishes; a leader that leaves informs the others at the next barrier. So everything
+/// that a block wrote is ordered before the number (bandwidth) or the header (packet, Launch::ordered) that
+/// the leader stores with release order.
 ///
-/// Packets carry their flag in the low half of a message's number. Words that no message of 2^31 has touched
-/// would bear flags that come again, so once in as many messages a whole slot is written.
+/// A packet's flag is the low half of its message's number. A word that 2^31 messages have not written could
+/// contain a flag that is valid again, so a whole slot is rewritten once in 2^31 messages.
 #pragma once
 
 #include "src/exec/gpu/transfer.h"
@@ -28,8 +29,7 @@ class LaneRun {
 
   WEIR_DEVICE void run() {
     const LaneSteps lane = launch_.lanes[block_.index / launch_.shards];
-    // Buffers may be gone where the call is not wanted any more, as in a graph that outlives its
-    // communicator.
+    // If the call was aborted, as in a graph that outlives its communicator, buffers may not exist any more.
     if (direct() && leads_) left_ = device::load_relaxed(launch_.abort) != 0;
     WEIR_ROLLED
     for (uint64_t pass = shard_; pass < launch_.division.passes; pass += launch_.shards) {
@@ -52,15 +52,15 @@ class LaneRun {
 
   WEIR_DEVICE uint32_t index_of(uint16_t place) const { return launch_.places[place].index; }
 
-  /// Whether messages order other memory than their own bytes.
+  /// Whether messages also order accesses to other memory.
   WEIR_DEVICE bool orders() const { return !kPackets || launch_.ordered; }
 
-  /// Whether ranks use each other's buffers: then signals say where these are.
+  /// Whether ranks use each other's buffers; signals then contain the buffers' addresses.
   WEIR_DEVICE bool direct() const { return !kPackets && launch_.buffers != nullptr; }
   WEIR_DEVICE BuffersOfRank& buffers_of(uint32_t rank) const {
     return launch_.buffers[uint64_t{block_.index} * launch_.ranks + rank];
   }
-  /// In the slot of a signal, which nothing else uses.
+  /// Writes the buffers' addresses to the slot of a signal, which is otherwise unused.
   WEIR_DEVICE void tell_buffers(const Port& port) const {
     auto* const words = reinterpret_cast<uint64_t*>(slot_of(port));
     device::store_relaxed(words, reinterpret_cast<uintptr_t>(launch_.input));
@@ -73,7 +73,7 @@ class LaneRun {
     heard.output = reinterpret_cast<std::byte*>(device::load_relaxed(words + 1));
   }
 
-  /// All threads. False: the block leaves.
+  /// Runs one move; all threads call it. Returns false if the block must leave.
   WEIR_DEVICE bool move(const Step& step, uint64_t pass) {
     if (leads_ && !left_) left_ = !open(step);
     uint64_t offset = 0;
@@ -94,8 +94,8 @@ class LaneRun {
     return true;
   }
 
-  /// Waits until all messages are there, as far as others than the threads that read them see to that, and
-  /// all slots are free.
+  /// Waits until all slots are free and all messages have arrived, except packets, whose arrival the reading
+  /// threads check.
   WEIR_DEVICE bool open(const Step& step) {
     WEIR_ROLLED
     for (int d = 0; d < step.destinations; ++d) {
@@ -117,7 +117,7 @@ class LaneRun {
     return true;
   }
 
-  /// After the bytes, so many of a message: gives messages and slots away.
+  /// Called after the bytes are moved, `bytes` per message: publishes messages and releases slots.
   WEIR_DEVICE bool close(const Step& step, uint64_t bytes) {
     if (kPackets && launch_.ordered) {
       WEIR_ROLLED
@@ -157,7 +157,7 @@ class LaneRun {
     return true;
   }
 
-  /// Says where chunk `i` of a move is, `offset` bytes into messages, and moves the offset on.
+  /// Describes chunk `i` of a move to the threads, at `offset` bytes in messages, and advances the offset.
   WEIR_DEVICE void describe(const Step& step, uint32_t i, uint64_t pass, uint64_t& offset) {
     const Division& division = launch_.division;
     const Piece piece = division.piece_of((step.part + i) % division.chunks, pass);
@@ -228,7 +228,7 @@ class LaneRun {
     return shard_ * launch_.scratch_bytes + chunk * launch_.tile_bytes;
   }
 
-  // Rings. The leader alone.
+  // Rings; used by the leader only.
 
   WEIR_DEVICE std::byte* slot_of(const Port& port) const {
     return port.slots + *port.done % port.count * port.stride;
@@ -250,7 +250,7 @@ class LaneRun {
     return done < port.count || await(port.taken, done + 1 - port.count, channel);
   }
 
-  /// The oldest message has arrived and is of this operation.
+  /// Whether the oldest message has arrived and belongs to this operation.
   WEIR_DEVICE bool arrived(const Port& port, uint32_t channel) const {
     uint64_t tag = 0;
     if constexpr (kPackets) {
@@ -273,7 +273,7 @@ class LaneRun {
     return false;
   }
 
-  /// `releases`: what the block wrote before is seen by who sees the header.
+  /// `releases`: a reader that sees the header also sees everything that the block wrote before.
   WEIR_DEVICE void write_header(const Port& port, bool releases) const {
     const uint64_t high = uint64_t{flag_of(port)} << 32;
     auto* const words = reinterpret_cast<uint64_t*>(slot_of(port));
@@ -309,8 +309,8 @@ class LaneRun {
     }
   }
 
-  /// Once in 2^31 messages, before a message is written: packets for all words of its slot, with a flag that
-  /// no message awaits.
+  /// Once in 2^31 messages, before a message is written, writes packets to all words of its slot, with a flag
+  /// that no message uses.
   WEIR_DEVICE void refresh(const Port& port) const {
     const uint32_t flag = flag_of(port);
     if (((flag ^ kRefreshed) & 0x7fffffffu) >= port.count) return;

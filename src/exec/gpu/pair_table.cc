@@ -11,7 +11,8 @@
 namespace weir::exec::gpu {
 namespace {
 
-/// A ring gets at least so much of a message: ten times what its wait costs, as is assumed for collectives.
+/// Minimum share of a message per ring, in bytes: its transfer takes ten times as long as the ring's wait, as
+/// assumed for collectives.
 constexpr size_t kRingBytes = size_t{16} << 10;
 constexpr size_t kUnit = 512;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sends and receives as the table of weir_pairs (pairs_launch.h): the host's part. Pure; thread-safe.
+/// Makes the table of weir_pairs (pairs_launch.h) from sends and receives, on the host. Pure; thread-safe.
 #pragma once
 
 #include <span>
@@ -10,25 +10,25 @@
 
 namespace weir::exec::gpu {
 
-/// What both ends of a pair know alike.
+/// The parameters of the division, which are equal at both ends of a pair.
 struct PairCut {
-  uint32_t rings = 1;      ///< of a direction, at most
-  size_t slot_bytes = 64;  ///< of a ring's message, at most
+  uint32_t rings = 1;      ///< maximum number of rings of a direction
+  size_t slot_bytes = 64;  ///< maximum size of a ring's message
 };
 
 struct PairTable {
-  Bytes bytes;  ///< directions, then messages, of each direction in order
+  Bytes bytes;  ///< directions, followed by the messages of each direction in order
   uint32_t directions = 0;
-  uint32_t rings = 1;  ///< most of a message
-  uint32_t piece = 0;  ///< bytes of the largest
+  uint32_t rings = 1;  ///< largest number of rings of a message
+  uint32_t piece = 0;  ///< size of the largest piece in bytes
 };
 
-/// Port of ring 0 in tables of `rings` ports per direction, two directions per peer.
+/// The index of ring 0's port in a table of `rings` ports per direction and two directions per peer.
 constexpr uint32_t pair_port(Rank peer, bool sends, uint32_t rings) {
   return (static_cast<uint32_t>(peer) * 2 + (sends ? 1 : 0)) * rings;
 }
 
-/// Pieces and rings of a message.
+/// Divides a message into pieces and rings.
 PairMessage cut_pair(std::byte* data, size_t bytes, const PairCut& cut);
 PairTable pair_table(std::span<const Pair> pairs, const PairCut& cut);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a block of weir_pairs does (pairs_launch.h). The first thread leads: it finds a lane whose ring has a
-/// message or room for one, says where the bytes are, and tells the other end. All threads move the bytes.
+/// The code of a block of weir_pairs (pairs_launch.h). The first thread is the leader: it finds a lane whose
+/// ring has a message or a free slot, writes the addresses to shared memory, and notifies the other end. All
+/// threads move the bytes.
 ///
-/// Barriers as in lane.h: one between the leader's words and the bytes, one between the bytes and what the
-/// leader publishes.
+/// Barriers as in lane.h: one barrier between the leader's words and the bytes, and one between the bytes and
+/// what the leader publishes.
 #pragma once
 
 #include "src/exec/gpu/pairs_launch.h"
@@ -11,14 +12,14 @@
 
 namespace weir::exec::gpu {
 
-/// Made by one thread for all of a block.
+/// One copy, described by one thread for all threads of a block.
 struct PairCopy {
   const std::byte* from;
   std::byte* to;
   uint32_t bytes;
 };
 
-/// In units as wide as both addresses allow, what is left by bytes.
+/// Copies in the widest units that both addresses allow, and the rest byte by byte.
 WEIR_DEVICE void copy_bytes(const PairCopy& copy, const device::Block& block) {
   const uintptr_t addresses = reinterpret_cast<uintptr_t>(copy.from) | reinterpret_cast<uintptr_t>(copy.to);
   const uint32_t widest = addresses % 16 == 0 ? 16 : addresses % 8 == 0 ? 8 : addresses % 4 == 0 ? 4 : 1;
@@ -60,7 +61,7 @@ class PairsRun {
   }
 
  private:
-  /// The lane that the leader looks at.
+  /// The lane that the leader examines.
   struct Lane {
     uint32_t index;
     PairDirection direction;
@@ -75,7 +76,7 @@ class PairsRun {
       device::store_as<uint64_t>(launch_.store + at, device::load_as<uint64_t>(launch_.own + at));
   }
 
-  // The leader alone.
+  // The functions below are called by the leader only.
 
   WEIR_DEVICE uint32_t lanes() const { return launch_.directions * launch_.rings; }
   WEIR_DEVICE uint64_t word(uint32_t at) const {
@@ -100,7 +101,7 @@ class PairsRun {
       launch_.progress[lane] = {0, lane % launch_.rings};
   }
 
-  /// Reads what is to be done in a lane next. False: it is done.
+  /// Reads the next piece of a lane. Returns false if the lane is done.
   WEIR_DEVICE bool read(uint32_t index) {
     lane_.index = index;
     lane_.direction = direction(index / launch_.rings);
@@ -117,7 +118,7 @@ class PairsRun {
     return false;
   }
 
-  /// Waits until a lane can go on, and describes what. False: the block leaves.
+  /// Waits until a lane can make progress, and describes the copy. Returns false if the block leaves.
   WEIR_DEVICE bool find() {
     WEIR_ROLLED
     for (uint32_t looks = 0;; ++looks) {
@@ -133,7 +134,7 @@ class PairsRun {
         const Found found = look(port);
         if (found == Found::ready) return true;
         if (found == Found::foreign) return false;
-        // Rather for a message than for a slot.
+        // Report a missing message rather than a missing slot.
         if (!open || (!for_message && lane_.direction.sends == 0)) peer = port.peer;
         for_message |= lane_.direction.sends == 0;
         open = true;
@@ -182,7 +183,7 @@ class PairsRun {
     launch_.progress[lane_.index] = {lane_.at.message, lane_.at.piece + lane_.message.rings};
   }
 
-  /// As for lanes (transfer.h).
+  /// As may_wait() of lanes (transfer.h).
   WEIR_DEVICE bool may_wait(uint32_t looks, uint32_t peer) const {
     constexpr uint32_t kLong = 1u << 16;
     if (looks % 32 != 31) return true;
@@ -196,7 +197,7 @@ class PairsRun {
   device::Block& block_;
   PairCopy& copy_;
   const bool leads_;
-  uint32_t next_;  ///< the lane to look at next
+  uint32_t next_;  ///< the lane to examine next
   Lane lane_{};
 };
 

@@ -12,7 +12,7 @@ size_t ends_of(size_t peers) { return peers * 2 * ProxyRings::kRings; }
 
 }  // namespace
 
-/// Each line has one writer.
+/// The words of one end; each cache line has one writer.
 struct ProxyRings::Words {
   struct alignas(kLineBytes) {
     uint64_t words[arrived_words(kSlots)];
@@ -44,7 +44,7 @@ bool ProxyRings::is_placed(const End& end) const {
   return placed_[way_of(end.peer, end.outgoing)] != nullptr;
 }
 
-/// To a peer, or from it.
+/// The index of a direction: to a peer, or from it.
 size_t ProxyRings::way_of(Rank peer, bool outgoing) const {
   const auto place = std::find(peers_.begin(), peers_.end(), peer) - peers_.begin();
   return static_cast<size_t>(place) * 2 + (outgoing ? 1 : 0);
@@ -54,7 +54,7 @@ size_t ProxyRings::number_of(const End& end) const {
   return way_of(end.peer, end.outgoing) * kRings + end.ring;
 }
 
-/// All words come first, then all slots.
+/// Memory layout: all words come first, then all slots.
 Port ProxyRings::port(std::byte* memory, const End& end) const {
   const size_t number = number_of(end);
   auto* const words = reinterpret_cast<Words*>(memory) + number;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Rings between this rank and those of other hosts. Each end has its own, in pinned memory that its GPU and
-/// its host address: what a kernel puts into the ring of one end, a proxy of the host takes over the network
-/// to that of the other (src/core/gpu/proxy.h). To a kernel they are rings as any. Slots may lie in memory of
-/// the GPU instead, where adapters come to that by themselves.
+/// Rings between this rank and those of other hosts. Each end has its own ring, in pinned memory that its GPU
+/// and its host can address. A proxy on the host transfers the messages that a kernel puts into the ring of
+/// one end over the network to the ring of the other end (src/core/gpu/proxy.h). Kernels use them like any
+/// other rings. Slots may lie in GPU memory instead, if NICs can access it directly.
 ///
-/// Thread-safe but for bind() and place_slots().
+/// Thread-safe, except bind() and place_slots().
 #pragma once
 
 #include <atomic>
@@ -19,9 +19,9 @@ namespace weir::exec::gpu {
 
 class ProxyRings {
  public:
-  /// Between two ranks, one way round. A GPU's share of a network needs no more blocks.
+  /// Number of rings between two ranks in one direction. A GPU's share of a network needs no more blocks.
   static constexpr uint32_t kRings = 8;
-  /// Networks answer late: more than a ring inside a host has.
+  /// Number of slots of a ring: more than inside a host, because networks have a higher latency.
   static constexpr uint32_t kSlots = 4;
 
   /// One end of a ring.
@@ -33,28 +33,30 @@ class ProxyRings {
     bool operator==(const End&) const = default;
   };
 
-  /// `peers`: the ranks of other hosts. `slot_bytes`: a multiple of kGrainBytes.
+  /// `peers` are the ranks of other hosts. `slot_bytes` must be a multiple of kGrainBytes.
   ProxyRings(std::vector<Rank> peers, size_t slot_bytes);
   size_t peers() const { return peers_.size(); }
   size_t slot_bytes() const { return slot_bytes_; }
-  /// Of pinned memory; of that, or of memory of the GPU, the slots of all ends.
+  /// bytes(): size of the pinned memory. slots_bytes(): size of the slots of all ends with one peer in one
+  /// direction, in bytes.
   size_t bytes() const;
   size_t slots_bytes() const;
-  /// Zeroes, as the host and as the GPU names them, aligned to 128 bytes; they outlive the rings.
+  /// Sets the rings' memory by its addresses on the host and on the GPU. It must be zero, be aligned to 128
+  /// bytes and outlive the rings.
   void bind(std::byte* host, std::byte* on_gpu);
-  /// Of all ends with this peer, that way round: they lie in memory of the GPU that begins there, which
-  /// outlives the rings.
+  /// Places the slots of all ends with this peer in this direction in GPU memory at `slots`, which must
+  /// outlive the rings.
   void place_slots(Rank peer, bool outgoing, std::byte* slots);
-  /// Whether the slots are the GPU's alone, so that on_host() names them as the GPU does.
+  /// Whether the slots are in GPU memory; on_host() then contains their GPU addresses.
   bool is_placed(const End& end) const;
 
-  /// Without Port::done, which is for who counts there to keep.
+  /// The ports on the host and on the GPU, without Port::done, which the user of the port provides.
   Port on_host(const End& end) const { return port(host_, end); }
   Port on_gpu(const End& end) const { return port(on_gpu_, end); }
 
-  /// A call will use the end. Once is enough.
+  /// Announces that a call will use the end. Repeated calls have no effect.
   void want(const End& end);
-  /// Those that were wanted since the last time.
+  /// The ends that were wanted for the first time since the last call.
   std::vector<End> newly_wanted();
 
  private:
@@ -67,8 +69,9 @@ class ProxyRings {
   const size_t slot_bytes_;
   std::byte* host_ = nullptr;
   std::byte* on_gpu_ = nullptr;
-  std::vector<std::byte*> placed_;         ///< by way: where all slots begin; null: behind the words
-  std::vector<std::atomic<bool>> wanted_;  ///< by number
+  std::vector<std::byte*>
+      placed_;  ///< beginning of the slots, by peer and direction; null: they follow the words
+  std::vector<std::atomic<bool>> wanted_;  ///< whether each end is wanted, by number of the end
   std::mutex mutex_;
   std::vector<End> news_;
 };

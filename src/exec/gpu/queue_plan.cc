@@ -13,7 +13,7 @@
 namespace weir::exec::gpu {
 namespace {
 
-/// What a channel is called at both ends: sender, receiver, number.
+/// The identity of a channel, equal at both ends: sender, receiver, number.
 using Name = std::tuple<Rank, Rank, uint32_t>;
 
 Name name_of(const Program& program, const Channel& channel) {
@@ -21,7 +21,7 @@ Name name_of(const Program& program, const Channel& channel) {
                           : Name{channel.peer, program.rank, channel.number};
 }
 
-/// Runs all programs together for a pass, a step of each lane in turn, and notes what one rank does.
+/// Simulates one pass of all programs, one step of each lane at a time, and records the steps of one rank.
 class PassRun {
  public:
   explicit PassRun(std::span<const Program> programs) : programs_(programs) {
@@ -51,7 +51,7 @@ class PassRun {
       if (lane.step == lane.program->lanes[lane.index].size()) continue;
       return Status(Code::invalid_argument,
                     fmt::format("the plan cannot be queued on streams: with {} slots per channel, lane {} of "
-                                "rank {} never gets beyond step {}",
+                                "rank {} is blocked forever at step {}",
                                 kQueuedSlots, lane.index, lane.program->rank, lane.step));
     }
     return order;
@@ -95,12 +95,12 @@ class PassRun {
   }
 
   const std::span<const Program> programs_;
-  std::map<Name, uint32_t> waiting_;          ///< messages in each channel
-  std::vector<std::vector<uint32_t*>> ends_;  ///< by rank and channel
+  std::map<Name, uint32_t> waiting_;          ///< number of messages in each channel
+  std::vector<std::vector<uint32_t*>> ends_;  ///< entries of waiting_, by rank and channel
   std::vector<Lane> lanes_;
 };
 
-/// Slots and chunks of scratch that a segment has to hold: in tiles.
+/// The slots and flags that a segment and its page must hold.
 struct Need {
   size_t slots = 0;
   uint32_t flags = 0;
@@ -122,7 +122,7 @@ class Places {
     }
   }
   const Need& of(Rank rank) const { return needs_[static_cast<size_t>(rank)]; }
-  /// What comes before the channel in its receiver's segment and page.
+  /// The slots and flags that precede the channel's in its receiver's segment and page.
   const Need& before(const Program& program, const Channel& channel) const {
     return found_.at(name_of(program, channel));
   }
@@ -132,7 +132,7 @@ class Places {
   std::vector<Need> needs_;
 };
 
-/// By channel: which lane uses it, and messages in a pass.
+/// Sets the lane that uses each channel, and its number of messages in a pass.
 void count_messages(const Program& program, std::vector<QueuedChannel>& channels) {
   for (uint32_t lane = 0; lane < program.lanes.size(); ++lane) {
     for (const Step& step : program.lanes[lane]) {
@@ -162,15 +162,16 @@ Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_
     const size_t tiles = need.slots * message_chunks + program.scratch_chunks;
     plan.tile_bytes = std::min(plan.tile_bytes, segment_bytes / std::max<size_t>(tiles, 1));
     if (need.flags > flags) {
-      return Status(Code::invalid_argument, fmt::format("the plan needs {} flags at rank {}; there are {}",
-                                                        need.flags, program.rank, flags));
+      return Status(Code::invalid_argument,
+                    fmt::format("the plan needs {} flags at rank {}; expected at most {}", need.flags,
+                                program.rank, flags));
     }
   }
   plan.tile_bytes = plan.tile_bytes / kGrainBytes * kGrainBytes;
   if (plan.tile_bytes == 0) {
     return Status(
         Code::invalid_argument,
-        fmt::format("segments of {} bytes have no room for the messages of the plan", segment_bytes));
+        fmt::format("segments of {} bytes are too small for the messages of the plan", segment_bytes));
   }
   plan.slot_bytes = message_chunks * plan.tile_bytes;
   for (const Program& program : programs)

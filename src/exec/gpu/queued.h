@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Programs that are queued on streams of a GPU, whatever carries them out there: what a communicator sees of
-/// an executor.
+/// The interface of executors, which queue programs on streams of a GPU, as a communicator uses them.
 ///
-/// Segments. Each rank has a segment, a piece of device memory that the GPUs of all ranks of its host
-/// address. How it is laid out is the executor's, the same on all ranks, a function of the number of ranks
-/// and the size. It is zero before anybody queues, stays until all are done, and belongs to whoever made it.
+/// Segments. Each rank has a segment: device memory that the GPUs of all ranks of its host can address. The
+/// executor defines its layout, which depends only on the number of ranks and the size and is the same on all
+/// ranks. A segment is zero before the first call is queued and must live until all calls are done; its
+/// creator owns it.
 ///
 /// Order. The calls of a communicator are prepared in the same order on all ranks and run in the same order
-/// on all GPUs, one after the other; replays of graphs take their turn in it.
+/// on all GPUs, one after the other; replays of graphs are part of this order.
 ///
-/// Threads: one at a time for prepare() and queue(); abort() and look() at any time.
+/// Threads: prepare() and queue() may be called by one thread at a time; abort() and look() by any thread at
+/// any time.
 #pragma once
 
 #include <cstddef>
@@ -27,31 +28,32 @@
 
 namespace weir::exec::gpu {
 
-/// The segments of a communicator as one rank's GPU names them. Plain data.
+/// The segments of a communicator by their addresses on one rank's GPU. Plain data.
 struct GpuSegments {
   Rank rank = 0;
-  std::vector<std::byte*> at;              ///< by rank, aligned to 256 bytes; null: on another host
-  size_t bytes = 0;                        ///< of each
-  std::vector<uint32_t> local_ranks = {};  ///< by rank: its number on its host; empty: all are on one
+  std::vector<std::byte*>
+      at;            ///< address of each rank's segment, aligned to 256 bytes; null: on another host
+  size_t bytes = 0;  ///< size of each segment
+  std::vector<uint32_t> local_ranks = {};  ///< each rank's number on its host; empty: one host
 
   bool has_several_hosts() const { return !local_ranks.empty(); }
   bool is_near(Rank rank) const { return at[static_cast<size_t>(rank)] != nullptr; }
   std::byte* own() const { return at[static_cast<size_t>(this->rank)]; }
 };
 
-/// How a plan is to run; the same on all ranks.
+/// The parameters with which a plan runs; the same on all ranks.
 struct Way {
   RingProtocol protocol = RingProtocol::bandwidth;
-  uint32_t shards = 1;  ///< at most; there may be room for fewer
+  uint32_t shards = 1;  ///< maximum number of shards; resources may limit it further
 };
 
-/// A plan that an executor has readied for its rank. Stays for as long as a graph may run it.
+/// A plan that an executor has prepared for its rank. It must live as long as a graph may run it.
 class Ready {
  public:
   virtual ~Ready() = default;
-  /// The most bytes of a chunk in a pass that there is room for; the same on all ranks.
+  /// Capacity for a chunk in a pass, in bytes; the same on all ranks.
   size_t tile_bytes = 0;
-  /// In which the work may be cut: passes below this many leave some idle.
+  /// Maximum number of shards; with fewer passes than shards, some shards are idle.
   uint32_t shards = 1;
 };
 
@@ -59,44 +61,45 @@ class Ready {
 struct Pair {
   Rank peer = 0;
   bool sends = false;
-  std::byte* data = nullptr;  ///< what is sent is only read
+  std::byte* data = nullptr;  ///< the data; only read if it is sent
   size_t bytes = 0;
 };
 
-/// What an executor sees of the work that is under way.
+/// The state of queued work as an executor observes it.
 struct Look {
-  Rank waiting_for = -1;     ///< a rank whose message or slot something has waited for long; -1: nobody
-  Rank foreign = -1;         ///< a rank that sent a message of another operation; -1: nobody did
-  uint64_t foreign_tag = 0;  ///< of that message
-  uint64_t expected = 0;     ///< the tag that it should have had; 0: not known
-  Rank left = -1;            ///< a rank that has given up, so that results are worth nothing; -1: nobody has
+  Rank waiting_for = -1;     ///< a rank whose message or slot was waited for unusually long; -1: none
+  Rank foreign = -1;         ///< a rank that sent a message of another operation; -1: none
+  uint64_t foreign_tag = 0;  ///< tag of that message
+  uint64_t expected = 0;     ///< the tag that was expected; 0: unknown
+  Rank left = -1;            ///< a rank that has failed, so that results are invalid; -1: none
 };
 
 class Queued {
  public:
   virtual ~Queued() = default;
 
-  /// Readies a plan. `programs` are those of all ranks, by rank, and need not stay. Does not wait for
-  /// anything that is queued, and queues nothing on streams that are captured. Errors: invalid_argument where
-  /// the plan does not fit the segments (on all ranks alike); those of the driver.
+  /// Prepares a plan. `programs` are those of all ranks, by rank, and are not needed afterwards. Does not
+  /// wait for queued work, and queues nothing on captured streams. Errors: invalid_argument if the plan does
+  /// not fit the segments (then on all ranks); those of the driver.
   virtual Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                                  const Way& way) = 0;
-  /// Queues a call on a stream that no other call of this rank overtakes; a captured one included. Buffers
-  /// are such as the GPU addresses. Work::tile_bytes is the same on all ranks, as is the tag. Does not wait,
-  /// allocates no memory of the GPU. Errors: invalid_argument for buffers that are not aligned to elements;
-  /// those of the driver. `ready` is one of this executor's prepare().
+  /// Queues a call on a stream, which may be captured; calls of this rank must run in the order of queue().
+  /// The GPU must be able to address the buffers. Work::tile_bytes and the tag must be the same on all ranks.
+  /// Does not wait, and allocates no GPU memory. Errors: invalid_argument for buffers that are not aligned to
+  /// elements; those of the driver. REQUIRES: `ready` comes from prepare() of this executor.
   virtual Status queue(Ready& ready, const Work& work, device::GpuStream stream) = 0;
-  /// Whether exchange() can be called; the same on all ranks.
+  /// Whether exchange() is supported; the same on all ranks.
   virtual bool exchanges() const = 0;
-  /// Queues the sends and receives of one group, none of which waits for another one of this rank but those
-  /// before it to (or from) the same peer. Both ends of a pair have them in the same order; beyond that
-  /// groups of two ranks need not be alike. Messages say their bytes (pair_tag). Otherwise as queue().
+  /// Queues the sends and receives of one group. Each of them waits only for earlier ones to (or from) the
+  /// same peer. Both ends of a pair must list them in the same order; otherwise the groups of two ranks may
+  /// differ. Messages contain their size (pair_tag). Otherwise as queue().
   virtual Status exchange(std::span<const Pair> pairs, device::GpuStream stream) = 0;
-  /// Ends soon whatever is queued or comes later, without results. Does not wait.
+  /// Makes all queued and later calls end soon, without results. Does not wait.
   virtual void abort() = 0;
-  /// No rank has any calls left, or will make any, but graphs may still come: they end, without results.
+  /// Call when all ranks' calls are done and no more will follow; later replays of graphs end without
+  /// results.
   virtual void retire() = 0;
-  /// What has been seen since the last call of look().
+  /// What was observed since the last call of look().
   virtual Look look() = 0;
 };
 

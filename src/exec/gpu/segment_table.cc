@@ -19,18 +19,18 @@ constexpr size_t kRingsOfAPeer = 2 * GpuSegmentTable::kRings + GpuSegmentTable::
 
 }  // namespace
 
-/// Of the ring that comes from the peer and of the one that goes there. Each line has one writer.
+/// The words of the ring from a peer and of the ring to it. Each cache line has one writer.
 struct GpuSegmentTable::Words {
   struct alignas(kLineBytes) {
     uint64_t words[arrived_words(kSlots)];
-  } arrived;  ///< from the peer: its writer
+  } arrived;  ///< words of the ring from the peer; the peer writes them
   struct alignas(kLineBytes) {
     uint64_t word;
-  } taken;  ///< of what goes to the peer: its writer
+  } taken;  ///< word of the ring to the peer; the peer writes it
   struct alignas(kLineBytes) {
     uint64_t received;
     uint64_t sent;
-  } done;  ///< this rank is the writer
+  } done;  ///< words of both rings; this rank writes them
 };
 
 GpuSegmentTable::Ranks GpuSegmentTable::Ranks::of(const GpuSegments& segments) {
@@ -78,7 +78,7 @@ size_t GpuSegmentTable::stride(Kind kind) const {
                      message_bytes(kind));
 }
 
-/// Of a peer, those of bandwidth come first, then packets', then signals'.
+/// Per peer, the words of bandwidth rings come first, then those of packet rings, then those of signal rings.
 size_t GpuSegmentTable::words_at(Kind kind, uint32_t local_rank, uint32_t ring) {
   return (size_t{local_rank} * kRingsOfAPeer + static_cast<size_t>(kind) * kRings + ring) * sizeof(Words);
 }

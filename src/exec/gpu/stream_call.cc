@@ -11,7 +11,7 @@ namespace weir::exec::gpu {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-/// A block has enough to do with so many bytes; a grid is not larger, for it shares the GPU.
+/// Bytes of work per block; a grid has no more blocks than needed, because it shares the GPU.
 constexpr size_t kBlockBytes = 32 << 10;
 constexpr uint32_t kMostTransferBlocks = 32;
 
@@ -65,7 +65,8 @@ Status StreamCall::submit(const QueuedStep& at, size_t pass) {
   return give_places(step);
 }
 
-/// Messages that the step reads have arrived, slots that it writes are free.
+/// Makes the stream wait until the messages that the step reads have arrived and the slots that it writes are
+/// free.
 Status StreamCall::await_places(const Step& step, device::GpuStream stream) {
   for (int s = 0; s < step.sources; ++s) {
     const Place& from = place(step.src[s]);
@@ -82,7 +83,7 @@ Status StreamCall::await_places(const Step& step, device::GpuStream stream) {
   return {};
 }
 
-/// Gives messages away, and slots that this call uses again.
+/// Publishes messages, and releases slots that this call uses again.
 Status StreamCall::give_places(const Step& step) {
   for (int d = 0; d < step.destinations; ++d) {
     const Place& to = place(step.dst[d]);
@@ -129,7 +130,7 @@ Status StreamCall::move_chunk(MoveLaunch& launch, device::GpuStream stream) {
                                 stream);
 }
 
-/// Chunk `i` of a move, `offset` bytes into messages: as the lane kernels have it.
+/// Describes chunk `i` of a move, at `offset` bytes in messages, as in the lane kernels.
 void StreamCall::describe(const Step& step, uint32_t i, size_t pass, uint64_t offset,
                           MoveLaunch& launch) const {
   const Piece piece = division_.piece_of((step.part + i) % division_.chunks, pass);
@@ -160,7 +161,7 @@ void StreamCall::describe(const Step& step, uint32_t i, size_t pass, uint64_t of
   made.wide = addresses % 16 == 0;
 }
 
-/// Inputs are only read.
+/// The address of a piece; the caller must not write to inputs.
 std::byte* StreamCall::address(const Place& place, uint32_t chunk, const Piece& piece,
                                uint64_t offset) const {
   const QueuePlan& plan = prepared_.plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One call as operations of streams: what StreamExecutor::queue() submits.
+/// Submits one call as operations of streams, for StreamExecutor::queue().
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace weir::exec::gpu {
 
 class StreamCall {
  public:
-  /// All of it outlives the object. `streams` are by lane.
+  /// All referenced objects must outlive this one. `streams` is indexed by lane.
   struct Dependencies {
     const StreamExecutor::Dependencies* executor = nullptr;
     const StreamExecutor::Prepared* prepared = nullptr;
@@ -21,7 +21,7 @@ class StreamCall {
   };
   explicit StreamCall(const Dependencies& dependencies);
 
-  /// Submits everything, in order. Errors: those of the driver.
+  /// Submits all operations in order. Errors: those of the driver.
   Status submit();
 
  private:
@@ -50,7 +50,7 @@ class StreamCall {
   const size_t element_;
   const Division division_;
   const uint64_t factor_;
-  std::vector<uint32_t> done_;  ///< by channel: messages of this call so far
+  std::vector<uint32_t> done_;  ///< number of messages of this call so far, by channel
 };
 
 }  // namespace weir::exec::gpu

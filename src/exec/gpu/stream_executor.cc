@@ -13,10 +13,9 @@
 namespace weir::exec::gpu {
 namespace {
 
-/// A rank that has not seen for so long that another has given up is dead.
+/// A rank that has not noticed another rank's failure within this time is assumed to be dead.
 constexpr int64_t kDeadNs = 1'000'000'000;
-/// Between releases of all flags: while calls are to end, and where only graphs might come, which nobody
-/// waits for.
+/// Time between two releases of all flags while calls must end, or after retire().
 constexpr std::chrono::microseconds kNap{100};
 constexpr std::chrono::microseconds kLongNap{10'000};
 
@@ -28,10 +27,11 @@ Status check_buffers(const Work& work) {
   const size_t element = size_of(work.type);
   for (const void* buffer : {static_cast<const void*>(work.input), static_cast<const void*>(work.output)}) {
     if (reinterpret_cast<uintptr_t>(buffer) % element == 0) continue;
-    return Status(Code::invalid_argument,
-                  fmt::format("the buffer at {} is not aligned to its elements of {} bytes ({}), as a kernel "
-                              "needs",
-                              buffer, element, name(work.type)));
+    return Status(
+        Code::invalid_argument,
+        fmt::format(
+            "the buffer at {} is not aligned to its elements of {} bytes ({}); kernels require alignment",
+            buffer, element, name(work.type)));
   }
   return {};
 }
@@ -62,7 +62,7 @@ Status StreamExecutor::make_streams() {
 }
 
 StreamExecutor::~StreamExecutor() {
-  // An aborted one goes on releasing until its streams have ended.
+  // An aborted executor continues to release flags until its streams have ended.
   for (const Own& own : own_)
     if (own.stream != nullptr) (void)dependencies_.gpu->synchronize(own.stream);
   ends_.store(true);
@@ -109,10 +109,11 @@ Status StreamExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
 }
 
 Status StreamExecutor::exchange(std::span<const Pair>, device::GpuStream) {
-  return {Code::internal_error, "sends and receives do not go by operations of streams"};
+  return {Code::internal_error, "the stream executor does not support sends and receives"};
 }
 
-/// A stream for each lane: the caller's for the first that has steps, then own ones in turn.
+/// Assigns a stream to each lane: the caller's stream to the first lane with steps, then own streams
+/// round-robin.
 Result<std::vector<device::GpuStream>> StreamExecutor::fork(const Prepared& prepared,
                                                             device::GpuStream stream, bool captured) {
   const auto& lanes = prepared.program.lanes;
@@ -132,7 +133,7 @@ Result<std::vector<device::GpuStream>> StreamExecutor::fork(const Prepared& prep
   return streams;
 }
 
-/// The caller's stream, which has the first lane, waits for the others.
+/// Makes the caller's stream, which runs the first lane, wait for the other streams.
 Status StreamExecutor::join(const std::vector<device::GpuStream>& streams, device::GpuStream stream) {
   device::GpuEvents& events = *dependencies_.gpu->events();
   for (const Own& own : own_) {
@@ -181,7 +182,7 @@ Look StreamExecutor::look() {
   return look;
 }
 
-/// A number that changes as the flags of the call do.
+/// A hash of the call's flags, which changes when a flag changes.
 uint64_t StreamExecutor::state_of(const Outstanding& call) const {
   uint64_t state = call.number + uint64_t{1};
   for (const QueuedChannel& channel : call.prepared->plan.channels) {
@@ -196,8 +197,8 @@ uint32_t StreamExecutor::value_of(const QueuedChannel& channel, uint32_t slot) c
       .host->load(std::memory_order_acquire);
 }
 
-/// Who has not sent what there is a slot for; else who has not given a slot. Who waits for a slot waits for a
-/// rank that itself waits.
+/// A rank that has not sent a message for which a slot is free; else a rank that has not released a slot.
+/// Messages come first because a rank that has not released a slot itself waits for another rank.
 Rank StreamExecutor::peer_waited_for(const Outstanding& call) const {
   const auto& channels = call.prepared->plan.channels;
   for (const bool outgoing : {false, true}) {

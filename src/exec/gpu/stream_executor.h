@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Programs as operations of streams: copies, short kernels and waits for flags, queued by the host for all
-/// passes of a call (queue_plan.h says in which order). Nothing spins on the GPU and no host thread is needed
-/// while it runs, so ranks of several processes can share a GPU; plain moves take no multiprocessor.
+/// Runs programs as operations of streams: copies, short kernels and waits for flags, which the host queues
+/// for all passes of a call (queue_plan.h defines the order). No kernel spins on the GPU, and no host thread
+/// is needed while the call runs, so ranks of several processes can share a GPU. Plain copies use no
+/// multiprocessor.
 ///
-/// A step `move` becomes: wait until its messages are there and its slots are free; per chunk a copy to each
-/// destination, or, where something is folded, scaled or divided, one launch of weir_transfer; set the flags
-/// of messages and of slots. The flags (flag_pages.h) are 0 and constants, so that graphs can be replayed.
+/// A step `move` becomes: wait until its messages have arrived and its slots are free; per chunk a copy to
+/// each destination, or one launch of weir_transfer if the chunk is folded, scaled or divided; set the flags
+/// of messages and slots. The values of flags (flag_pages.h) are 0 and constants, so that graphs can be
+/// replayed.
 ///
-/// Operations of a call: at most 2 for each message, 2 for each channel and stream, and what moves data: one
-/// for each chunk of a copy's destination or of a kernel, in each pass.
+/// Number of operations of a call: at most 2 per message, 2 per channel and stream, and per pass one for each
+/// chunk of each copy destination or kernel.
 ///
-/// Lanes go to several streams, forked from the caller's and joined to it by events. A captured call is one
-/// chain in the order of the queue plan, which is right however the driver deals it to hardware queues.
-/// Ranks of one process on one GPU need a hardware queue each: what one of them submits first may wait for
-/// the other.
+/// Lanes are distributed over several streams, which are forked from the caller's stream and joined to it by
+/// events. A captured call is one chain in the order of the queue plan, which is correct for any assignment
+/// to hardware queues. Ranks of one process on one GPU need a separate hardware queue each, because an
+/// operation that one of them submits first may wait for the other.
 #pragma once
 
 #include <atomic>
@@ -33,17 +35,17 @@ namespace weir::exec::gpu {
 
 class StreamExecutor final : public Queued {
  public:
-  /// `gpu` and `flags` outlive the executor, as do the segments. `transfer` is weir_transfer.
+  /// `gpu`, `flags` and the segments must outlive the executor. `transfer` is weir_transfer.
   struct Dependencies {
     device::Gpu* gpu = nullptr;
     device::GpuKernel transfer = nullptr;
     FlagPages* flags = nullptr;
     GpuSegments segments;
-    uint32_t streams = 4;  ///< at most, the caller's among them
+    uint32_t streams = 4;  ///< maximum number of streams, including the caller's
   };
-  /// Errors: those of the driver.
+  /// Makes the executor. Errors: those of the driver.
   static Result<std::unique_ptr<StreamExecutor>> create(Dependencies dependencies);
-  /// Waits until what was queued has ended. REQUIRES: no graph runs any more.
+  /// Waits until all queued calls have ended. REQUIRES: no graph runs any more.
   ~StreamExecutor() override;
 
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
@@ -51,14 +53,14 @@ class StreamExecutor final : public Queued {
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
   bool exchanges() const override { return false; }
   Status exchange(std::span<const Pair> pairs, device::GpuStream stream) override;
-  /// Sets all flags, on a thread of its own, again and again until the executor goes. What runs meanwhile
-  /// moves wrong bytes, so that begins when all ranks have aborted, which they do when they see that one has
-  /// (Look::left); but for ranks that are dead, after a second.
+  /// Starts a thread that sets all flags repeatedly until the executor is destroyed. Calls that run meanwhile
+  /// move wrong bytes, so the thread waits until all ranks have aborted, which they do when they see a failed
+  /// rank (Look::left); it waits for dead ranks at most a second.
   void abort() override;
   void retire() override;
   Look look() override;
 
-  /// What prepare() made, for as long as a call may be looked at.
+  /// The result of prepare(), shared with outstanding calls.
   struct Prepared {
     Program program;
     QueuePlan plan;
@@ -69,7 +71,7 @@ class StreamExecutor final : public Queued {
     device::GpuStream stream = nullptr;
     device::GpuEvent joins = nullptr;
   };
-  /// A call that is under way.
+  /// A call in flight.
   struct Outstanding {
     uint32_t number;
     uint32_t stamp;
@@ -94,10 +96,10 @@ class StreamExecutor final : public Queued {
   std::atomic<bool> ends_{false};
   std::thread releaser_;
 
-  std::mutex mutex_;  // what follows
+  std::mutex mutex_;  // guards the members below
   std::deque<Outstanding> outstanding_;
-  uint32_t calls_ = 0;  ///< that were queued, but for graphs
-  uint64_t seen_ = 0;   ///< by the last look: flags of the oldest call
+  uint32_t calls_ = 0;  ///< number of queued calls, without captured ones
+  uint64_t seen_ = 0;   ///< state of the oldest call's flags at the last look()
 };
 
 }  // namespace weir::exec::gpu

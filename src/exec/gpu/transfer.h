@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The data of a move: one piece of a chunk, from up to four sources to up to four destinations, by all
-/// threads of a block. What is a message in the packet protocol is read and written in packets.
+/// Moves the data of one piece of a chunk, from up to four sources to up to four destinations, with all
+/// threads of a block. Messages of the packet protocol are read and written as packets.
 #pragma once
 
 #include "src/device/block.h"
@@ -9,28 +9,28 @@
 
 namespace weir::exec::gpu {
 
-/// Made by one thread for all of a block.
+/// One transfer, described by one thread for all threads of a block.
 struct Transfer {
   const std::byte* sources[kFanIn];
   std::byte* destinations[kFanOut];
-  uint32_t source_flags[kFanIn];     ///< of packets
-  uint32_t source_channels[kFanIn];  ///< of packets, for the note
+  uint32_t source_flags[kFanIn];     ///< expected flags of sources in packets
+  uint32_t source_channels[kFanIn];  ///< channels of sources in packets, for the block's note
   uint32_t destination_flags[kFanOut];
-  uint32_t count;  ///< elements: pieces are far below 4 GiB
+  uint32_t count;  ///< number of elements; pieces are far below 4 GiB
   uint8_t source_count;
   uint8_t destination_count;
-  uint8_t scaled;        ///< bit by source: multiply it by the factor
-  uint8_t from_packets;  ///< bit by source
-  uint8_t to_packets;    ///< bit by destination
+  uint8_t scaled;        ///< one bit per source: multiply it by the factor
+  uint8_t from_packets;  ///< one bit per source: it is in packets
+  uint8_t to_packets;    ///< one bit per destination: it is in packets
   bool divides;
-  bool wide;  ///< all addresses are aligned to 16 bytes
+  bool wide;  ///< whether all addresses are aligned to 16 bytes
 };
 
-/// Registers of a thread: 64 bytes in four loads of 16, or eight elements that are not aligned to 16.
+/// Number of granules that a thread holds in registers: 64 bytes in four loads of 16 bytes, or eight elements
+/// that are not aligned to 16 bytes.
 inline constexpr int kGranules = 8;
 
-/// `count` granules or elements of a thread from unit `first` on, each `step` units after the last, below
-/// `end`.
+/// The units of one thread: from unit `first` on, each `step` units after the previous one, below `end`.
 struct Reach {
   uint32_t first;
   uint32_t step;
@@ -55,7 +55,7 @@ WEIR_DEVICE void store_elements(std::byte* to, const Reach& reach, const uint64_
   }
 }
 
-/// Units are of `width` bytes: 16, or one element.
+/// Loads units of `width` bytes: 16, or one element.
 WEIR_DEVICE void load_units(const std::byte* from, uint32_t width, const Reach& reach,
                             uint64_t (&granules)[kGranules]) {
   switch (width) {
@@ -91,7 +91,7 @@ WEIR_DEVICE void store_units(std::byte* to, uint32_t width, const Reach& reach,
   }
 }
 
-/// The scalar in every element of 8 bytes. Here and below an operation is a Launch or a MoveLaunch.
+/// The scalar, repeated to fill 8 bytes. Here and below `Operation` is Launch or MoveLaunch.
 template <typename Operation>
 WEIR_DEVICE uint64_t factor_of(const Operation& launch) {
   if (launch.factor_at == nullptr) return launch.factor;
@@ -112,7 +112,8 @@ WEIR_DEVICE void scale(const Operation& launch, uint64_t (&granules)[kCount]) {
   device::multiply(launch.type, granules, factors);
 }
 
-/// Everything in plain memory: in units of 16 bytes as far as they go, then by elements.
+/// Moves a piece whose sources and destinations are all in plain memory: in units of 16 bytes as far as
+/// possible, then by elements.
 template <typename Operation>
 WEIR_DEVICE void transfer_memory(const Operation& launch, const Transfer& transfer,
                                  const device::Block& block) {
@@ -150,7 +151,7 @@ WEIR_DEVICE void transfer_memory(const Operation& launch, const Transfer& transf
   }
 }
 
-/// The elements of a granule in plain memory, those below `end` bytes.
+/// Loads a granule's elements from plain memory, up to `end` bytes.
 WEIR_DEVICE uint64_t load_granule(const std::byte* from, uint32_t at, uint32_t end, uint32_t element) {
   if (element == 8 || (at + 8 <= end && reinterpret_cast<uintptr_t>(from) % 8 == 0)) {
     return device::load_as<uint64_t>(from + at);
@@ -181,14 +182,14 @@ WEIR_DEVICE void store_granule(std::byte* to, uint32_t at, uint32_t end, uint32_
   }
 }
 
-/// 8 bytes in a slot: each half with the flag of the message above it.
+/// Stores 8 bytes in a slot: each half of 4 bytes together with the message's flag.
 WEIR_DEVICE void store_packet(std::byte* slot, uint64_t granule, uint32_t flag) {
   const uint64_t high = uint64_t{flag} << 32;
   device::store_pair_relaxed(reinterpret_cast<device::Wide*>(slot),
                              {high | (granule & 0xffffffffu), high | (granule >> 32)});
 }
 
-/// Whether the packet has arrived; then its 8 bytes.
+/// Returns whether the packet has arrived, and its 8 bytes in `granule`.
 WEIR_DEVICE bool try_packet(const std::byte* slot, uint32_t flag, uint64_t& granule) {
   const device::Wide pair = device::load_pair_relaxed(reinterpret_cast<const device::Wide*>(slot));
   if (pair.low >> 32 != flag || pair.high >> 32 != flag) return false;
@@ -196,7 +197,8 @@ WEIR_DEVICE bool try_packet(const std::byte* slot, uint32_t flag, uint64_t& gran
   return true;
 }
 
-/// Between looks at what is waited for: whether to look on. Says in the block's note what for, after a while.
+/// Called between polls; returns whether to continue polling. After a while it writes the awaited rank to the
+/// block's note.
 WEIR_DEVICE bool may_wait(const Launch& launch, const device::Block& block, uint32_t looks,
                           uint32_t channel) {
   constexpr uint32_t kLong = 1u << 16;
@@ -209,7 +211,8 @@ WEIR_DEVICE bool may_wait(const Launch& launch, const device::Block& block, uint
   return device::load_relaxed(launch.abort) == 0;
 }
 
-/// At least one end is in packets. False: the launch was aborted while this thread waited.
+/// Moves a piece with at least one source or destination in packets. Returns false if the launch was aborted
+/// while this thread waited.
 WEIR_DEVICE bool transfer_packets(const Launch& launch, const Transfer& transfer,
                                   const device::Block& block) {
   const uint32_t element = launch.element;

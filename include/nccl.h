@@ -3,15 +3,15 @@
 ///
 /// Compiles as C (C11) and C++. With a CUDA toolkit on the include path it includes the toolkit's headers, as
 /// callers of NCCL expect; without one, or with WEIR_NO_CUDA defined, it needs nothing. With WEIR_NCCL_2_30
-/// defined it is the header of NCCL 2.30.7 instead: a longer ncclConfig_t and the functions that came since.
+/// defined it is the header of NCCL 2.30.7 instead: it has a longer ncclConfig_t and newer functions.
 ///
-/// weir works on host memory: buffers are host pointers; a stream is NULL (the call, or its outermost group,
-/// is complete when it returns) or a host stream of weir/stream.h.
+/// On host memory, buffers are host pointers, and a stream is NULL (the call, or its outermost group, is
+/// complete when it returns) or a host stream of weir/stream.h.
 ///
-/// Every function has a twin with the prefix p. ncclX is a weak alias of pncclX, so that a tool can put
-/// itself between. Unless said otherwise a function returns an ncclResult_t, and ncclGetLastError says in a
-/// sentence what was wrong. A communicator may be used by one thread at a time, except where a function says
-/// more.
+/// Every function also exists with the prefix p. ncclX is a weak alias of pncclX, so that a tool can
+/// interpose. Unless stated otherwise, a function returns an ncclResult_t, and ncclGetLastError describes the
+/// error in a sentence. A communicator may be used by one thread at a time, except where a function's comment
+/// allows more.
 #ifndef NCCL_H_
 #define NCCL_H_
 
@@ -34,7 +34,7 @@
 #if defined(__cplusplus) && CUDART_VERSION >= 11080
 #include <cuda_fp8.h>
 #endif
-#elif !defined(WEIR_NCCL_WITH_HIP) /* rccl/rccl.h brings a stream type of its own */
+#elif !defined(WEIR_NCCL_WITH_HIP) /* rccl/rccl.h defines its own stream type */
 typedef struct CUstream_st* cudaStream_t; /* the same declaration as in cuda_runtime.h */
 #endif
 
@@ -64,7 +64,7 @@ typedef struct ncclComm* ncclComm_t;
 typedef struct ncclWindow_vidmem* ncclWindow_t;
 #define NCCL_COMM_NULL NULL
 
-/* Opaque; one rank makes it and hands it to the others by any means. */
+/* Opaque; one rank creates it and sends it to the other ranks by any means. */
 #define NCCL_UNIQUE_ID_BYTES 128
 typedef struct {
   char internal[NCCL_UNIQUE_ID_BYTES];
@@ -75,8 +75,9 @@ typedef enum {
   ncclUnhandledCudaError = 1,
   ncclSystemError = 2,     /* a system call failed */
   ncclInternalError = 3,   /* a broken invariant of the library */
-  ncclInvalidArgument = 4, /* one argument is wrong by itself */
-  ncclInvalidUsage = 5,    /* arguments are right, but not together, or not now, or not offered */
+  ncclInvalidArgument = 4, /* an argument is invalid by itself */
+  ncclInvalidUsage = 5,    /* each argument is valid, but not their combination, not at this time, or not
+                            * supported */
   ncclRemoteError = 6,     /* a peer died, stopped or reported an error */
   ncclInProgress = 7,      /* not an error: not done yet (non-blocking communicators) */
 #ifndef WEIR_NCCL_2_30
@@ -121,8 +122,8 @@ typedef enum {
 } ncclRedOp_t;
 
 typedef enum {
-  ncclScalarDevice = 0,       /* read while the operation runs; must stay valid until then */
-  ncclScalarHostImmediate = 1 /* read before ncclRedOpCreatePreMulSum returns */
+  ncclScalarDevice = 0,       /* the scalar is read while the operation runs and must stay valid until then */
+  ncclScalarHostImmediate = 1 /* the scalar is read before ncclRedOpCreatePreMulSum returns */
 } ncclScalarResidence_t;
 
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
@@ -149,20 +150,21 @@ typedef enum {
   , NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT
 #endif
 
-/* Options of a communicator. Always begin with NCCL_CONFIG_INITIALIZER: it tells the library how long the
- * caller's struct is and which fields the caller knows. */
+/* Options of a communicator. Always begin with NCCL_CONFIG_INITIALIZER: it tells the library the size of the
+ * caller's struct and the version of its fields. */
 typedef struct WEIR_NCCL_CONFIG_TAG {
   size_t size; /* set by the initializer, like magic and version */
   unsigned int magic;
   unsigned int version;
   int blocking;       /* 1: calls return when done or queued; 0: they may return ncclInProgress */
-  int cgaClusterSize; /* checked, without effect, as all of these fields of which nothing is said */
-  int minCTAs;        /* rings that plans run side by side, at least and at most; those of rank 0 count */
+  int cgaClusterSize; /* this field and all others without a comment are checked but have no effect */
+  int minCTAs;        /* minCTAs, maxCTAs: minimum and maximum number of parallel rings; rank 0's values are
+                       * used */
   int maxCTAs;
   const char* netName;
   int splitShare;
   int trafficClass;
-  const char* commName; /* appears in messages; copied */
+  const char* commName; /* name in messages; the text is copied */
   int collnetEnable;
   int CTAPolicy;
   int shrinkShare;
@@ -177,7 +179,7 @@ typedef struct WEIR_NCCL_CONFIG_TAG {
 #endif
 } ncclConfig_t;
 
-/* After size, magic and version all fields are left to the library. */
+/* All fields after size, magic and version are undefined: the library chooses their values. */
 #define NCCL_CONFIG_INITIALIZER                                                                        \
   {                                                                                                    \
     sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
@@ -187,12 +189,12 @@ typedef struct WEIR_NCCL_CONFIG_TAG {
         NCCL_CONFIG_UNDEF_INT WEIR_NCCL_CONFIG_SINCE_2_29                                              \
   }
 
-/* What ncclGroupSimulateEnd fills in. */
+/* The result of ncclGroupSimulateEnd. */
 typedef struct ncclSimInfo_v22200 {
   size_t size;
   unsigned int magic;
   unsigned int version;
-  float estimatedTime; /* microseconds; NCCL_UNDEF_FLOAT where there is no estimate */
+  float estimatedTime; /* microseconds; NCCL_UNDEF_FLOAT if there is no estimate */
 } ncclSimInfo_t;
 
 #define NCCL_SIM_INFO_INITIALIZER \
@@ -200,77 +202,80 @@ typedef struct ncclSimInfo_v22200 {
 
 /* ---- The library ---- */
 
-/* The version whose interface this library offers, as NCCL_VERSION makes it. */
+/* The NCCL version whose interface this library implements, in the format of NCCL_VERSION. */
 ncclResult_t ncclGetVersion(int* version);
 ncclResult_t pncclGetVersion(int* version);
 
-/* What a result means, in general. Never NULL. */
+/* A general description of a result. Never NULL. */
 const char* ncclGetErrorString(ncclResult_t result);
 const char* pncclGetErrorString(ncclResult_t result);
 
-/* What was wrong lately in this process, in a sentence; "" if nothing was. comm may be NULL. Any thread. */
+/* The last error of this process, as a sentence; "" if there was none. comm may be NULL. Any thread. */
 const char* ncclGetLastError(ncclComm_t comm);
 const char* pncclGetLastError(ncclComm_t comm);
 
-/* Reads NCCL_DEBUG and its like again. Deprecated. */
+/* Reads NCCL_DEBUG and related variables again. Deprecated. */
 void ncclResetDebugInit(void);
 void pncclResetDebugInit(void);
 
 /* ---- Communicators ---- */
 
-/* Makes the id of a new communicator and, in this process, the root where its ranks meet. */
+/* Creates the id of a new communicator and, in this process, its bootstrap root. */
 ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId);
 ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId);
 
-/* Makes this process's (thread's) rank of a communicator. Waits for all ranks; inside a group, at its end. */
+/* Creates this process's (or thread's) rank of a communicator. Waits for all ranks; inside a group it waits
+ * at the end of the group. */
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank);
 
-/* The same with options; config may be NULL. */
+/* As ncclCommInitRank, with options; config may be NULL. */
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t* config);
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                      ncclConfig_t* config);
 
-/* The same with several roots: nId ids, equal on all ranks. */
+/* As ncclCommInitRankConfig, with several bootstrap roots: nId ids, which are equal on all ranks. */
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
                                       ncclUniqueId* commIds, ncclConfig_t* config);
 ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
                                        ncclUniqueId* commIds, ncclConfig_t* config);
 
-/* Makes all ndev ranks of a communicator in this thread. devlist may be NULL; host memory has no devices. */
+/* Creates all ndev ranks of a communicator in this thread. devlist may be NULL; host memory has no devices.
+ */
 ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 ncclResult_t pncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 
-/* Waits for everything issued. Afterwards only ncclCommDestroy and ncclCommAbort are allowed. */
+/* Waits for all issued operations. Afterwards only ncclCommDestroy and ncclCommAbort are allowed. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t pncclCommFinalize(ncclComm_t comm);
 
-/* Finalizes if that was not done, then frees. NULL is fine. */
+/* Finalizes the communicator if that was not done, then frees it. NULL is allowed. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t pncclCommDestroy(ncclComm_t comm);
 
-/* Ends whatever is under way with an error, also a call that blocks in another thread, then frees. NULL is
- * fine. */
+/* Ends all operations in flight with an error, including a call that blocks in another thread, then frees the
+ * communicator. NULL is allowed. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t pncclCommAbort(ncclComm_t comm);
 
-/* Ends what is under way but keeps the communicator for ncclCommSplit, ncclCommShrink and ncclCommDestroy. */
+/* Ends all operations in flight but keeps the communicator for ncclCommSplit, ncclCommShrink and
+ * ncclCommDestroy. */
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
 ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags);
 
-/* Makes communicators of the ranks of equal color, ordered by key, then by rank. Called by all ranks of comm;
- * those with NCCL_SPLIT_NOCOLOR get NULL. config NULL: as the parent. */
+/* Creates a communicator for the ranks of each color, ordered by key, then by rank. Called by all ranks of
+ * comm; ranks with NCCL_SPLIT_NOCOLOR get NULL. If config is NULL, the parent's configuration is used. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
 ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
 
-/* Makes a communicator without some ranks. Called only by those that stay. */
+/* Creates a communicator that excludes some ranks. Called only by the remaining ranks. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
                             ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags);
 ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
                              ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags);
 
-/* Success, ncclInProgress, or the first error. Any thread, any time. */
+/* Gets ncclSuccess, ncclInProgress, or the first error of the communicator. Any thread, at any time. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 
@@ -283,21 +288,21 @@ ncclResult_t pncclCommUserRank(const ncclComm_t comm, int* rank);
 
 /* ---- Memory ---- */
 
-/* Memory that other processes of the machine can map: collectives on it copy less. */
+/* Allocates memory that other processes of the host can map; collectives on it need fewer copies. */
 ncclResult_t ncclMemAlloc(void** ptr, size_t size);
 ncclResult_t pncclMemAlloc(void** ptr, size_t size);
 ncclResult_t ncclMemFree(void* ptr);
 ncclResult_t pncclMemFree(void* ptr);
 
-/* Announces a buffer. The handle may be NULL: success without effect. */
+/* Registers a buffer. The handle may be NULL: registration succeeded but has no effect. */
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
 ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle);
 ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle);
 
-/* Makes memory of this rank one that others may write (ncclPutSignal), and that peers use directly where they
- * can map it. Waits for nobody; all ranks register in the same order. The memory must stay until it is
- * deregistered. */
+/* Registers memory of this rank as a window, which other ranks may write (ncclPutSignal) and which peers
+ * access directly if they can map it. Does not wait; all ranks register in the same order. The memory must
+ * stay valid until it is deregistered. */
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
                                     int winFlags);
 ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
@@ -307,12 +312,13 @@ ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
 
 /* ---- Operators ---- */
 
-/* Makes an operator of this communicator that multiplies each input by *scalar (of that type) and sums. */
+/* Creates an operator of this communicator that multiplies each input by *scalar (of the given type) and
+ * sums. */
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
                                       ncclScalarResidence_t residence, ncclComm_t comm);
 ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
                                        ncclScalarResidence_t residence, ncclComm_t comm);
-/* May be called as soon as the calls that use it have returned, also before ncclGroupEnd. */
+/* Frees an operator. Allowed as soon as the calls that use it have returned, even before ncclGroupEnd. */
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
@@ -377,7 +383,7 @@ ncclResult_t ncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncc
 ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                           int root, ncclComm_t comm, cudaStream_t stream);
 
-/* ---- Point to point: sends and receives that wait for each other belong in one group ---- */
+/* ---- Point to point: sends and receives that wait for each other must be in one group ---- */
 
 ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                       cudaStream_t stream);
@@ -388,14 +394,14 @@ ncclResult_t ncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int
 ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                        cudaStream_t stream);
 
-/* ---- Groups: per thread; what lies between is carried out together at the outermost end ---- */
+/* ---- Groups, per thread: all calls of a group are executed together at the outermost ncclGroupEnd ---- */
 
 ncclResult_t ncclGroupStart(void);
 ncclResult_t pncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 ncclResult_t pncclGroupEnd(void);
-/* Ends the group without carrying it out and predicts the time that it would take, by the costs that choose
- * plans. NULL: as ncclGroupEnd. ncclInvalidUsage where a rank uses a GPU, and for groups of set-up calls. */
+/* Ends the group without executing it, and predicts its time from the costs by which plans are chosen. NULL:
+ * as ncclGroupEnd. ncclInvalidUsage if a rank uses a GPU, and for groups of set-up calls. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo);
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo);
 
@@ -413,60 +419,60 @@ typedef struct {
 } ncclWaitSignalDesc_t;
 
 typedef enum {
-  ncclStatGpuMemSuspend = 0,   /* what ncclCommSuspend gives back, or gave */
-  ncclStatGpuMemSuspended = 1, /* 1 while it is suspended, else 0 */
-  ncclStatGpuMemPersist = 2,   /* what it keeps: nothing that is counted */
-  ncclStatGpuMemTotal = 3      /* both */
+  ncclStatGpuMemSuspend = 0,   /* bytes that ncclCommSuspend frees or has freed */
+  ncclStatGpuMemSuspended = 1, /* 1 while the communicator is suspended, else 0 */
+  ncclStatGpuMemPersist = 2,   /* bytes that stay allocated when suspended; always 0 */
+  ncclStatGpuMemTotal = 3      /* the sum of both */
 } ncclCommMemStat_t;
 
-/* Makes the id by which a communicator grows; of one of its ranks, the coordinator. */
+/* Creates the id with which a communicator grows; called by one of its ranks, the coordinator. */
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId);
 ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId);
-/* Makes a communicator of comm's ranks, which keep theirs, and of newcomers up to nRanks. Ranks of comm pass
- * rank -1, and one of them the id of ncclCommGetUniqueId, the others NULL; newcomers pass NULL for comm, the
- * id and their rank. Waits for all; comm goes on. config NULL: ranks of comm have its, newcomers the
- * defaults. */
+/* Creates a communicator of nRanks ranks: those of comm, which keep their numbers, and new ones. Ranks of
+ * comm pass rank -1; one of them passes the id of ncclCommGetUniqueId, the others NULL. New ranks pass NULL
+ * for comm, the id and their rank. Waits for all ranks; comm stays usable. If config is NULL, ranks of comm
+ * use its configuration, new ranks the defaults. */
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank,
                           ncclComm_t* newcomm, ncclConfig_t* config);
 ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank,
                            ncclComm_t* newcomm, ncclConfig_t* config);
-/* Gives back the memory, channels and connections of a communicator once nothing is under way, until
- * ncclCommResume makes them again. Both are called by all ranks. Meanwhile it can be asked, finalized,
- * aborted and destroyed; all else gives ncclInvalidUsage. flags: NCCL_SUSPEND_MEM. */
+/* Frees the memory, channels and connections of a communicator once no operation is in flight, until
+ * ncclCommResume recreates them. All ranks call both functions. Meanwhile the communicator can only be
+ * queried, finalized, aborted and destroyed; other calls return ncclInvalidUsage. flags: NCCL_SUSPEND_MEM. */
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t pncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t ncclCommResume(ncclComm_t comm);
 ncclResult_t pncclCommResume(ncclComm_t comm);
-/* Bytes that the communicator holds for this rank, or gave back when it was suspended: pages in use of memory
- * that ranks of a host share, and what it took of the GPU. Any thread. */
+/* Gets the bytes that the communicator uses for this rank, or freed when it was suspended: used pages of
+ * memory shared by ranks of a host, and allocated GPU memory. Any thread. */
 ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value);
 ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value);
-/* The memory of a window. */
+/* Gets the memory of a window. */
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr);
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr);
 
-/* Writes into a window of the peer, the one that it registered as peerWin was here, then raises signal sigIdx
- * of ctx of this rank at the peer, which need not be in a call. Done when both have arrived. Host memory.
- * flags: 0. */
+/* Writes to the peer's window that corresponds to peerWin (windows correspond by their order of
+ * registration), then raises signal sigIdx of context ctx of this rank at the peer, which need not be in a
+ * call. Complete when both have arrived. Host memory only. flags must be 0. */
 ncclResult_t ncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
                            ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                            unsigned int flags, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t pncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
                             ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                             unsigned int flags, ncclComm_t comm, cudaStream_t stream);
-/* Raises a signal alone. */
+/* Raises a signal at the peer without writing data. */
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                         cudaStream_t stream);
 ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                          cudaStream_t stream);
-/* Waits until opCnt signals have come for each entry, and takes them off. What was put before them is there.
- * The list is read before this returns. */
+/* Waits until opCnt signals have arrived for each entry, and subtracts them. Data that were put before these
+ * signals have arrived, too. The list is read before this function returns. */
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,
                             cudaStream_t stream);
 ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,
                              cudaStream_t stream);
 
-/* ---- Since NCCL 2.30: parameters (the variables of the environment) by name ---- */
+/* ---- Since NCCL 2.30: parameters (environment variables) by name ---- */
 
 typedef struct ncclParamHandle ncclParamHandle_t;
 

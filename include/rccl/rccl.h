@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// RCCL's C interface, as weir offers it: that of nccl.h with hipStream_t for cudaStream_t, and RCCL's own
-/// functions.
+/// RCCL's C interface, as weir offers it: the interface of nccl.h with hipStream_t instead of cudaStream_t,
+/// and RCCL's own functions.
 ///
 /// Compiles as C (C11) and C++. Where HIP is on the include path and its platform is chosen (hipcc does; else
 /// __HIP_PLATFORM_AMD__ or __HIP_PLATFORM_NVIDIA__) it includes HIP's headers; without, or with WEIR_NO_HIP
@@ -31,14 +31,14 @@ typedef struct ihipStream_t* hipStream_t; /* the same declaration as in hip_runt
 #include "../nccl.h"
 #undef cudaStream_t
 
-/* What clients ask for at compile time. */
+/* Macros that clients check at compile time. */
 #define RCCL_BFLOAT16 1
 #define RCCL_FLOAT8 1
 #define RCCL_GATHER_SCATTER 1
 #define RCCL_ALLTOALLV 1
 #define RCCL_ALLREDUCE_WITH_BIAS 1
 
-/* The names of RCCL before 2.25. */
+/* The names in RCCL before 2.25. */
 #define ncclFp8E4M3 ncclFloat8e4m3
 #define ncclFp8E5M2 ncclFloat8e5m2
 
@@ -46,7 +46,7 @@ typedef struct ihipStream_t* hipStream_t; /* the same declaration as in hip_runt
 extern "C" {
 #endif
 
-/* ncclAlltoAll, spelled as RCCL did first. */
+/* ncclAlltoAll in RCCL's original spelling. */
 ncclResult_t ncclAllToAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                           ncclComm_t comm, hipStream_t stream);
 ncclResult_t pncclAllToAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
@@ -67,7 +67,7 @@ ncclResult_t pncclAllToAllv(const void* sendbuff, const size_t sendcounts[], con
                             void* recvbuff, const size_t recvcounts[], const size_t rdispls[],
                             ncclDataType_t datatype, ncclComm_t comm, hipStream_t stream);
 
-/* ncclAllReduce, and acc (count elements of this rank, may be NULL) is combined with the result. */
+/* As ncclAllReduce; the result is then combined with acc (count elements of this rank; may be NULL). */
 ncclResult_t ncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t count,
                                    ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                                    hipStream_t stream, const void* acc);
@@ -75,7 +75,7 @@ ncclResult_t pncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t
                                     ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                                     hipStream_t stream, const void* acc);
 
-/* Schedules of MSCCL. RCCL dropped them in 2.28; here they are refused with ncclInvalidUsage. */
+/* MSCCL algorithms. RCCL removed them in 2.28; weir returns ncclInvalidUsage. */
 typedef int mscclAlgoHandle_t;
 ncclResult_t mscclLoadAlgo(const char* mscclAlgoFilePath, mscclAlgoHandle_t* mscclAlgoHandle, int rank);
 ncclResult_t pmscclLoadAlgo(const char* mscclAlgoFilePath, mscclAlgoHandle_t* mscclAlgoHandle, int rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One line that says what weir found on this machine. C and C++; needs no other header.
+/// A line of text that describes what weir found on this machine. C and C++; needs no other header.
 #ifndef WEIR_DESCRIBE_H_
 #define WEIR_DESCRIBE_H_
 
@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* Writes "weir 0.1.0: 8 cores, 1 NUMA node, no GPU, 1 NIC (10 Gb/s), bootstrap through eth0, transports loop
- * shm cma tcp" or the like, cut to size - 1 characters and ended by a zero. Returns the length of the whole
- * line. Any thread. */
+ * shm cma tcp" or similar, truncated to size - 1 characters and terminated by a zero. Returns the length of
+ * the untruncated line. Any thread. */
 int weirDescribe(char* buffer, size_t size);
 
 #ifdef __cplusplus

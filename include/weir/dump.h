@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What this process is doing, in a file: its communicators, who waits for whom, the last operations. C and
-/// C++; needs no other header.
+/// Writes a process report to a file: the communicators of this process, which rank waits for which, and the
+/// last operations. C and C++; needs no other header.
 ///
 ///     weirDump("/tmp/weir-%h-%p.json");
 ///
-/// `weir ps` shows the same of processes that run, `weir trace` draws it (docs/observability.md). Options
-/// write such a file when a communicator fails, and on a signal (WEIR_DUMP_FILE, WEIR_DUMP_SIGNAL).
+/// `weir ps` shows the same for running processes, `weir trace` draws it (docs/observability.md). With
+/// WEIR_DUMP_FILE such a file is written when a communicator fails, with WEIR_DUMP_SIGNAL on a signal.
 ///
-/// A program that must also run with NCCL's library declares the function weak, or asks dlsym for it.
+/// A program that must also run with NCCL's library should declare the function weak or look it up with
+/// dlsym.
 #ifndef WEIR_DUMP_H_
 #define WEIR_DUMP_H_
 
@@ -15,10 +16,11 @@
 extern "C" {
 #endif
 
-/* Writes JSON to the file, in place of what is there; in its name %h stands for the host and %p for the
-   process. Any thread at any time, also while others are inside communicators, which it does not disturb; not
-   from a signal handler. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument) where `path` is NULL or empty; 2
-   (ncclSystemError) where the file cannot be written. ncclGetLastError says in a sentence what was wrong. */
+/* Writes JSON to the file and replaces its previous content. In the file's name %h is replaced by the host
+   name and %p by the process id. Any thread at any time, even while other threads use communicators, which
+   are not affected; not from a signal handler. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument) if `path`
+   is NULL or empty; 2 (ncclSystemError) if the file cannot be written. ncclGetLastError describes the error
+   in a sentence. */
 int weirDump(const char* path);
 
 #ifdef __cplusplus

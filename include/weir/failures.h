@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who is gone: what a program asks after a communicator has failed, to go on without those ranks; and how
-/// long ranks that run may keep the others waiting. C and C++; needs no other header.
+/// Failed ranks: how a program finds out, after a communicator has failed, which ranks to continue without;
+/// and a limit on the time that running ranks may keep others waiting. C and C++; needs no other header.
 ///
 ///     int states[RANKS], gone[RANKS], count = 0;
 ///     weirCommRankStates(comm, states);
@@ -8,12 +8,13 @@
 ///       if (states[rank] != weirRankPresent) gone[count++] = rank;
 ///     if (count > 0) ncclCommShrink(comm, gone, count, &smaller, NULL, NCCL_SHRINK_ABORT);
 ///
-/// Each survivor sees for itself, and ncclCommShrink fails on all of them, with a sentence, where lists
-/// differ or one of them is gone meanwhile: then ask and shrink again. Ranks that are silent may go on
-/// themselves where a network has come apart; a program that must not go on twice asks that more ranks are
-/// present than silent.
+/// Each remaining rank decides for itself. ncclCommShrink fails on all of them, with an error message, if
+/// their lists differ or one of them has failed meanwhile; then query and shrink again. After a network
+/// partition, silent ranks may continue on their side. A program that must not continue on both sides should
+/// require that more ranks are present than silent.
 ///
-/// A program that must also run with NCCL's library declares the function weak, or asks dlsym for it.
+/// A program that must also run with NCCL's library should declare the functions weak or look them up with
+/// dlsym.
 #ifndef WEIR_FAILURES_H_
 #define WEIR_FAILURES_H_
 
@@ -24,29 +25,29 @@ extern "C" {
 struct ncclComm;
 
 enum {
-  weirRankPresent = 0, /* its process answers, and has the communicator */
-  weirRankLeft = 1,    /* its process answers, and has destroyed or aborted the communicator */
-  weirRankSilent = 2,  /* no answer: it is stopped, or out of reach */
-  weirRankDead = 3     /* its process has ended */
+  weirRankPresent = 0, /* the rank's process answers and still has the communicator */
+  weirRankLeft = 1,    /* the rank's process answers but has destroyed or aborted the communicator */
+  weirRankSilent = 2,  /* the rank's process does not answer: it is stopped or unreachable */
+  weirRankDead = 3     /* the rank's process has ended */
 };
 
-/* Asks the processes of all ranks and writes one of the numbers above for each, by rank; `states` has room
-   for as many as the communicator has ranks. Takes next to no time where all answer or are dead, else as long
-   as a lost peer may take to be noticed (WEIR_PEER_TIMEOUT). Also works after an error of the communicator.
-   Not collective. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument) where `comm` is no communicator, or is
-   used by another thread, or `states` is NULL; else why the communicator never met its ranks.
-   ncclGetLastError says in a sentence what was wrong. Used by one thread of a communicator at a time. */
+/* Queries the processes of all ranks and writes one of the numbers above for each rank; `states` is an array
+   with one element per rank of the communicator. Fast if all processes answer or are dead; otherwise takes up
+   to WEIR_PEER_TIMEOUT. Also works after an error of the communicator. Not collective. Returns an
+   ncclResult_t: 0; 4 (ncclInvalidArgument) if `comm` is not a communicator, is used by another thread, or
+   `states` is NULL; the error of the communicator's set-up if that failed. ncclGetLastError describes the
+   error in a sentence. One thread at a time per communicator. */
 int weirCommRankStates(struct ncclComm* comm, int* states);
 
-/* From now on a call of this communicator fails when for so many milliseconds nothing moved because a rank,
-   which runs, did not make its call, or because ranks wait for each other; 0: it waits for ever. Takes the
-   place of WEIR_STUCK_TIMEOUT for this communicator, of which splits and shrunk ones start with that again.
-   Ranks that are dead, stopped or out of reach are noticed as always. Each rank sets it for itself, with the
-   same number on all unless it wants to give up first; whoever gives up tells the others, and the
-   communicator has failed on all of them. Not collective. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument)
-   where `comm` is no communicator, or is used by another thread, or `milliseconds` is negative; else why the
-   communicator never met its ranks. ncclGetLastError says in a sentence what was wrong. Used by one thread of
-   a communicator at a time. */
+/* Sets a limit on waits: from now on a call of this communicator fails after so many milliseconds without
+   progress, if a running rank has not made its call or ranks wait for each other; 0: no limit. Overrides
+   WEIR_STUCK_TIMEOUT for this communicator; communicators made from it by a split or shrink start with
+   WEIR_STUCK_TIMEOUT again. Dead, stopped and unreachable ranks are detected as before. Each rank sets its
+   own limit; all should use the same value, except a rank that should fail first. The first rank that fails
+   informs the others, and the communicator fails on all of them. Not collective. Returns an ncclResult_t: 0;
+   4 (ncclInvalidArgument) if `comm` is not a communicator, is used by another thread, or `milliseconds` is
+   negative; the error of the communicator's set-up if that failed. ncclGetLastError describes the error in a
+   sentence. One thread at a time per communicator. */
 int weirCommSetStuckTimeout(struct ncclComm* comm, long long milliseconds);
 
 #ifdef __cplusplus

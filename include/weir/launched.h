@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which process of how many this one is, as its launcher says: `weir run` and torchrun, OpenMPI, MPICH and
-/// its relatives, and srun.
+/// The rank of this process and the number of processes, from the launcher's environment variables: `weir
+/// run` and torchrun, OpenMPI, MPICH and its derivatives, and srun.
 ///
 /// Header-only. Pure; all functions are thread-safe.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-/// The value of a variable, or null: getenv, in tests a table.
+/// Returns the value of an environment variable, or null: getenv, or a table in tests.
 using Lookup = std::function<const char*(const char*)>;
 
 struct Launched {
@@ -21,10 +21,10 @@ struct Launched {
   int size = 1;
   std::optional<int> local_rank;
   std::optional<int> local_size;
-  std::string wrong;  ///< why the launcher's numbers cannot be; empty: they can
+  std::string wrong;  ///< what is wrong with the launcher's numbers; empty: they are valid
 };
 
-/// A whole decimal number.
+/// Parses a whole decimal number; nullopt for any other text.
 inline std::optional<int> number_in(const char* text) {
   if (text == nullptr) return std::nullopt;
   const std::string_view all = text;
@@ -34,7 +34,7 @@ inline std::optional<int> number_in(const char* text) {
   return value;
 }
 
-/// Nothing where no launcher says anything.
+/// The values of the launcher that started this process; nullopt if there is none.
 inline std::optional<Launched> find_launched(const Lookup& lookup) {
   struct Launcher {
     const char* rank;
@@ -42,7 +42,7 @@ inline std::optional<Launched> find_launched(const Lookup& lookup) {
     const char* local_rank;
     const char* local_size;
   };
-  // The innermost launcher comes first: `srun weir run ...` has both kinds.
+  // The innermost launcher comes first: `srun weir run ...` sets the variables of both.
   constexpr Launcher kLaunchers[] = {
       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -57,7 +57,7 @@ inline std::optional<Launched> find_launched(const Lookup& lookup) {
                    number_in(lookup(launcher.local_size)), ""};
     if (*rank < 0 || *rank >= *size)
       found.wrong = std::string(launcher.rank) + " is " + std::to_string(*rank) + "; expected 0 to " +
-                    std::to_string(*size - 1) + ", as " + launcher.size + " is " + std::to_string(*size);
+                    std::to_string(*size - 1) + ", because " + launcher.size + " is " + std::to_string(*size);
     return found;
   }
   return std::nullopt;

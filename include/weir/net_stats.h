@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a communicator has carried over networks, and what was in its way. C and C++; needs no other header.
+/// Counters of a communicator's network traffic, and of stalls, losses and retransmissions. C and C++; needs
+/// no other header.
 ///
 ///     weirNetStats_t stats;
 ///     if (weirCommNetStats(comm, &stats, sizeof stats) == 0) show(stats.sentBytes, stats.stalls);
 ///
-/// A program that must also run with NCCL's library declares the function weak, or asks dlsym for it.
+/// A program that must also run with NCCL's library should declare the function weak or look it up with
+/// dlsym.
 #ifndef WEIR_NET_STATS_H_
 #define WEIR_NET_STATS_H_
 
@@ -17,30 +19,34 @@ extern "C" {
 
 struct ncclComm;
 
-/* Of this rank, in all since the communicator began, what calibration at its start has sent included. Memory
- * that ranks of a host share is no network. What a transport does not count (docs/rate-limiting.md), or the
- * kernel does not tell, is 0. Later versions add fields at the end. */
+/* Totals of this rank since the communicator was created, including the messages of calibration. Memory
+ * shared by ranks of a host does not count as a network. Counters that a transport (docs/rate-limiting.md) or
+ * the kernel does not provide are 0. Later versions add fields at the end. */
 typedef struct weirNetStats {
-  uint64_t sentBytes;             /* payload, without headers; what was sent again counts once */
-  uint64_t receivedBytes;         /* payload */
-  uint64_t sentMessages;          /* pieces of at most a slot */
-  uint64_t receivedMessages;      /* as above */
-  uint64_t grants;                /* of credit, given by this rank to senders */
-  uint64_t stalls;                /* times that a channel of this rank waited for credit */
-  uint64_t stalledNs;             /* how long, in nanoseconds, over all its channels; waits that are over */
-  uint64_t abandonedConnections;  /* TCP connections and RDMA queue pairs that broke while others went on */
-  uint64_t retransmittedSegments; /* by TCP of this host, on connections of this rank that carry data */
-  uint64_t droppedPackets; /* by this host at the interfaces and RDMA ports in use, whosever they are: all
-                              ranks of a host tell the same ones */
-  uint64_t portRetries;    /* times that those RDMA ports began to send again; likewise */
+  uint64_t sentBytes;             /* payload without headers; retransmitted bytes count once */
+  uint64_t receivedBytes;         /* payload without headers */
+  uint64_t sentMessages;          /* number of messages, each at most one slot */
+  uint64_t receivedMessages;      /* number of messages, each at most one slot */
+  uint64_t grants;                /* grants of credit by this rank to senders */
+  uint64_t stalls;                /* number of waits for credit by channels of this rank */
+  uint64_t stalledNs;             /* total time of those waits over all channels in ns, without waits that
+                                     have not ended */
+  uint64_t abandonedConnections;  /* TCP connections and RDMA queue pairs that broke while others of the
+                                     channel continued */
+  uint64_t retransmittedSegments; /* segments that TCP of this host has retransmitted on data connections of
+                                     this rank */
+  uint64_t droppedPackets; /* packets of any process that this host has dropped at the interfaces and RDMA
+                              ports in use; the same number on all ranks of a host */
+  uint64_t portRetries;    /* retransmissions started at those RDMA ports for any process; the same number on
+                              all ranks of a host */
 } weirNetStats_t;
 
-/* Writes the first `size` bytes of what is counted; give sizeof(weirNetStats_t). What this library does not
- * know is 0. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument) where `comm` is no communicator (any more),
- * `stats` is NULL or `size` is none of a version of the struct; 5 (ncclInvalidUsage) while the communicator
- * is being set up; the communicator's error where that failed. ncclGetLastError says in a sentence what was
- * wrong. Any thread, also while another one is inside the communicator or operations are under way; does not
- * wait for them. A few system calls. */
+/* Writes the first `size` bytes of the counters; pass sizeof(weirNetStats_t). Fields that this version of the
+ * library does not have are 0. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument) if `comm` is not (or no
+ * longer) a communicator, `stats` is NULL, or `size` is not that of any version of the struct; 5
+ * (ncclInvalidUsage) while the communicator is being set up; the error of its set-up if that failed.
+ * ncclGetLastError describes the error in a sentence. Any thread, even while another thread uses the
+ * communicator or operations are in flight; does not wait for them. A few system calls. */
 int weirCommNetStats(struct ncclComm* comm, weirNetStats_t* stats, size_t size);
 
 #ifdef __cplusplus

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where a communicator's ranks are: which of them share a host, and which hosts a leaf switch. What a
-/// program needs that places its own groups of ranks. C and C++; needs no other header.
+/// The location of a communicator's ranks: which ranks share a host, and which hosts share a leaf switch. For
+/// programs that choose their own groups of ranks. C and C++; needs no other header.
 ///
-/// A program that must also run with NCCL's library declares the function weak, or asks dlsym for it.
+/// A program that must also run with NCCL's library should declare the function weak or look it up with
+/// dlsym.
 #ifndef WEIR_PLACES_H_
 #define WEIR_PLACES_H_
 
@@ -13,17 +14,17 @@ extern "C" {
 struct ncclComm;
 
 typedef struct weirPlace {
-  int host; /* hosts are numbered from 0 in the order of their lowest ranks; NCCL_HOSTID tells hosts apart, if
-               given */
-  int leaf; /* so are groups of hosts that are attached to the same leaf switches. 0 for all where no switch
-               is known: neither found nor told (WEIR_FABRIC_FILE) */
+  int host; /* number of the rank's host; hosts are numbered from 0 in the order of their lowest ranks.
+               NCCL_HOSTID, if set, identifies hosts */
+  int leaf; /* number of the group of hosts that are attached to the same leaf switches, numbered in the same
+               way; 0 for all ranks if no switch was detected or given (WEIR_FABRIC_FILE) */
 } weirPlace_t;
 
-/* Writes the place of each rank, by rank; `places` has room for as many as the communicator has ranks. The
-   same on all ranks. Not collective, waits for nobody. Returns an ncclResult_t: 0; 4 (ncclInvalidArgument)
-   where `comm` is no communicator, or is used by another thread, or `places` is NULL; else why the
-   communicator never met its ranks. ncclGetLastError says in a sentence what was wrong. Used by one thread of
-   a communicator at a time. */
+/* Writes the location of each rank; `places` is an array with one element per rank of the communicator. The
+   result is the same on all ranks. Not collective; does not wait. Returns an ncclResult_t: 0; 4
+   (ncclInvalidArgument) if `comm` is not a communicator, is used by another thread, or `places` is NULL; the
+   error of the communicator's set-up if that failed. ncclGetLastError describes the error in a sentence. One
+   thread at a time per communicator. */
 int weirCommPlaces(struct ncclComm* comm, weirPlace_t* places);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Status and Result<T>: how every function inside weir that can fail says so.
+/// Status and Result<T>: the return types of all functions inside weir that can fail.
 ///
-/// An error is a code (the numbers are those of ncclResult_t, so that the C border is a cast) and one
-/// sentence that says what was wrong, what was expected and where. The first function that knows the
-/// error writes the sentence; callers pass it on unchanged.
+/// An error is a code (with the numbers of ncclResult_t, so that the C interface only casts it) and one
+/// sentence that says what was wrong, what was expected and where. The first function that detects the error
+/// writes the sentence; callers return it unchanged.
 ///
-/// Thread safety: values; distinct objects may be used from distinct threads.
+/// Thread safety: both are values; distinct objects may be used by distinct threads.
 #pragma once
 
 #include <cassert>
@@ -21,13 +21,13 @@ enum class Code : int {
   device_error = 1,      ///< a CUDA or HIP call failed
   system_error = 2,      ///< a system call failed
   internal_error = 3,    ///< a broken invariant of weir itself
-  invalid_argument = 4,  ///< one argument is wrong by itself
-  invalid_usage = 5,     ///< arguments are right, but not together, or not now
+  invalid_argument = 4,  ///< an argument is invalid by itself
+  invalid_usage = 5,     ///< each argument is valid, but not their combination, or not at this time
   remote_error = 6,      ///< a peer died, stopped or reported an error
-  in_progress = 7,       ///< not an error: not done yet
+  in_progress = 7,       ///< no error: the operation is not done yet
 };
 
-/// Success, or a code and a sentence. Success costs no allocation.
+/// Success, or a code and a sentence. Success needs no allocation.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -43,7 +43,7 @@ class [[nodiscard]] Status {
 
   bool ok() const { return error_ == nullptr; }
   Code code() const { return error_ ? error_->code : Code::success; }
-  /// The sentence; empty on success. Lives as long as this Status.
+  /// The sentence; empty on success. Valid as long as this Status lives.
   const std::string& message() const {
     static const std::string none;
     return error_ ? error_->message : none;
@@ -57,7 +57,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Error> error_;
 };
 
-/// A T, or the Status that says why there is none.
+/// A value of type T, or the error that explains why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -67,14 +67,14 @@ class [[nodiscard]] Result {
   }
 
   bool ok() const { return std::holds_alternative<T>(state_); }
-  /// REQUIRES: ok().
+  /// The value. REQUIRES: ok().
   T& value() { return std::get<T>(state_); }
   const T& value() const { return std::get<T>(state_); }
   T& operator*() { return value(); }
   const T& operator*() const { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  /// Success if ok(), else the error.
+  /// The error, or success if ok().
   Status status() const { return ok() ? Status() : std::get<Status>(state_); }
 
  private:
@@ -83,7 +83,7 @@ class [[nodiscard]] Result {
 
 }  // namespace weir
 
-/// Leaves the enclosing function with the error of `expression` (a Status), if it is one.
+/// Returns from the enclosing function with `expression` (a Status) if it is an error.
 #define WEIR_TRY(expression)                                                                 \
   do {                                                                                       \
     if (::weir::Status weir_status_ = (expression); !weir_status_.ok()) return weir_status_; \

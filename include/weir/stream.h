@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Streams and events on host memory, for callers of nccl.h that want to do something else meanwhile.
+/// Streams and events on host memory, for callers of nccl.h that overlap communication with other work.
 ///
 /// A collective with a NULL stream is complete when the call (or its group) returns. With a weirStream_t,
-/// cast to cudaStream_t, it is queued: the call returns at once, and the stream carries out what was queued
-/// on it in order, on a thread of its own.
+/// cast to cudaStream_t, it is queued: the call returns at once, and the stream executes queued operations in
+/// order on its own thread.
 ///
 ///     weirStream_t stream;
 ///     weirStreamCreate(&stream);
@@ -11,10 +11,9 @@
 ///     compute_something_else();
 ///     weirStreamSynchronize(stream);
 ///
-/// Every function returns an ncclResult_t as an int: 0 success, 7 (ncclInProgress) not done yet, else an
-/// error, and ncclGetLastError says in a sentence what was wrong. Handles that were destroyed, or never were
-/// one, are refused (4, ncclInvalidArgument). All functions may be called from any thread. C and C++; needs
-/// no other header.
+/// Every function returns an ncclResult_t as an int: 0 (success), 7 (ncclInProgress: not done yet), or an
+/// error, which ncclGetLastError describes in a sentence. Destroyed and invalid handles are refused (4,
+/// ncclInvalidArgument). All functions may be called from any thread. C and C++; needs no other header.
 #ifndef WEIR_STREAM_H_
 #define WEIR_STREAM_H_
 
@@ -26,29 +25,29 @@ typedef struct weirStream* weirStream_t;
 typedef struct weirEvent* weirEvent_t;
 
 int weirStreamCreate(weirStream_t* stream);
-/* Waits for what is queued. The first error of the stream, if there was one; the stream is gone in any case.
- */
+/* Waits for all queued operations, then destroys the stream. Returns the first error of the stream, if any;
+   the stream is destroyed even then. */
 int weirStreamDestroy(weirStream_t stream);
-/* Waits for what was queued before the call. The first error of the stream, if there was one: an error stays.
-   NULL: success, since nothing is ever queued there. Not to be called from a function that the stream carries
-   out. */
+/* Waits for all operations queued before the call. Returns the first error of the stream, if any; an error is
+   never cleared. NULL: success, because no operation is ever queued there. Must not be called from a function
+   that the stream executes. */
 int weirStreamSynchronize(weirStream_t stream);
-/* The first error of the stream, else 7 while something is queued, else 0. */
+/* Returns the first error of the stream, else 7 while an operation is queued, else 0. */
 int weirStreamQuery(weirStream_t stream);
-/* What is queued on the stream from now on waits until the event is reached: the place where it was recorded
-   last, as of this call. NULL: the caller waits. */
+/* Makes operations that are queued on the stream from now on wait for the event, as recorded last before this
+   call. NULL: the caller waits. */
 int weirStreamWaitEvent(weirStream_t stream, weirEvent_t event);
 
 int weirEventCreate(weirEvent_t* event);
-/* What waits for the event goes on waiting for the place where it was recorded. */
+/* Destroys the event; waits that have begun are not affected. */
 int weirEventDestroy(weirEvent_t event);
-/* Marks the end of what is queued on the stream; NULL: this moment. */
+/* Records the event at the current end of the stream's queue; NULL: the event is reached at once. */
 int weirEventRecord(weirEvent_t event, weirStream_t stream);
-/* 7 until the stream has come to the mark; 0 afterwards, and when nothing was recorded. */
+/* Returns 7 until the stream has reached the event; 0 afterwards, and if the event was never recorded. */
 int weirEventQuery(weirEvent_t event);
 int weirEventSynchronize(weirEvent_t event);
-/* Time from one mark to another. 7 while one was not reached, 5 (ncclInvalidUsage) when one was never
- * recorded. */
+/* Gets the time from `start` to `stop` in milliseconds. Returns 7 while one of them is not reached, 5
+ * (ncclInvalidUsage) if one was never recorded. */
 int weirEventElapsedTime(float* milliseconds, weirEvent_t start, weirEvent_t stop);
 
 #ifdef __cplusplus

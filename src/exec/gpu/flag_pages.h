@@ -3,8 +3,8 @@
 /// host memory that every process maps and pins. Streams wait for flags and set them. The host can set them,
 /// too, whatever value a stream waits for; this ends waits when a communicator is aborted.
 ///
-/// A flag has one of four kinds of values: none (0); "slot free" and "slot full", both stamped with the
-/// operation's number modulo kStamps; and "released", which ends every wait.
+/// A flag has one of four kinds of values: none (0); "slot free" and "slot full", both with one of kStamps
+/// stamps, a hash of the operation's tag; and "released", which ends every wait.
 ///
 /// The host enters each call under its number, so that ranks can detect that they called different
 /// operations.

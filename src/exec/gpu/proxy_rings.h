@@ -37,8 +37,8 @@ class ProxyRings {
   ProxyRings(std::vector<Rank> peers, size_t slot_bytes);
   size_t peers() const { return peers_.size(); }
   size_t slot_bytes() const { return slot_bytes_; }
-  /// bytes(): size of the pinned memory. slots_bytes(): size of the slots of all ends with one peer in one
-  /// direction, in bytes.
+  /// bytes(): size of the pinned memory. slots_bytes(): size of the slots of all ends, in pinned or GPU
+  /// memory.
   size_t bytes() const;
   size_t slots_bytes() const;
   /// Sets the rings' memory by its addresses on the host and on the GPU. It must be zero, be aligned to 128

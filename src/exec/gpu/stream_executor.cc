@@ -15,7 +15,7 @@ namespace {
 
 /// A rank that has not noticed another rank's failure within this time is assumed to be dead.
 constexpr int64_t kDeadNs = 1'000'000'000;
-/// Time between two releases of all flags while calls must end, or after retire().
+/// Time between two releases of all flags: kNap while calls must end, kLongNap after retire().
 constexpr std::chrono::microseconds kNap{100};
 constexpr std::chrono::microseconds kLongNap{10'000};
 

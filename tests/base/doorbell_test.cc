@@ -26,7 +26,7 @@ void wait_until(std::atomic<uint32_t>& value, uint32_t wanted, WaitPolicy policy
   }
 }
 
-/// Two that take turns: each waits for the other's number and answers with the next.
+/// Two threads or processes: each waits for the other's number and answers with the next.
 struct Table {
   Doorbell bells[2];
   std::atomic<uint32_t> numbers[2];
@@ -56,7 +56,7 @@ TEST(Doorbell, ProcessesTakeTurnsThroughFreshSharedMemory) {
   ASSERT_EQ(ftruncate(fd, sizeof(Table)), 0);
   void* const memory = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   ASSERT_NE(memory, MAP_FAILED);
-  Table& table = *static_cast<Table*>(memory);  // all zero is a valid doorbell
+  Table& table = *static_cast<Table*>(memory);  // a doorbell of all zero bytes is valid
   const pid_t pid = fork();
   if (pid == 0) {
     play(table, 1, 5000, kSleepAtOnce);

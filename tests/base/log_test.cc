@@ -23,7 +23,7 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// Logs into a file of its own; off again afterwards.
+/// Logs to a separate file during the test; logging is off afterwards.
 class Log : public ::testing::Test {
  protected:
   ~Log() override {

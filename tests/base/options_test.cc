@@ -125,7 +125,7 @@ TEST(Options, MisspeltNamesAreGuessedAt) {
               ::testing::UnorderedElementsAre(HasSubstr("did you mean WEIR_SLOTS?"),
                                               HasSubstr("did you mean NCCL_DEBUG?"),
                                               HasSubstr("did you mean NCCL_IB_AR_THRESHOLD?")));
-  // NCCL's source has names that its documents have not: nothing to be warned of.
+  // NCCL's source reads names that its documentation lacks: they must not cause a warning.
   const Options options = from({{"NCCL_QUITE_SOMETHING_ELSE", "1"}});
   ASSERT_EQ(options.notes.size(), 1u);
   EXPECT_EQ(options.notes[0].kind, Options::Note::Kind::info);
@@ -178,7 +178,7 @@ TEST(Options, TheEnvironmentWinsOverFiles) {
   EXPECT_EQ(options.algorithm, "ring");
 }
 
-/// With HOME where `text` is in .nccl.conf, and NCCL_CONF_FILE as given.
+/// Reads options with `text` in $HOME/.nccl.conf and the given NCCL_CONF_FILE.
 Options with_home(const std::string& text, const char* conf_file) {
   std::string folder = ::testing::TempDir() + "weir-options-XXXXXX";
   EXPECT_NE(mkdtemp(folder.data()), nullptr);

@@ -117,7 +117,7 @@ Result<device::GpuStream> FakeGpu::make_stream() {
 }
 
 Status FakeGpu::destroy_stream(device::GpuStream stream) {
-  std::unique_ptr<Stream> taken;  // ends after the lock is let go
+  std::unique_ptr<Stream> taken;  // destroyed after the lock is released
   std::lock_guard lock(mutex_);
   taken = std::move(streams_.at(stream));
   streams_.erase(stream);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A GPU of the test's own: memory that faults when the host touches it, streams as threads, flags, calls,
-/// and graphs as recorded lists.
+/// A simulated GPU: memory that faults when the host touches it, streams as threads, flags, calls, and graphs
+/// as recorded lists.
 ///
-/// Thread-safe, as what it stands for.
+/// Thread-safe, like a real GPU's interface.
 #pragma once
 
 #include <atomic>
@@ -42,25 +42,25 @@ class FakeGpu final : public device::Gpu {
 
   // What a program does with its GPU.
 
-  /// A kernel: in the order of the stream, on a thread of its own.
+  /// Queues a kernel, which runs in stream order on its own thread.
   void run(device::GpuStream stream, std::function<void()> kernel);
-  /// Where a kernel finds device memory.
+  /// The address at which kernels access device memory.
   template <typename T>
   T* inside(T* memory) const {
     return static_cast<T*>(shadow_of(memory));
   }
-  /// From now on what is queued is recorded.
+  /// Records everything that is queued from now on.
   void begin_capture(device::GpuStream stream);
   Graph end_capture(device::GpuStream stream);
   void launch(const Graph& graph, device::GpuStream stream);
 
   device::GpuMemory kind_of(const void* address) const;
   bool has_stream(device::GpuStream stream) const;
-  /// Allocations so far, of any kind.
+  /// Number of allocations so far, of any kind.
   int64_t allocations() const { return allocations_.load(); }
-  /// Copies fail from now on, or do so no more.
+  /// Makes copies fail from now on, or succeed again.
   void break_copies(bool broken) { copies_fail_.store(broken); }
-  /// Bytes that are allocated now.
+  /// Number of bytes that are allocated now.
   size_t held(device::GpuMemory kind) const;
 
  private:
@@ -78,7 +78,7 @@ class FakeGpu final : public device::Gpu {
   Stream& stream_of(device::GpuStream stream) const;
   Status queue(device::GpuStream stream, Step step);
   void* shadow_of(const void* memory) const;
-  /// The block around an address, or the end.
+  /// The block that contains an address, or the end.
   std::map<const std::byte*, Block>::const_iterator find(const void* address) const;
 
   const int index_;
@@ -89,7 +89,7 @@ class FakeGpu final : public device::Gpu {
   std::atomic<bool> copies_fail_{false};
 };
 
-/// The GPU of the process. Never destroyed: what graphs may come to outlives communicators.
+/// The GPU of the process. Never destroyed: graphs may use it longer than communicators.
 inline FakeGpu& gpu() {
   static auto* const kGpu = new FakeGpu;
   return *kGpu;
@@ -101,7 +101,7 @@ class FakeGpus final : public device::Gpus {
   explicit FakeGpus(std::vector<FakeGpu*> gpus) : gpus_(std::move(gpus)) {}
 
   device::GpuMemory kind_of(const void* address) override;
-  /// The first one is current.
+  /// The first GPU is the current one.
   device::Gpu* of(const void* address) override;
   device::Gpu* of_stream(device::GpuStream stream) override;
   Result<device::Gpu*> at(int index) override;

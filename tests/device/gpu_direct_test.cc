@@ -50,7 +50,7 @@ TEST(GpuDirect, ARefusalNamesTheGpu) {
   EXPECT_TRUE(gpu.free(*memory, GpuMemory::device).ok());
 }
 
-/// CUDA's driver says what is needed; HIP's says nothing, so adapters only read there.
+/// CUDA's driver reports what is needed; HIP's does not, so NICs only read there.
 TEST(GpuDirect, WhatAdaptersWriteIsSeenOrRefused) {
   const auto gpus = make_gpus();
   GpuDirect& direct = *(*gpus->at(0))->direct();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a program does with its GPUs itself while weir's part of them is tested: calls of CUDA's or of HIP's
-/// runtime, whose names differ in a prefix alone. WEIR_TEST_HIP says which.
+/// The calls of a program that uses GPUs itself while weir is tested: functions of CUDA's or HIP's runtime,
+/// whose names differ only in a prefix. WEIR_TEST_HIP selects HIP.
 #pragma once
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ inline GpuStream user_stream(unsigned flags = 0) {
   return stream;
 }
 
-/// An event of the program's.
+/// An event of the program.
 class UserEvent {
  public:
   UserEvent() { EXPECT_EQ(user("EventCreateWithFlags", &event_, 2u), 0); }
@@ -55,10 +55,10 @@ class UserEvent {
   void* event_ = nullptr;
 };
 
-/// A graph of the program's.
+/// A graph of the program.
 class UserGraph {
  public:
-  /// Takes what was captured on the stream.
+  /// Makes the graph from the operations captured on the stream.
   explicit UserGraph(GpuStream stream) : code_(user("StreamEndCapture", stream, &graph_)) {
     if (code_ != 0) return;
     const int made = user("GraphInstantiate", &run_, graph_, static_cast<void**>(nullptr),

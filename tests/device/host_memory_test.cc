@@ -108,7 +108,8 @@ TEST(MemoryRegistry, AgreesWithAListUnderChurn) {
   }
 }
 
-/// Readers never miss a block that stays, whatever writers do beside it, and never see one that is not there.
+/// Readers always find a block that stays registered, whatever writers do concurrently, and never find one
+/// that does not exist.
 TEST(MemoryRegistry, ReadersBesideWriters) {
   MemoryRegistry registry;
   std::byte* const kept = bytes_of(registry.allocate(3 * 4096).value());
@@ -146,7 +147,7 @@ TEST(MemoryRegistry, ThousandCyclesLeaveNothing) {
       ASSERT_TRUE(registry.free(base).ok());
     }
     EXPECT_EQ(open_descriptors(), descriptors);
-    static_cast<void>(registry.allocate(4096));  // left to the destructor
+    static_cast<void>(registry.allocate(4096));  // freed by the destructor
   }
   EXPECT_EQ(open_descriptors(), descriptors);
   EXPECT_EQ(shared_mappings(), mappings);

@@ -131,7 +131,7 @@ TEST(HostStream, KeepsTheFirstErrorAndGoesOn) {
 
 TEST(HostStream, SynchronizeDoesNotWaitForLaterTasks) {
   bool returned = false;
-  for (int attempt = 0; attempt < 5 && !returned; ++attempt) {  // a waiter that asks late waits for both
+  for (int attempt = 0; attempt < 5 && !returned; ++attempt) {  // a waiter that starts late waits for both
     Gate first;
     Gate second;
     const auto stream = make_stream();
@@ -254,7 +254,7 @@ TEST(HostEvent, RecordingAgainDoesNotMoveThoseWhoWait) {
   event.record(slow.get());
   event.hold(waiting.get());
   event.record(other.get());
-  event.synchronize();  // the new mark
+  event.synchronize();  // waits for the new mark
   EXPECT_EQ(waiting->query().code(), Code::in_progress) << "still held by the old mark";
   gate.open();
   EXPECT_TRUE(waiting->synchronize().ok());

@@ -60,14 +60,14 @@ TEST_F(Mapped, TheFileBehindAPartOfAMapping) {
 }
 
 TEST_F(Mapped, MappingsThatContinueEachOtherAreOne) {
-  ASSERT_EQ(madvise(data_ + 3 * kPage, kPage, MADV_DONTFORK), 0);  // splits it
+  ASSERT_EQ(madvise(data_ + 3 * kPage, kPage, MADV_DONTFORK), 0);  // splits the mapping
   EXPECT_TRUE(find_mapped_file(data_, kBytes).ok());
   ASSERT_EQ(mprotect(data_ + 3 * kPage, kPage, PROT_READ), 0);
   EXPECT_FALSE(find_mapped_file(data_, kBytes).ok());
   EXPECT_TRUE(find_mapped_file(data_, 3 * kPage).ok());
 }
 
-/// Only who may open mappings (CAP_CHECKPOINT_RESTORE) finds it again.
+/// Only a process that may open mappings (CAP_CHECKPOINT_RESTORE) finds the file again.
 TEST_F(Mapped, AClosedMemfd) {
   const uint64_t inode = find_mapped_file(data_, kBytes)->inode;
   close(fd_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a process holds, counted, to show that nothing leaks.
+/// Counts resources of a process, to show that none leak.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline size_t open_descriptors() {
   return static_cast<size_t>(std::distance(Iterator("/proc/self/fd"), Iterator()));
 }
 
-/// Mappings of weir's shared memory.
+/// Number of mappings of weir's shared memory.
 inline size_t shared_mappings() {
   std::ifstream maps("/proc/self/maps");
   size_t count = 0;

@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kMaxCount = 300;
 constexpr unsigned char kGuard = 0xa5;
 
-/// Random bits, and often what is rare in random bits: zeros, ones, infinities, NaNs, denormals, extremes.
+/// Random bits, often replaced by values that are rare in them: zeros, ones, infinities, NaNs, denormals,
+/// extremes.
 std::vector<unsigned char> awkward_bytes(DataType type, size_t count, unsigned seed) {
   const size_t size = size_of(type);
   std::mt19937_64 random(seed);
@@ -45,7 +46,7 @@ std::vector<unsigned char> awkward_bytes(DataType type, size_t count, unsigned s
   return bytes;
 }
 
-/// A buffer with bytes before and after it that nobody may touch.
+/// A buffer with guard bytes before and after it.
 class Guarded {
  public:
   Guarded(size_t bytes, size_t misalignment) : store_(bytes + 256, kGuard), bytes_(bytes) {
@@ -112,7 +113,7 @@ class EveryKernel : public ::testing::TestWithParam<DataType> {
     ASSERT_EQ(std::memcmp(dst.data(), c.expected.data(), bytes), 0) << "count " << count;
     ASSERT_TRUE(dst.intact()) << "count " << count << " wrote outside";
   }
-  /// The same, into three destinations; the last one is misplaced against the others or not.
+  /// As above, into three destinations; the last one is misaligned relative to the others or not.
   void check_streaming(const Case& c, StreamKernel kernel, size_t count, size_t source_at, size_t dst_at,
                        size_t last_at) {
     const size_t bytes = count * size_of(c.type);

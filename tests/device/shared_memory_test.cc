@@ -109,7 +109,7 @@ TEST(SharedMemory, ParentMapsWhatAChildMade) {
   auto memory = SharedMemory::attach(child.handle());
   ASSERT_TRUE(memory.ok()) << memory.status().message();
   EXPECT_STREQ(reinterpret_cast<char*>(memory->data()), "from the child");
-  child.end();  // the pages live on while somebody maps them
+  child.end();  // the pages exist as long as a process maps them
   EXPECT_STREQ(reinterpret_cast<char*>(memory->data()), "from the child");
 }
 

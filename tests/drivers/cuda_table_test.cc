@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table's names and types beside those of the vendor's header.
+// Compares the table's names and types with those of the vendor's header.
 #include "src/drivers/cuda_table.h"
 
 #include <gtest/gtest.h>

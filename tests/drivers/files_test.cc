@@ -16,10 +16,10 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// Bytes that no text has, and blanks at the end.
+/// Bytes that do not occur in text, and trailing blanks.
 const std::string kConfig("\x86\x80\0\r\n\0\xff \n", 9);
 
-/// A small /sys with links, in a folder that ends with the test.
+/// A small /sys with links, in a folder that is removed after the test.
 class FilesTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What listens like lldpd, and says nothing.
+/// A daemon that listens like lldpd but never answers.
 class Mute {
  public:
   Mute() : path_("/tmp/weir_mute_" + std::to_string(getpid())), socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
@@ -37,7 +37,7 @@ class Mute {
   const int socket_;
 };
 
-/// As a test that waited for ever would be killed, coming back is what is tested.
+/// Tests only that the call returns: a test that waits forever would be killed.
 TEST(Lldp, ADaemonThatWasStoppedIsGivenUp) {
   const Mute daemon;
   const auto neighbors = lldp_neighbors(daemon.path());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With tests/drivers/fake_nvml.cc as libnvidia-ml.so.1.
+// Tests with tests/drivers/fake_nvml.cc as libnvidia-ml.so.1.
 #include "src/drivers/nvml.h"
 
 #include <gmock/gmock.h>

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Ports of a machine, in a folder that ends with the test.
+/// Ports of a machine, in a folder that is removed after the test.
 class RdmaCountersTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -51,13 +51,13 @@ TEST_F(RdmaCountersTest, AddUpOverFilesAndPortsSinceTheBeginning) {
   expect(0, 0);
   write("mlx5_0/ports/1", "hw_counters/packet_seq_err", "103");
   write("mlx5_0/ports/1", "hw_counters/local_ack_timeout_err", "17");
-  write("mlx5_0/ports/1", "hw_counters/duplicate_request", "1000");  // what its peers have sent again
+  write("mlx5_0/ports/1", "hw_counters/duplicate_request", "1000");  // retransmissions by its peers
   write("mlx5_0/ports/1", "counters/port_xmit_discards", "45");
   write("mlx5_0/ports/2", "counters/port_rcv_errors", "9");
   write("rxe0/ports/1", "hw_counters/completer_retry_err", "200");
-  write("mlx5_1/ports/1", "hw_counters/packet_seq_err", "5000");  // not in use
+  write("mlx5_1/ports/1", "hw_counters/packet_seq_err", "5000");  // this port is not in use
   expect(3 + 10 + 200, 5 + 7);
-  counters_->begin({{"mlx5_1", 1}});  // nothing begins anew
+  counters_->begin({{"mlx5_1", 1}});  // a second begin() has no effect
   expect(213, 12);
 }
 
@@ -73,7 +73,7 @@ TEST_F(RdmaCountersTest, WhatIsNoNumberCountsNothing) {
     write(port, "hw_counters/rnr_nak_retry_err", "5");
     write(port, "counters/port_xmit_discards", text);
     counters_->begin({{"mlx5_0", 1}, {"gone", 1}, {"", 0}});
-    write(port, "counters/port_xmit_discards", "8");  // how many of them are ours nobody knows
+    write(port, "counters/port_xmit_discards", "8");  // of all processes together
     write(port, "hw_counters/packet_seq_err", text);
     write(port, "hw_counters/rnr_nak_retry_err", "6");
     expect(1, 0);
@@ -87,10 +87,10 @@ TEST_F(RdmaCountersTest, CountsMayWrapOrBeginAnew) {
     const char* before;
     const char* now;
     uint64_t counted;
-  } const cases[] = {{"4294967290", "4", 10},           // 32 bits
-                     {"4294967290", "4294967300", 10},  // more than that
-                     {"1000", "3", 3},                  // set to 0
-                     {"1099511627776", "3", 3},         // likewise, too large to have wrapped
+  } const cases[] = {{"4294967290", "4", 10},           // wrapped at 32 bits
+                     {"4294967290", "4294967300", 10},  // counter of more than 32 bits
+                     {"1000", "3", 3},                  // reset to 0
+                     {"1099511627776", "3", 3},         // reset to 0: too large to have wrapped
                      {"18446744073709551610", "18446744073709551615", 5}};
   for (const auto& [before, now, counted] : cases) {
     counters_ = std::make_unique<RdmaCounters>(files_below(root_));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With tests/drivers/fake_rocm_smi.cc as librocm_smi64.so.
+// Tests with tests/drivers/fake_rocm_smi.cc as librocm_smi64.so.
 #include "src/drivers/rocm_smi.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whether two functions take and give the same on the ABI's level: numbers of one size for numbers (an
-/// enumeration is one), pointers for pointers, structures of one size for structures.
+/// Whether two functions have the same parameters and results in the ABI: numbers (including enumerations) of
+/// equal size, pointers, or structures of equal size.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ class Comparison {
   Comparison() {
     table_.each([&](const char* name, auto*& function, bool) { names_.emplace(&function, name); });
   }
-  /// Why they differ; empty: they do not.
+  /// The reason why they differ; empty if they do not.
   template <typename Theirs, typename Ours>
   std::string differ(const char* name, Ours* Table::*member) {
     const auto found = names_.find(&(table_.*member));
@@ -45,7 +45,7 @@ class Comparison {
     if (asked != name) return std::string(name) + " is asked for as " + asked;
     return SameCall<Theirs, Ours>::value ? "" : std::string(name) + " has another type";
   }
-  /// A name of the table that nothing was compared with; empty: there is none.
+  /// A name of the table that was not compared; empty if there is none.
   std::string left() const { return names_.empty() ? "" : names_.begin()->second; }
 
  private:

@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 
 const std::string kFolder = WEIR_FAKE_PLUGINS;
 
-/// Settings of the fake plugins, until the end of the test, and what they write.
+/// Settings of the fake plugins until the end of the test, and the output of the plugins.
 class TunerPlugin : public ::testing::Test {
  protected:
   TunerPlugin() {

@@ -34,8 +34,8 @@ TEST(Check, EveryAlgorithmIsRightOnEveryRank) {
 }
 
 /// A ring all-gather written by hand as one lane per rank: send own block, then receive, keep and pass on in
-/// one step. Nobody can take the next message before its own slot is free, so the messages under way need
-/// room.
+/// one step. No rank can receive the next message before its own slot is free, so the messages in flight need
+/// slots.
 std::vector<Program> fused_ring(Rank ranks) {
   using Kind = Place::Kind;
   std::vector<Program> programs;
@@ -86,7 +86,7 @@ TEST(Check, AcceptsTwoRanksThatSumAndReturn) {
 
 TEST(Check, FindsAMissingSend) {
   std::vector<Program> programs = lower_all(two_rank_sum());
-  programs[1].lanes[0].pop_back();  // rank 1 keeps the sum to itself
+  programs[1].lanes[0].pop_back();  // rank 1 does not send the sum
   EXPECT_THAT(check_all(programs, 2).message(), HasSubstr("deadlock"));
 }
 

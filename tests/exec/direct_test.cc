@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans in which ranks use each other's buffers: right, and proved to be.
+// Plans in which ranks use each other's buffers: their results and proofs.
 #include "algorithms/catalogue/direct.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ TEST(Direct, CheckSeesAccessesThatNobodyIsReadyFor) {
   EXPECT_THAT(check_without(PassFilter::last).message(), HasSubstr("still uses its buffers"));
 }
 
-/// Programs of the host may use scratch of others, not their buffers.
+/// Programs on the host may use other ranks' scratch, but not their buffers.
 TEST(Direct, IsRefusedWhereBuffersAreNotReached) {
   const auto said = [](Collective kind, Peers peers, const std::function<void(ir::Plan&)>& change) {
     ir::Plan plan = algorithms::direct(kind, 2, 0);

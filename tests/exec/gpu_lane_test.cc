@@ -47,7 +47,7 @@ std::vector<Program> programs_of(const algorithms::Entry& entry, int ranks, bool
   return lower_all(plan);
 }
 
-/// Every entry of the catalogue; types, operations, counts and shards take turns.
+/// Every entry of the catalogue; types, operations, counts and shards alternate.
 void run_catalogue(RingProtocol protocol) {
   constexpr size_t kCounts[] = {1, 7, 100, 1003, 5000};
   uint32_t turn = 0;
@@ -142,7 +142,7 @@ TEST(GpuLane, RanksReadAndWriteEachOthersBuffers) {
       options.direct = true;
       options.shards = 1 + turn % 3;
       GpuRanks gpus(programs, options);
-      for (const size_t count : {size_t{3}, size_t{4099}}) {  // the second time in other memory
+      for (const size_t count : {size_t{3}, size_t{4099}}) {  // the second call uses other memory
         Work work;
         work.count = count;
         work.type = DataType::uint32;
@@ -161,7 +161,8 @@ TEST(GpuLane, RanksReadAndWriteEachOthersBuffers) {
   }
 }
 
-/// Flags are the low half of a message's number. Rings that have carried nearly 2^30 or 2^32 messages go on.
+/// Flags are the low half of a message's number. Rings that have carried nearly 2^30 or 2^32 messages still
+/// work.
 TEST(GpuLane, FlagsComeRound) {
   bool ordered = false;
   const auto programs = programs_of(*algorithms::find("ring", Collective::all_gather), 3, &ordered);
@@ -199,7 +200,7 @@ TEST(GpuLane, LeavesWhenAborted) {
     work.count = 64;
     Operation operation(programs[0].shape, work, 0, 1);
     ASSERT_TRUE(set_work(gpus.launch(0), programs[0], operation.works[0], gpus.tile_bytes()).ok());
-    gpus.start(0);  // and not rank 1
+    gpus.start(0);  // rank 1 is not started
     uint64_t waiting = 0;
     while ((waiting = __atomic_load_n(&gpus.note(0, 0).waiting, __ATOMIC_RELAXED)) == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

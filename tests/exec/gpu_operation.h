@@ -16,7 +16,7 @@ namespace weir::exec::gpu {
 
 struct Buffers {
   std::vector<uint64_t> words;
-  size_t shift = 0;  ///< bytes
+  size_t shift = 0;  ///< misalignment in bytes
   std::byte* data() { return reinterpret_cast<std::byte*>(words.data()) + shift; }
 };
 
@@ -38,7 +38,7 @@ struct Operation {
   std::vector<Work> works;
 };
 
-/// What Run makes of it.
+/// The result of Run.
 inline void run_on_host(const std::vector<Program>& programs, Operation& operation) {
   exec::Island island(static_cast<int>(programs.size()));
   Bound bound(island, programs);

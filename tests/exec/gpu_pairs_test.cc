@@ -20,7 +20,7 @@ HostPairsKernel pairs_kernel() {
   return reinterpret_cast<HostPairsKernel>(dlsym(library, "weir_pairs"));
 }
 
-/// Ranks with rings between all of them, and a launch each of as many blocks as they are told.
+/// Ranks with rings between all of them; each has a launch with a given number of blocks.
 class PairRanks {
  public:
   PairRanks(int ranks, uint32_t rings, uint32_t blocks) : cut_{rings, kSlotBytes}, blocks_(blocks) {

@@ -16,7 +16,7 @@
 
 namespace weir::exec::gpu {
 
-/// Of libweir_host_kernels.so; the test that uses ranks defines it.
+/// A kernel of libweir_host_kernels.so; the test that uses ranks defines it.
 HostKernel host_kernel(RingProtocol protocol);
 
 /// Memory of one ring, both ends'. `before`: messages that it has carried already.

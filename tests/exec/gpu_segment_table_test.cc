@@ -21,7 +21,7 @@ class GpuSegmentTables : public ::testing::TestWithParam<int> {
   const size_t bytes = std::max(GpuSegmentTable::least_bytes(all), size_t{7} << 20);
   const GpuSegmentTable table{all, bytes};
 
-  /// Segments that follow each other, by number only: nothing is stored there.
+  /// Adjacent segments at made-up addresses, which are never dereferenced.
   GpuSegments segments_of(Rank rank) const {
     GpuSegments segments{rank, {}, bytes};
     for (int other = 0; other < ranks; ++other)
@@ -83,8 +83,8 @@ TEST_P(GpuSegmentTables, BothEndsNameTheSame) {
   }
 }
 
-/// Ranks of two hosts: segments have room for the neighbours alone, and for what is counted of rings to
-/// others.
+/// Ranks of two hosts: segments contain only the rings of ranks on the same host, and the counts of rings to
+/// other hosts.
 TEST(GpuSegmentTable, OfSeveralHosts) {
   GpuSegments segments;
   segments.rank = 2;

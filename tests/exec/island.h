@@ -80,7 +80,7 @@ class Bound {
   std::vector<std::unique_ptr<Run>> runs_;
 };
 
-/// Advances tasks in turn until all are done. Fails when nobody gets anywhere.
+/// Advances tasks alternately until all are done. Fails if no task makes progress.
 inline Status finish(std::span<Task* const> tasks) {
   std::vector<bool> done(tasks.size());
   for (int idle = 0; idle < 1000;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a collective must give, computed plainly, for integers held in any arithmetic type.
+/// The expected result of a collective, computed directly, for integers in any arithmetic type.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weir::exec {
 
-/// Element i of rank's input: small, different everywhere.
+/// Element i of the rank's input: small values that all differ.
 inline int64_t sample(Rank rank, size_t i) {
   return static_cast<int64_t>((i * 7 + static_cast<size_t>(rank) * 13) % 50) + 1;
 }

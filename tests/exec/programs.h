@@ -24,7 +24,8 @@ inline std::vector<Program> lower_all(const ir::Plan& plan, Peers peers = Peers:
   return programs;
 }
 
-/// Success if the programs are right with so many slots, in every placement the collective allows.
+/// Success if the programs are correct with this number of slots, in every placement that the collective
+/// allows.
 inline Status check_all(const std::vector<Program>& programs, uint32_t slots) {
   CheckOptions options;
   options.slots = slots;

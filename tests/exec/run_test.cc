@@ -124,7 +124,7 @@ TEST(Run, RefusesAMessageOfAnotherOperation) {
   EXPECT_THAT(finish(tasks).message(), HasSubstr("operation #5"));
 }
 
-/// An end that nothing ever comes through.
+/// A channel end that never receives a message.
 struct DeadSender final : Sender {
   explicit DeadSender(Status what) : trouble(std::move(what)) {}
   Result<bool> ready() override { return true; }
@@ -143,7 +143,7 @@ struct DeadReceiver final : Receiver {
   const Status trouble;
 };
 
-/// Takes any message, and remembers how long it was.
+/// Accepts any message and records its size.
 struct CountingSender final : Sender {
   Result<bool> ready() override { return true; }
   std::byte* acquire() override { return slot.data(); }

@@ -141,7 +141,7 @@ std::vector<float> noise(Rank rank, size_t count) {
   return made;
 }
 
-/// Sums whose rounding depends on the order: the exchange and the plan that it stands for give the same bits.
+/// Sums whose rounding depends on the order: the fast path and the plan that it replaces give the same bits.
 TEST(ShmCollectives, GivesTheBitsOfThePlanItStandsFor) {
   constexpr ShmCollectives::Limits kLimits{.one_shot_bytes = 4096, .direct_bytes = 512, .block_bytes = 16384};
   for (const int ranks : {2, 3, 5, 8}) {

@@ -40,7 +40,7 @@ class OnGpu {
   OnGpu(const OnGpu&) = delete;
   OnGpu& operator=(const OnGpu&) = delete;
   std::byte* at(size_t shift) const { return static_cast<std::byte*>(memory_) + shift; }
-  /// Waits.
+  /// Copies the memory to the host; waits for the copy.
   void read() { EXPECT_TRUE(gpu_.copy(words_.data(), memory_, bytes(), stream_).ok()); }
 
  private:
@@ -112,7 +112,7 @@ class Ranks {
   }
   ~Ranks() {
     for (const auto& gpu_rank : gpu_ranks) gpu_rank->wait();
-    for (const auto& gpu_rank : gpu_ranks) gpu_rank->executor.reset();  // all before any of the pages goes
+    for (const auto& gpu_rank : gpu_ranks) gpu_rank->executor.reset();  // all executors before any page
   }
   GpuRank& gpu_rank(Rank rank) { return *gpu_ranks[static_cast<size_t>(rank)]; }
 
@@ -171,8 +171,8 @@ void run_both(Ranks& ranks, const ir::Plan& plan, const Work& work, size_t shift
   compare(ranks, programs, work, shift, queue, what);
 }
 
-/// Every entry of the catalogue, or each so-manieth, on the same executors; types, operations and counts take
-/// turns.
+/// Every entry of the catalogue, or every n-th one, on the same executors; types, operations and counts
+/// alternate.
 void run_catalogue(Ranks& ranks, int count, uint32_t each = 1) {
   constexpr size_t kCounts[] = {1, 100, 1003, 2500};
   uint32_t turn = 0;
@@ -207,7 +207,7 @@ TEST_F(StreamExecutorTest, EveryAlgorithmGivesTheBitsOfRun) {
   }
 }
 
-/// What is submitted first never waits for what is submitted later.
+/// An operation never waits for one that is submitted later.
 TEST_F(StreamExecutorTest, FewHardwareQueuesAreEnough) {
   setenv("WEIR_FAKE_GPUS", "3", 1);
   for (const int queues : {1, 2}) {
@@ -293,7 +293,7 @@ TEST_F(StreamExecutorTest, AnAbortEndsWhatWaitsAndIsSeenByAll) {
   EXPECT_EQ(ranks.gpu_rank(1).executor->look().left, -1);
   gpu_rank.executor->abort();
   EXPECT_EQ(ranks.gpu_rank(1).executor->look().left, 0);
-  ranks.gpu_rank(1).executor->abort();  // as whoever sees that does
+  ranks.gpu_rank(1).executor->abort();  // as a rank that sees this does
   gpu_rank.wait();
   EXPECT_EQ(gpu_rank.executor->look().left, 1);
   EXPECT_TRUE(gpu_rank.executor->queue(*ready[0], work, gpu_rank.stream).ok());
@@ -323,7 +323,7 @@ TEST(QueuePlan, SaysWhatThereIsNoRoomFor) {
   EXPECT_LE(first->slot_bytes, kQueuedMessageBytes);
 }
 
-/// What a rank tells the one in another process.
+/// What a rank sends to the rank in the other process.
 struct Introduction {
   device::GpuShareHandle segment;
   device::ShareHandle flags;
@@ -365,7 +365,7 @@ void run_in_process(Rank rank, int from, int to) {
     output.read();
     EXPECT_EQ(got.output[own].words, want.output[own].words) << label(entry, 2);
   }
-  meet();  // nobody uses the other's memory any more
+  meet();  // neither rank uses the other's memory any more
   EXPECT_TRUE(gpu_rank.gpu.sharing()->detach(attached).ok());
 }
 

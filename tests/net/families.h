@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The address families that this machine's loopback has: containers often lack IPv6.
+/// The address families of this machine's loopback interface: containers often lack IPv6.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open files that ranks hand to each other.
+// Open file descriptors that ranks send to each other.
 #include "src/net/file_post.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 constexpr uint64_t kUid = 77;
 constexpr int64_t kPatienceNs = 20'000'000'000;
 
-/// A file that says `number`.
+/// A file that contains `number`.
 Socket file_with(int number) {
   Socket file(memfd_create("file-post-test", MFD_CLOEXEC));
   EXPECT_EQ(pwrite(file.fd(), &number, sizeof(number), 0), static_cast<ssize_t>(sizeof(number)));
@@ -41,7 +41,7 @@ struct Office {
   std::vector<std::string> addresses;
 };
 
-/// More of them than a socket has room for.
+/// More ranks than a socket's queue can hold messages.
 TEST(FilePost, AllGetTheFilesOfAll) {
   constexpr int kRanks = 24;
   Office office(kRanks);

@@ -73,7 +73,7 @@ TEST(Interfaces, TheFamilyIsKept) {
   EXPECT_THAT(choose({}), HasSubstr("running interfaces: none"));
 }
 
-/// Devices of a speed, in Mbit/s.
+/// Devices of the given speeds in Mbit/s.
 Interface device(const std::string& name, const std::string& address, int64_t speed) {
   Interface made = make(name, address);
   made.hardware = true;
@@ -81,7 +81,8 @@ Interface device(const std::string& name, const std::string& address, int64_t sp
   return made;
 }
 
-/// Names of the first interface and its rails, with the address of each; then, in brackets, who is left out.
+/// Names and addresses of the first interface and its rails; then, in brackets, the interfaces that are left
+/// out.
 std::string rails(const std::vector<Interface>& interfaces, const InterfaceWish& wish = {}) {
   const auto choice = choose_interface(interfaces, wish, std::nullopt);
   if (!choice.ok()) return choice.status().message();

@@ -20,8 +20,8 @@ namespace {
 std::atomic<time_t> skipped_s{0};
 }
 
-/// The clocks of this program, which a test can put forward instead of waiting. The sanitizers read clocks
-/// before a program has begun; there the test waits.
+/// The clocks of this program, which a test can advance instead of waiting. Sanitizers read clocks before the
+/// program begins; with them the test waits.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const auto failed = static_cast<int>(syscall(SYS_clock_gettime, clock, now));
@@ -157,7 +157,7 @@ TEST(Listener, ManyAreAskedAtOnce) {
   }
 }
 
-/// A listener in another process, with signal `number` sent to it; what comes of a question then.
+/// The answer to a question to a listener in another process that was sent signal `number`.
 Answer::Kind ask_a_process_after(int number) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths of connections. What routers answer is tried in a network of namespaces (tests/netlab).
+// Paths of connections. Answers of routers are tested in a network of namespaces (tests/netlab).
 #include "src/net/path_choice.h"
 
 #include <gmock/gmock.h>

@@ -32,7 +32,7 @@ TEST(Ports, RefusesWhatIsNoRange) {
 
 class PortsOf : public ::testing::TestWithParam<int> {
  protected:
-  /// Three ports of which the middle one is taken by `taken_`; the others were free a moment ago.
+  /// Three ports, of which `taken_` uses the middle one; the others were free when this was made.
   PortRange around_a_taken_port() {
     for (int attempt = 0; attempt < 100; ++attempt) {
       taken_ = std::move(*Socket::listen(any()));

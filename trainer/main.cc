@@ -38,7 +38,7 @@ struct Arguments {
   DeviceChoice device = DeviceChoice::cpu;
   int blocks = 0;
   int threads = 1;
-  int ranks = 0;  ///< 0: as the launcher says
+  int ranks = 0;  ///< number of processes to start; 0: the launcher has started them
   bool automatic = false;
   bool regroup = false;
   Given given;
@@ -49,50 +49,59 @@ void add_model(CLI::App& app, Arguments& arguments) {
   const std::map<std::string, Precision> precisions{{"fp32", Precision::fp32}, {"bf16", Precision::bf16}};
   const std::map<std::string, Recompute> recomputes{
       {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
-  app.add_option("--preset", arguments.preset, "Size of the model")
+  app.add_option("--preset", arguments.preset, "Preset model size")
       ->check(CLI::IsMember(preset_names()))
       ->capture_default_str();
-  app.add_option("--blocks", arguments.blocks, "Blocks of the model; 0: the preset's")
+  app.add_option("--blocks", arguments.blocks, "Number of transformer blocks; 0: as in the preset")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  app.add_option("--data", arguments.data, "Text to learn, any file (default: the King James Bible)");
-  app.add_option("--precision", settings.precision, "What products read: fp32 (default) or bf16")
+  app.add_option("--data", arguments.data,
+                 "File to train on, read as bytes (default: the built-in King James Bible)");
+  app.add_option("--precision", settings.precision,
+                 "Operand precision of matrix products: fp32 (default) or bf16")
       ->transform(CLI::CheckedTransformer(precisions));
   app.add_option("--recompute", settings.recompute,
-                 "What backward computes again, to save memory: none (default), selective or full")
+                 "What the backward pass recomputes to save memory: none (default), selective or full")
       ->transform(CLI::CheckedTransformer(recomputes));
   app.add_option("--deterministic", arguments.determinism,
-                 "run: the same bits for the same command; canonical: for any number of ranks, strategy, "
-                 "transport and micro-batch, too")
+                 "run: the same command gives the same bits; canonical: any number of ranks, strategy, "
+                 "transport and micro-batch give the same bits, too")
       ->check(CLI::IsMember({"run", "canonical"}))
       ->capture_default_str();
   const std::map<std::string, DeviceChoice> devices{
       {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"gpu", DeviceChoice::gpu}};
-  app.add_option(
-         "--device", arguments.device,
-         "cpu (default), gpu (NVIDIA's, by cuBLAS; ranks take the GPUs of a host in turn), or auto: a GPU "
-         "where one is found that can do what is asked")
+  app.add_option("--device", arguments.device,
+                 "cpu (default), gpu (NVIDIA GPUs with cuBLAS, assigned round-robin to the ranks of a host), "
+                 "or auto: a GPU if one is found that supports the other options, else the CPU")
       ->transform(CLI::CheckedTransformer(devices));
-  app.add_option("--threads", arguments.threads, "Threads of matrix products")
+  app.add_option("--threads", arguments.threads, "Threads per rank for matrix products")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
 }
 
 void add_training(CLI::App& app, Arguments& arguments) {
   Settings& settings = arguments.settings;
-  app.add_option("--steps", settings.steps, "Steps of training")->capture_default_str();
-  app.add_option("--stop-after", settings.stop_after, "Steps after which to end early; 0: none")
+  app.add_option("--steps", settings.steps, "Number of training steps")->capture_default_str();
+  app.add_option("--stop-after", settings.stop_after,
+                 "Stop after this many steps, without changing the learning rates; 0: run all steps")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--batch", settings.batch, "Sequences per step")->capture_default_str();
-  app.add_option("--micro-batch", settings.micro_batch, "Sequences computed together; 0: all of the batch")
+  app.add_option("--batch", settings.batch, "Sequences per step, of all ranks together")
       ->capture_default_str();
-  app.add_option("--seed", settings.seed, "Of parameters, samples and generated text")->capture_default_str();
-  app.add_option("--learning-rate", settings.learning_rate, "The highest")->capture_default_str();
-  app.add_option("--warm-up", settings.warm_up, "Steps until it is reached; then it falls along a cosine")
+  app.add_option("--micro-batch", settings.micro_batch,
+                 "Sequences that a rank computes at once; 0: its whole share of the batch (with --pipeline: "
+                 "four micro-batches per stage)")
       ->capture_default_str();
-  app.add_option("--weight-decay", settings.weight_decay, "AdamW's, of matrices")->capture_default_str();
-  app.add_option("--clip", settings.clip, "Largest norm of the gradient; 0: any")->capture_default_str();
+  app.add_option("--seed", settings.seed, "Seed of initial parameters, samples and generated text")
+      ->capture_default_str();
+  app.add_option("--learning-rate", settings.learning_rate, "Peak learning rate")->capture_default_str();
+  app.add_option("--warm-up", settings.warm_up,
+                 "Steps until the peak learning rate; afterwards it falls along a cosine")
+      ->capture_default_str();
+  app.add_option("--weight-decay", settings.weight_decay, "Weight decay of AdamW, applied to matrices only")
+      ->capture_default_str();
+  app.add_option("--clip", settings.clip, "Norm to which larger gradients are clipped; 0: no clipping")
+      ->capture_default_str();
 }
 
 void add_sharding(CLI::App& app, Arguments& arguments) {
@@ -106,89 +115,89 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
   const std::map<std::string, shard::Precision> precisions{{"fp32", shard::Precision::float32},
                                                            {"bf16", shard::Precision::bfloat16}};
   app.add_option("--ranks", arguments.ranks,
-                 "Processes to start on this machine; without it, as the launcher says")
+                 "Processes to start on this machine; default: those that the launcher started")
       ->check(CLI::Range(1, 4096));
-  app.add_option(
-         "--strategy", sharding.strategy,
-         "none, gradients (kept whole from the first use on), full (default: gathered for every use) or "
-         "hybrid (full inside a group, replicas across), FSDP's NO_SHARD, SHARD_GRAD_OP, FULL_SHARD, "
-         "HYBRID_SHARD")
+  app.add_option("--strategy", sharding.strategy,
+                 "none, gradients, full (default) or hybrid: FSDP's NO_SHARD, SHARD_GRAD_OP (parameters stay "
+                 "gathered for a step), FULL_SHARD (gathered for every use), HYBRID_SHARD (full inside "
+                 "groups of ranks, replicas across them)")
       ->transform(CLI::CheckedTransformer(strategies));
   app.add_option("--pipeline", arguments.settings.parts.stages,
-                 "Stages that the model is cut into, one after the other; each has ranks of its own, and "
-                 "--strategy is that of the ranks with the same part of the model")
+                 "Pipeline stages of the model; each has ranks of its own, among which --strategy applies")
       ->capture_default_str();
   app.add_option("--tensor", arguments.settings.parts.slices,
-                 "Slices that each block is cut into, which ranks of one host compute together")
+                 "Tensor-parallel slices of each block, computed together by ranks of one host")
       ->capture_default_str();
-  app.add_option("--shard-ranks", sharding.shard_ranks, "Ranks of a group of hybrid; 0: those of a host")
+  app.add_option("--shard-ranks", sharding.shard_ranks,
+                 "Ranks per copy of the parameters with --strategy hybrid; 0: those of one host")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--prefetch", sharding.forward_prefetch, "Units gathered ahead of the present one")
+  app.add_option("--prefetch", sharding.forward_prefetch,
+                 "Units whose parameters are gathered ahead of the current one")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
   app.add_option("--limiter", sharding.limiter.kind,
-                 "Of gathers under way: off, block (and flush) or sliding (window, default)")
+                 "Limiter of gathers in flight: off, block (whole blocks) or sliding (window, default)")
       ->transform(CLI::CheckedTransformer(limits));
-  app.add_option("--gathers", sharding.limiter.gathers, "The limiter's gathers; 0: any number")
+  app.add_option("--gathers", sharding.limiter.gathers, "Maximum number of gathers in flight; 0: any number")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--gather-bytes", sharding.limiter.bytes, "The limiter's bytes; 0: any number")
+  app.add_option("--gather-bytes", sharding.limiter.bytes,
+                 "Maximum bytes of gathers in flight; 0: any number")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option(
-         "--memory", arguments.settings.memory,
-         "Bytes that a rank's arrays may take: sets the micro-batch and --gather-bytes where these are not "
-         "given; 0: any number")
+  app.add_option("--memory", arguments.settings.memory,
+                 "Memory budget of a rank's arrays in bytes, from which --micro-batch and --gather-bytes "
+                 "follow if not given; 0: none")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_flag(
-      "--auto", arguments.automatic,
-      "Measures the ranks that are here and chooses strategy, shard ranks, micro-batch, recomputation, "
-      "prefetch and limiter, as far as they are not given, for the shortest step that fits --memory");
-  app.add_option("--gather", sharding.gather, "What parameters travel as: fp32 (default) or bf16")
+  app.add_flag("--auto", arguments.automatic,
+               "Measure the ranks of this job and choose strategy, shard ranks, micro-batch, recomputation, "
+               "prefetch and limiter, unless they are given, for the shortest step that fits into --memory");
+  app.add_option("--gather", sharding.gather, "Precision of gathered parameters: fp32 (default) or bf16")
       ->transform(CLI::CheckedTransformer(precisions));
   app.add_option("--reduce", sharding.reduce,
-                 "What gradients travel and are added as between ranks: fp32 (default) or bf16")
+                 "Precision of gradients sent and added between ranks: fp32 (default) or bf16")
       ->transform(CLI::CheckedTransformer(precisions));
 }
 
 void add_report(CLI::App& app, Arguments& arguments) {
   ReportSettings& report = arguments.report;
   app.add_option("--evaluation-sequences", arguments.settings.evaluation_sequences,
-                 "Sequences of the held-out tenth to evaluate; 0: all")
+                 "Number of sequences of the held-out tenth of the text to evaluate; 0: all")
       ->capture_default_str();
   app.add_option("--evaluate-every", report.evaluate_every, "Steps between evaluations; 0: at the end only")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--report-every", report.every, "Steps between lines")
+  app.add_option("--report-every", report.every, "Steps between lines of progress")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   Settings& settings = arguments.settings;
-  app.add_option(
-      "--checkpoints", settings.checkpoints,
-      "Folder that all ranks see; goes on from the newest one there, whatever ranks and strategy wrote it");
-  app.add_option("--checkpoint-every", settings.checkpoint_every, "Steps; 0: after the last one only")
+  app.add_option("--checkpoints", settings.checkpoints,
+                 "Checkpoint folder, visible to all ranks; training resumes from the newest checkpoint in "
+                 "it, whatever ranks and strategy wrote it");
+  app.add_option("--checkpoint-every", settings.checkpoint_every,
+                 "Steps between checkpoints; 0: only after the last step")
       ->capture_default_str();
-  app.add_flag(
-      "--regroup", arguments.regroup,
-      "When ranks die, stop or cannot be reached, the others go on from the newest checkpoint (from the "
-      "beginning without --checkpoints)");
-  app.add_option("--keep", settings.checkpoints_kept, "Checkpoints kept, the newest ones")
+  app.add_flag("--regroup", arguments.regroup,
+               "If ranks die, stop or become unreachable, the others resume from the newest checkpoint (from "
+               "the beginning without --checkpoints)");
+  app.add_option("--keep", settings.checkpoints_kept, "Number of newest checkpoints to keep")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--metrics", report.metrics, "File for one JSON object per step");
+  app.add_option("--metrics", report.metrics, "Metrics file with one JSON object per step");
   app.add_option("--trace", report.journal.trace,
-                 "File for what every rank did when in the last steps, for ui.perfetto.dev");
-  app.add_option("--trace-steps", report.journal.trace_steps, "Steps in it")
+                 "Trace file with the timeline of every rank in the last steps, for ui.perfetto.dev");
+  app.add_option("--trace-steps", report.journal.trace_steps, "Number of steps in the trace")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("--page", report.journal.page, "HTML file with plots of the run");
-  app.add_option("--prompt", report.prompt, "What the text at the end begins with")->capture_default_str();
-  app.add_option("--sample", report.sample_bytes, "Bytes of that text")
+  app.add_option("--prompt", report.prompt, "Beginning of the text that is generated at the end")
+      ->capture_default_str();
+  app.add_option("--sample", report.sample_bytes, "Length of the generated text in bytes")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  app.add_option("--temperature", report.temperature, "Of that text")
+  app.add_option("--temperature", report.temperature, "Sampling temperature of the generated text")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
 }
@@ -197,7 +206,7 @@ std::string memory_words(const Sharded& engine) {
   const Settings& settings = engine.settings();
   std::string words = "a rank's arrays take " + engine.memory().describe();
   if (settings.memory > 0)
-    words += fmt::format("; of the budget of {:.1f}, in micro-batches of {}",
+    words += fmt::format("; memory budget {:.1f} MiB, micro-batches of {}",
                          static_cast<double>(settings.memory) / (1 << 20),
                          shape_of_batch(settings, engine.shards().ranks()).sequences);
   return words;
@@ -220,19 +229,19 @@ std::string ranks_words(const Sharded& engine) {
   const parallel::Shape& shape = team.shape();
   const int ranks = engine.shards().ranks();
   const shard::Place& place = engine.shards().places()[0];
-  std::string words = fmt::format("{} ranks, {}: {} of {} in shards, {}", ranks * shape.parts(),
+  std::string words = fmt::format("{} ranks, {}: {}-way sharding over {} ranks, {}", ranks * shape.parts(),
                                   shard::name_of(engine.settings().sharding.strategy), place.shards, ranks,
                                   plural(place.replicas, "replica"));
   if (shape.parts() == 1) return words;
-  words += fmt::format(";\neach {} have the model between them:", plural(shape.parts(), "rank"));
+  words += fmt::format(";\neach group of {} holds the whole model:", plural(shape.parts(), "rank"));
   if (shape.stages > 1)
-    words += fmt::format(" {} stages, 1F1B, in micro-batches of {}; the first has {} of {} units",
+    words += fmt::format(" {} stages, 1F1B, in micro-batches of {}; the first stage has {} of {} units",
                          shape.stages, shape_of_batch(engine.settings(), ranks).sequences,
                          engine.units().count(), engine.model().units().size());
   if (shape.slices > 1)
     words += fmt::format("{} {} slices of each block", shape.stages > 1 ? ";" : "", shape.slices);
   if (team.across_leaves() > 0)
-    words += fmt::format("; {} across leaves", plural(team.across_leaves(), "pipeline"));
+    words += fmt::format("; {} spanning several leaves", plural(team.across_leaves(), "pipeline"));
   return words;
 }
 
@@ -247,7 +256,7 @@ void print_beginning(const Arguments& arguments, int ranks, const Text& text, co
   fmt::print("{}\n", memory_words(engine));
 }
 
-/// For the page: what was run, and losses to compare with.
+/// Fills in what the page shows of the run, and losses to compare with.
 Status tell_page(JournalSettings& journal, const Arguments& arguments, const Text& text, const Ops& ops,
                  const Sharded& engine) {
   if (journal.page.empty()) return {};
@@ -269,7 +278,7 @@ Status tell_page(JournalSettings& journal, const Arguments& arguments, const Tex
   return {};
 }
 
-/// Gives up what fewer ranks cannot do any more; whether there was something.
+/// Drops settings that fewer ranks cannot satisfy; returns whether there was one.
 bool simplify(Settings& settings) {
   if (settings.parts.parts() > 1) {
     settings.parts = {};
@@ -280,7 +289,8 @@ bool simplify(Settings& settings) {
   return hybrid;
 }
 
-/// Where `regrouped`, parts of the model and groups of ranks that fewer ranks do not make are given up.
+/// If `regrouped`, drops pipeline and tensor parallelism and hybrid groups that the remaining ranks cannot
+/// form.
 Result<std::unique_ptr<Sharded>> make_engine(const World& world, bool regrouped, Settings settings,
                                              const Text& text, Ops& ops) {
   for (;;) {
@@ -288,12 +298,12 @@ Result<std::unique_ptr<Sharded>> make_engine(const World& world, bool regrouped,
     if (engine.ok() || !regrouped || engine.status().code() != Code::invalid_argument || !simplify(settings))
       return engine;
     if (world.rank() == 0)
-      fmt::print("{} of whole models now: {}\n", shard::name_of(settings.sharding.strategy),
+      fmt::print("continuing with {} on the uncut model: {}\n", shard::name_of(settings.sharding.strategy),
                  engine.status().message());
   }
 }
 
-/// With the ranks that are there, from the newest checkpoint on.
+/// Trains with the present ranks, from the newest checkpoint on.
 Status train_together(const World& world, const Arguments& arguments, const Text& text, Ops& ops) {
   auto engine = make_engine(world, arguments.report.goes_on, arguments.settings, text, ops);
   WEIR_TRY(engine.status());
@@ -309,7 +319,7 @@ Status train_together(const World& world, const Arguments& arguments, const Text
   return status;
 }
 
-/// Before ranks meet: communicators are on the GPU that is current.
+/// Must run before ranks meet: communicators belong to the GPU that is current.
 Result<Device> choose_device(const Arguments& arguments) {
   const Launched launched =
       find_launched([](const char* name) { return std::getenv(name); }).value_or(Launched());
@@ -339,10 +349,9 @@ Status run(Arguments& arguments) {
   auto world = World::join();
   WEIR_TRY(world.status());
   if (arguments.automatic && settings.parts.parts() > 1)
-    return Status(
-        Code::invalid_argument,
-        "--auto with --pipeline or --tensor: it chooses among ways that leave models whole; expected "
-        "one of both");
+    return Status(Code::invalid_argument,
+                  "--auto was given with --pipeline or --tensor, but it never cuts the model; expected only "
+                  "one of the two");
   if (arguments.automatic) {
     const auto plan = plan_run(*world, settings, arguments.given, ops);
     WEIR_TRY(plan.status());
@@ -354,12 +363,12 @@ Status run(Arguments& arguments) {
     if (status.ok() || !arguments.regroup || status.code() == Code::invalid_argument) return status;
     const auto gone = world->regroup(status);
     WEIR_TRY(gone.status());
-    if (world->rank() == 0) fmt::print("{}, after: {}\n", *gone, status.message());
+    if (world->rank() == 0) fmt::print("{}, after this error: {}\n", *gone, status.message());
     arguments.report.goes_on = true;
   }
 }
 
-// Arrays that do not fit are told like any other error.
+// Reports arrays that do not fit into memory like any other error.
 Status run_in_memory(Arguments& arguments) {
   try {
     return run(arguments);
@@ -374,7 +383,7 @@ Status run_in_memory(Arguments& arguments) {
   }
 }
 
-// What the program ends with where the options make no sense, or help was asked for; else nothing.
+// The exit code if the options are wrong or help was requested; else nothing.
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -384,9 +393,9 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-// Options of its own: a cluster's batch, say, is not the run's.
+// --plan-only has options of its own: for example, the cluster's batch is not the run's.
 int plan_only(int argc, char** argv) {
-  CLI::App app("weir-train --plan-only: how to train a model on a cluster, and how fast that will be",
+  CLI::App app("weir-train --plan-only: chooses how to train a model on a cluster, and predicts how fast",
                "weir-train");
   plan::PlanOptions options;
   plan::add_plan_options(app, options);
@@ -397,7 +406,8 @@ int plan_only(int argc, char** argv) {
 
 int train_model(int argc, char** argv) {
   CLI::App app("weir-train: trains a decoder-only transformer on bytes of text", "weir-train");
-  app.footer("weir-train --plan-only --help: plans for clusters that are not at hand");
+  app.footer(
+      "weir-train --plan-only --help shows the options for planning on a cluster without running there");
   Arguments arguments;
   add_model(app, arguments);
   add_training(app, arguments);

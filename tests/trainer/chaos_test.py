@@ -103,7 +103,7 @@ def survive_a_cut(rng, program, folder):
     finally:
       network.kill_all()
   assert processes[lost].returncode == 1, (done, said[lost])
-  assert "1 of 4 ranks are left, and as many or more may have gone on without them" in said[lost], (done, said[lost])
+  assert "1 of 4 ranks are left, and as many or more may have continued without them" in said[lost], (done, said[lost])
   others = [process.returncode for rank, process in enumerate(processes) if rank != lost]
   return done, "".join(text for rank, text in enumerate(said) if rank != lost), max(others)
 

@@ -84,12 +84,13 @@ TEST(Grid, OnlyWhatIsLeftOfLeavesGoesAcross) {
 }
 
 TEST(Grid, WhatDoesNotDivideIsTold) {
-  EXPECT_THAT(
-      make_grid(places_of({{6, 0}}), {4, 1}).status().message(),
-      HasSubstr("a model in 4 parts (4 by stages, 1 by slices) needs a multiple of that many ranks, not 6"));
+  EXPECT_THAT(make_grid(places_of({{6, 0}}), {4, 1}).status().message(),
+              HasSubstr("a model in 4 parts (4 stages, 1 slices) needs a number of ranks that is a multiple "
+                        "of this; there are 6 ranks"));
   const Status apart = make_grid(places_of({{2, 0}, {3, 0}, {3, 0}}), {1, 2}).status();
   EXPECT_EQ(apart.code(), Code::invalid_argument);
-  EXPECT_THAT(apart.message(), HasSubstr("the 3 ranks on the host of rank 2 do not make groups of 2 slices"));
+  EXPECT_THAT(apart.message(),
+              HasSubstr("the 3 ranks on the host of rank 2 cannot be divided into groups of 2 slices"));
   EXPECT_FALSE(make_grid(places_of({{2, 0}}), {0, 1}).ok());
 }
 

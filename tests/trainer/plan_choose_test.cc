@@ -127,8 +127,8 @@ TEST(PlanChoose, SaysWhatTheLeastWouldNeed) {
   const auto ranking = choose(gpt(96, 6144), cluster, batches_of(8));
   ASSERT_FALSE(ranking.ok());
   EXPECT_THAT(ranking.status().message(),
-              HasSubstr("gpt does not fit on 8 nodes of 8 GPUs: the least needs"));
-  EXPECT_THAT(ranking.status().message(), HasSubstr("there are 2.0"));
+              HasSubstr("gpt does not fit into the memory of 8 nodes of 8 GPUs: the smallest plan needs"));
+  EXPECT_THAT(ranking.status().message(), HasSubstr("expected at most 2.0 GB"));
 }
 
 TEST(PlanChoose, OneGpuHasNothingToShare) {

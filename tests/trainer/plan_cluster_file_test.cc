@@ -113,25 +113,27 @@ TEST(PlanClusterFile, RefusesWrongFigures) {
             "x.cluster:2: the line ends; expected where it comes from");
   EXPECT_EQ(refused("weir cluster 1\nnic 25 GB/s guessed\n"),
             "x.cluster:2: 'guessed'; expected where it comes from: given, assumed, fitted");
-  EXPECT_EQ(refused("weir cluster 1\nnodes 2 3\n"), "x.cluster:2: '3' is too much");
+  EXPECT_EQ(refused("weir cluster 1\nnodes 2 3\n"),
+            "x.cluster:2: unexpected '3'; expected the end of the line");
   EXPECT_EQ(refused("weir cluster 1\nnodes 2\nnodes 2\n"), "x.cluster:3: a second nodes");
-  EXPECT_EQ(refused("weir cluster 1\nnode 2\n"), "x.cluster:2: 'node' is no line of a cluster file");
+  EXPECT_EQ(refused("weir cluster 1\nnode 2\n"), "x.cluster:2: unknown line 'node' in a cluster file");
   EXPECT_EQ(refused("weir cluster 1\nnodes 2\n"), "x.cluster: the line 'gpus' is missing");
   EXPECT_EQ(refused("weir cluster 1\nnodes 2.5\n"), "x.cluster:2: nodes 2.5; expected a whole number");
   EXPECT_THAT(refused(kHead + "bytes gather 4\nbytes reduce 4\n"), HasSubstr("a second bytes"));
   EXPECT_THAT(refused(kHead + "collective ring\ncollective ring\n"), HasSubstr("a second collective"));
   EXPECT_THAT(refused(kHead + "collective tree\n"), HasSubstr("expected an algorithm: ring, hierarchical"));
   EXPECT_THAT(refused(kHead + "bytes gather 3.5\n"), HasSubstr("a whole number"));
-  EXPECT_EQ(refused(kHead + "reserve 40 GB given\n"), "x.cluster: the reserve is all of the memory");
+  EXPECT_EQ(refused(kHead + "reserve 40 GB given\n"),
+            "x.cluster: the reserve takes all of the memory; expected less");
 }
 
 TEST(PlanClusterFile, RefusesMoreThanTwoFittedConstants) {
   EXPECT_EQ(refused(kHead + "usable 0.5 fitted\n"), "accepted");
   EXPECT_EQ(refused(kHead + "usable 0.5 fitted\ncontention 0.1 fitted\n"),
-            "x.cluster: 3 constants are fitted; at most 2 may be");
+            "x.cluster: 3 constants are fitted; expected at most 2");
   EXPECT_EQ(refused(kHead + "usable 0.5 fitted\n" + kModel +
                     "row gpt nodes 1 batch 1 FULL_SHARD speed 1.1 is 40 %MFU\n"),
-            "x.cluster: 3 constants are fitted; at most 2 may be");
+            "x.cluster: 3 constants are fitted; expected at most 2");
 }
 
 TEST(PlanClusterFile, RefusesWrongModels) {
@@ -139,7 +141,7 @@ TEST(PlanClusterFile, RefusesWrongModels) {
   EXPECT_THAT(refused(kHead + "model gpt width 64\n"), HasSubstr("expected 'layers' and a number here"));
   EXPECT_THAT(refused(kHead + "model gpt layers 1.5\n"), HasSubstr("a whole number"));
   EXPECT_THAT(refused(kHead + kModel + "unit 1 x 5\n"),
-              HasSubstr("a unit belongs after the line 'model NAME units"));
+              HasSubstr("a unit before any model; expected the line 'model NAME units"));
   EXPECT_EQ(refused(kHead + "model m units width 1 heads 1 sequence 1 vocabulary 1\n"),
             "x.cluster: model m has no units");
   EXPECT_THAT(
@@ -149,7 +151,8 @@ TEST(PlanClusterFile, RefusesWrongModels) {
 
 TEST(PlanClusterFile, RefusesWrongRows) {
   const std::string begin = kHead + kModel + "row gpt nodes 1 batch 1 ";
-  EXPECT_THAT(refused(kHead + "row gpt nodes 1"), HasSubstr("there is no line 'model gpt' before this one"));
+  EXPECT_THAT(refused(kHead + "row gpt nodes 1"),
+              HasSubstr("unknown model 'gpt'; expected its 'model' line before this one"));
   EXPECT_THAT(refused(kHead + kModel + "row gpt batch 1"), HasSubstr("expected 'nodes' and a number here"));
   EXPECT_THAT(refused(kHead + kModel + "row gpt nodes 1 size 1"),
               HasSubstr("expected 'batch' and a number or 'largest'"));
@@ -163,7 +166,8 @@ TEST(PlanClusterFile, RefusesWrongRows) {
       refused(kHead + kModel + "row gpt nodes 1 batch largest pipeline 2 tensor 1 interleave 1 is 4 %MFU"),
       HasSubstr("the memory of a pipeline is not predicted"));
   EXPECT_THAT(refused(begin + "FULL_SHARD is 40 percent"), HasSubstr("%scaling, TFLOP/s, %MFU, tokens/s"));
-  EXPECT_THAT(refused(begin + "FULL_SHARD is 40 %MFU indeed"), HasSubstr("'indeed' is too much"));
+  EXPECT_THAT(refused(begin + "FULL_SHARD is 40 %MFU indeed"),
+              HasSubstr("unexpected 'indeed'; expected the end of the line"));
 }
 
 TEST(PlanClusterFile, RefusesFilesThatAreNotThere) {

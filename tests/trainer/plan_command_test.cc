@@ -89,7 +89,7 @@ TEST(PlanCommand, SaysWhatIsWrong) {
   options.nodes = 5;
   EXPECT_EQ(printed(options).err, "weir-train: --nodes and --batch need --model\n");
   options.model = "T6";
-  EXPECT_THAT(printed(options).err, HasSubstr("no model T6; it has T5-11B T5-3B"));
+  EXPECT_THAT(printed(options).err, HasSubstr("no model T6; expected one of T5-11B T5-3B"));
   options.cluster = "/nowhere";
   const Printed missing = printed(options);
   EXPECT_EQ(missing.exit, 2);
@@ -107,7 +107,9 @@ TEST(PlanCommand, SaysThatNothingFits) {
   options.model = "GPT-221B";
   const Printed refused = printed(options);
   EXPECT_EQ(refused.exit, 2);
-  EXPECT_THAT(refused.err, HasSubstr("GPT-221B does not fit on 1 nodes of 4 GPUs: the least needs"));
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("GPT-221B does not fit into the memory of 1 nodes of 4 GPUs: the smallest plan needs"));
 }
 
 }  // namespace

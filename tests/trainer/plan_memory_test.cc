@@ -74,7 +74,7 @@ TEST(PlanMemory, RefusesWithWhatIsNeeded) {
   const Status status = check_memory(cluster(), {4e9, 3e9, 2.1e9});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.message(),
-            "needs 9.1 GB per GPU (states 4.0, in flight 3.0, activations 2.1); there are 9.0");
+            "needs 9.1 GB per GPU (states 4.0, in flight 3.0, activations 2.1); expected at most 9.0 GB");
 }
 
 }  // namespace

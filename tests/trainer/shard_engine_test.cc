@@ -243,7 +243,7 @@ TEST(ShardEngine, ScalarsOfGrainsAreSummedInTheOrderOfTheTree) {
 
 TEST(ShardEngine, MisuseIsRefusedWithASentence) {
   toy::with_ranks(1, [](int, ncclComm_t comm) {
-    EXPECT_THAT(Engine::create(comm, {}, {}).status().message(), HasSubstr("there are no units"));
+    EXPECT_THAT(Engine::create(comm, {}, {}).status().message(), HasSubstr("the engine has no units"));
     EXPECT_THAT(Engine::create(comm, {{"head", 0}}, {}).status().message(),
                 HasSubstr("head has no parameters"));
     EngineOptions options;
@@ -256,7 +256,7 @@ TEST(ShardEngine, MisuseIsRefusedWithASentence) {
     options.canonical = true;
     options.reduce = Precision::bfloat16;
     EXPECT_THAT(Engine::create(comm, toy::units(), options).status().message(),
-                HasSubstr("expected fp32, as canonical sums are"));
+                HasSubstr("canonical sums with gradients in bf16; expected fp32"));
     options.reduce = Precision::float32;
     Result<std::unique_ptr<Engine>> made = Engine::create(comm, toy::units(), options);
     ASSERT_TRUE(made.ok()) << made.status().message();

@@ -15,7 +15,7 @@ namespace {
 
 struct Word {
   int code = 0;
-  char message[508] = {};  // longer ones are cut
+  char message[508] = {};  // longer messages are truncated
 };
 
 }  // namespace

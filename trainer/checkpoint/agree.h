@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Ranks tell each other how it went.
+/// How ranks agree on the outcome of a step: each tells the others its Status.
 #pragma once
 
 #include <nccl.h>
@@ -8,8 +8,8 @@
 
 namespace weir::checkpoint {
 
-/// Success on all ranks if it is success on all; else on all the error of the first rank that has one, with
-/// the rank in front. Collective.
+/// Success on all ranks if all ranks succeeded; otherwise, on all ranks, the error of the lowest failed rank,
+/// prefixed with that rank. Collective.
 Status agree(ncclComm_t world, const Status& own);
 
 }  // namespace weir::checkpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// XXH3 with 64 bits: finds what disks and networks do to files, not what an enemy does.
+/// XXH3, 64 bits: detects accidental damage by disks and networks, not deliberate changes.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@ Contents contents_of(const shard::Engine& engine, std::span<const ShardArray> ar
   return contents;
 }
 
-/// Array 0 is the engine's.
+/// Array 0 holds the engine's parameters.
 std::span<float> values_of(shard::Engine& engine, std::span<const ShardArray> arrays, size_t array,
                            int unit) {
   return array == 0 ? engine.shard(unit) : arrays[array - 1].units[unit];
@@ -42,7 +42,7 @@ Status start_saving(Saver& saver, shard::Engine& engine, std::span<const ShardAr
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder, shard::Engine& engine,
                                           std::span<const ShardArray> arrays, const WholeModel& whole) {
   const Contents expected = contents_of(engine, arrays, whole);
-  // Where the arrays are a GPU's, files are read to the host first.
+  // If the arrays are in a GPU's memory, files are first read into host memory.
   const bool elsewhere = engine.arrays().gpu() != nullptr;
   std::vector<Want> wants;
   std::vector<std::span<float>> destinations;

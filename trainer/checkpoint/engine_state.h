@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What of a sharded engine and its optimiser goes into checkpoints.
+/// The state of a sharded engine and its optimiser that goes into checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@
 
 namespace weir::checkpoint {
 
-/// What an optimiser keeps for each parameter, such as a moment: by unit, as long as Engine::shard().
+/// State that an optimiser keeps per parameter, such as a moment: one array per unit, as long as
+/// Engine::shard().
 struct ShardArray {
   std::string name;
   std::vector<std::span<float>> units;
 };
 
-/// The whole units of a model of which an engine trains some in a row, from `first` on, or slices of them
-/// (shard::Stretch). Checkpoints are those of the whole model, however it is cut.
+/// The units of the whole model. The engine trains consecutive ones of them, from `first` on, or slices of
+/// them (shard::Stretch). A checkpoint always describes the whole model, however it is cut.
 struct WholeModel {
-  std::vector<shard::Unit> units;  ///< empty: the engine's are all
+  std::vector<shard::Unit> units;  ///< empty: the engine has all units of the model
   uint32_t first = 0;
 };
 
-/// Starts to save the engine's parameters (array "parameters") and `arrays`. Collective; between passes.
-/// Replicas of a shard write a piece of it each.
+/// Starts to save the engine's parameters (array "parameters") and `arrays`. Collective; to be called between
+/// passes. Replicas of a shard write one piece of it each.
 Status start_saving(Saver& saver, shard::Engine& engine, std::span<const ShardArray> arrays, uint64_t step,
                     std::vector<uint64_t> words, const WholeModel& whole = {});
 
-/// Loads the newest checkpoint that can be used into the engine and `arrays`, whatever world and strategy
-/// wrote it. Collective; between passes. As load_latest().
+/// Loads the newest usable checkpoint into the engine and `arrays`, whatever world and strategy wrote it.
+/// Collective; to be called between passes. Results and errors are those of load_latest().
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder, shard::Engine& engine,
                                           std::span<const ShardArray> arrays, const WholeModel& whole = {});
 

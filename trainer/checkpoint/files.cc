@@ -65,7 +65,7 @@ class SystemFiles final : public Files {
     if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return Status();
     if (errno == EEXIST && renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0)
       return Status();
-    // File systems over a network may know neither flag; what is there already is then not replaced.
+    // Network file systems may support neither flag; an existing target is then not replaced.
     if (errno == EINVAL && access(to.c_str(), F_OK) != 0 && std::rename(from.c_str(), to.c_str()) == 0)
       return Status();
     return failed("renaming to", to);

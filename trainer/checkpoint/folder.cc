@@ -21,7 +21,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// Only names that this program would give.
+/// Accepts only names that this program writes.
 std::optional<uint64_t> step_of(const std::string& name) {
   const size_t dash = name.find('-');
   if (dash == std::string::npos) return std::nullopt;

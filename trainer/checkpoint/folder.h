@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The folder that checkpoints are in.
+/// The folder in which checkpoints are kept.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace weir::checkpoint {
 
-/// What a folder is called until its checkpoint is complete: its name and this.
+/// Suffix of a checkpoint folder's name until the checkpoint is complete.
 inline constexpr const char* kTemporary = ".tmp";
 
-/// Steps of the checkpoints in a folder, the newest first; none where there is no folder.
+/// Steps of the checkpoints in a folder, newest first; empty if the folder does not exist.
 std::vector<uint64_t> steps_in(const std::string& folder);
 
-/// Names of folders in it that are no checkpoints any more, or not yet.
+/// Names of folders in it that are incomplete or partly removed checkpoints.
 std::vector<std::string> leftovers(const std::string& folder);
 
 }  // namespace weir::checkpoint

@@ -14,7 +14,7 @@
 namespace weir::checkpoint {
 namespace {
 
-/// Whether a checkpoint is one of this model.
+/// Whether a checkpoint belongs to this model.
 Status check_same(const Contents& found, const Contents& expected, const std::string& path) {
   const auto wrong = [&](const std::string& how) {
     return Status(Code::invalid_argument, path + ": " + how);
@@ -58,7 +58,7 @@ Result<Reader> Reader::open(const std::string& path) {
 }
 
 Status Reader::open_files() {
-  files_.reserve(manifest_.files.size());  // places_ points into it
+  files_.reserve(manifest_.files.size());  // places_ points into files_, which must not be reallocated
   for (size_t rank = 0; rank < manifest_.files.size(); ++rank) {
     Result<RankFile> file =
         RankFile::open(path_ + "/" + file_name(static_cast<int>(rank)), manifest_.files[rank]);
@@ -79,7 +79,7 @@ Status Reader::order_records() {
     for (const Record& record : file.records()) {
       if (record.unit >= contents.units.size() || record.array >= contents.arrays.size())
         return Status(Code::invalid_argument,
-                      file.path() + ": a record is of no unit or array of the manifest");
+                      file.path() + ": a record belongs to no unit or array of the manifest");
       places_[slot(record.unit, record.array)].push_back({&file, &record});
     }
   for (uint64_t unit = 0; unit < contents.units.size(); ++unit)
@@ -94,7 +94,7 @@ Status Reader::order_records() {
       }
       if (at != contents.units[unit].parameters)
         return Status(Code::invalid_argument,
-                      fmt::format("{}: elements of {} from {} on are missing or there twice", path_,
+                      fmt::format("{}: elements of {} from {} on are missing or occur twice", path_,
                                   name_of(unit, array), at));
     }
   return Status();
@@ -105,9 +105,8 @@ Status Reader::read(const Want& want) const {
   const uint64_t end = want.first + want.values.size();
   if (want.unit >= contents.units.size() || want.array >= contents.arrays.size() ||
       end > contents.units[want.unit].parameters)
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: there are no elements {} to {} of array {} of unit {}", path_, want.first,
-                              end, want.array, want.unit));
+    return Status(Code::invalid_argument, fmt::format("{}: no elements {} to {} of array {} of unit {}",
+                                                      path_, want.first, end, want.array, want.unit));
   const std::vector<Place>& places = places_[slot(want.unit, want.array)];
   std::vector<float> values;
   for (const Place& place : places) {
@@ -127,7 +126,7 @@ Status Reader::read(const Want& want) const {
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           const Contents& expected, std::span<const Want> wants) {
   Loaded loaded;
-  // Rank 0's list counts: others might look when it has changed.
+  // Rank 0's list counts: other ranks might list the folder after it has changed.
   std::vector<uint64_t> steps = steps_in(folder);
   for (size_t next = 0;; ++next) {
     uint64_t candidate[2] = {next < steps.size() ? 1U : 0U, next < steps.size() ? steps[next] : 0};

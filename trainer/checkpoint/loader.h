@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Checkpoints read by any number of ranks, however they were written.
+/// Reads checkpoints with any number of ranks, however they were written.
 #pragma once
 
 #include <nccl.h>
@@ -16,7 +16,7 @@
 
 namespace weir::checkpoint {
 
-/// A part of an array that a rank wants, and where.
+/// A part of an array that a rank needs, and the memory to read it into.
 struct Want {
   uint32_t unit = 0;
   uint32_t array = 0;
@@ -27,12 +27,12 @@ struct Want {
 /// A complete checkpoint. Used by one thread at a time.
 class Reader {
  public:
-  /// Reads manifest and indices in the folder of one step. Errors name the file and what is wrong with it,
-  /// also where elements are missing or there twice.
+  /// Reads the manifest and all indices in the folder of one step. Errors name the file and what is wrong
+  /// with it, also if elements are missing or occur twice.
   static Result<Reader> open(const std::string& path);
 
   const Contents& contents() const { return manifest_.contents; }
-  /// Checks all that it reads; errors name the file, the array and the unit.
+  /// Verifies the checksum of all that it reads; errors name the file, the array and the unit.
   Status read(const Want& want) const;
 
  private:
@@ -51,18 +51,18 @@ class Reader {
   std::string path_;
   Manifest manifest_;
   std::vector<RankFile> files_;
-  std::vector<std::vector<Place>> places_;  ///< by slot: in the order of elements
+  std::vector<std::vector<Place>> places_;  ///< index: slot; sorted by first element
 };
 
 struct Loaded {
   Contents contents;
-  std::vector<std::string> skipped;  ///< newer checkpoints that could not be used, and why
+  std::vector<std::string> skipped;  ///< newer checkpoints that could not be used, with the reason
 };
 
-/// Reads what each rank wants of the newest checkpoint in `folder` that all ranks can read all of, and whose
-/// arrays and units are the expected ones. Collective; all ranks get the same answer. Nothing where the
-/// folder has no checkpoints; an error where it has some but none can be used. After an error, or where some
-/// were skipped, wanted values may have been written more than once.
+/// Reads what each rank needs from the newest checkpoint in `folder` that all ranks can read completely and
+/// whose arrays and units are the expected ones. Collective; all ranks get the same answer: nothing if the
+/// folder has no checkpoints; an error if it has some but none can be used. After an error, or if some were
+/// skipped, the wanted values may have been written more than once.
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           const Contents& expected, std::span<const Want> wants);
 

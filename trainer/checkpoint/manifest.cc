@@ -11,7 +11,7 @@
 namespace weir::checkpoint {
 namespace {
 
-/// Words of lines, each expected by name.
+/// Splits lines into words, each expected by name.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
@@ -45,7 +45,7 @@ class Lines {
     return word;
   }
 
-  /// What is left of the line, after a space.
+  /// The rest of the line, after a space.
   Result<std::string> name() {
     if (line_.size() < 2 || line_[0] != ' ') return wrong("a name");
     std::string name(line_.substr(1));
@@ -54,7 +54,7 @@ class Lines {
   }
 
   Status end_of_line() { return line_.empty() ? Status() : wrong("the end of the line"); }
-  /// What is left of the text.
+  /// The rest of the text.
   std::string_view rest() const { return rest_; }
 
   Status wrong(const std::string& expected) const {
@@ -67,7 +67,7 @@ class Lines {
   int number_ = 0;
 };
 
-/// `count` things after "keyword COUNT"; reading stops at the first error, so a wrong count costs nothing.
+/// Reads `count` items after "keyword COUNT"; stops at the first error, so that a wrong count costs nothing.
 template <typename T, typename Read>
 Status read_all(Lines& reader, std::vector<T>& all, Read&& read) {
   Result<uint64_t> count = reader.number();
@@ -149,12 +149,12 @@ std::string text_of(const Manifest& manifest) {
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {
-  // The checksum first: what is damaged is called so, wherever the damage is.
+  // The checksum is verified first, so that all damage is reported as damage.
   constexpr size_t kLastLine = 9 + 16 + 1;
   const size_t body = text.size() < kLastLine ? 0 : text.size() - kLastLine;
   if (text.size() < kLastLine ||
       text.substr(body) != fmt::format("checksum {:016x}\n", checksum(text.data(), body)))
-    return Status(Code::invalid_argument, "the checksum in the last line is not that of the text before it");
+    return Status(Code::invalid_argument, "the checksum in the last line does not match the text before it");
   Manifest manifest;
   Lines reader(text.substr(0, body));
   WEIR_TRY(read_contents(reader, manifest.contents));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a checkpoint holds: the text file `manifest`. Pure.
+/// The table of contents of a checkpoint: the text file `manifest`. Pure.
 ///
 ///     weir checkpoint 2
 ///     step 20
@@ -12,8 +12,9 @@
 ///     file 96080 4 00c0ffee00c0ffee        bytes, records, checksum of the index
 ///     checksum 0123456789abcdef            of everything before this line
 ///
-/// A checkpoint is a folder `step-00000020` with the manifest and a file of each rank that wrote it,
-/// `rank-00000` on. Which ranks wrote what does not matter to readers. Format 1 had other layouts of weights.
+/// A checkpoint is a folder `step-00000020` with the manifest and one file per rank that wrote it,
+/// `rank-00000` and up. Readers do not depend on which rank wrote what. Format 1 had other layouts of
+/// weights.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +29,12 @@ namespace weir::checkpoint {
 
 struct Contents {
   uint64_t step = 0;
-  std::vector<uint64_t> words;      ///< what the program likes: seed, position in the data
-  std::vector<std::string> arrays;  ///< of each unit, all as long as its parameters; no spaces
-  std::vector<shard::Unit> units;   ///< no line ends in names
+  std::vector<uint64_t> words;      ///< values of the program: seed, position in the data
+  std::vector<std::string> arrays;  ///< array names, without spaces; one element per parameter each
+  std::vector<shard::Unit> units;   ///< unit names contain no line breaks
 };
 
-/// A file of one rank, as the manifest knows it.
+/// One rank's file, as described by the manifest.
 struct FileEntry {
   uint64_t bytes = 0;
   uint64_t records = 0;
@@ -42,15 +43,15 @@ struct FileEntry {
 
 struct Manifest {
   Contents contents;
-  std::vector<FileEntry> files;  ///< by rank that wrote it
+  std::vector<FileEntry> files;  ///< index: the rank that wrote the file
 };
 
 inline constexpr const char* kManifest = "manifest";
 
-/// invalid_argument for names that the format cannot hold.
+/// Returns invalid_argument for names that the format cannot hold.
 Status check(const Contents& contents);
 std::string text_of(const Manifest& manifest);
-/// Strict; invalid_argument with the line and what was expected. Any damage is found.
+/// Strict: any damage is found. Returns invalid_argument with the line and what was expected.
 Result<Manifest> parse_manifest(std::string_view text);
 
 std::string folder_name(uint64_t step);

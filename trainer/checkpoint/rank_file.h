@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The file that one rank writes: parts of arrays in records, each with a checksum, and an index of them.
+/// The file that one rank writes: records with parts of arrays, each with a checksum, and an index of them.
 ///
 ///     8 bytes "weirckp1", the floats of all records, then per record 40 bytes: unit and array (32 bits),
 ///     first element, elements, offset in the file, checksum (64 bits). Little-endian.
@@ -16,7 +16,7 @@
 
 namespace weir::checkpoint {
 
-/// A part of an array of a unit, in elements from the unit's first.
+/// A part of an array of a unit; element numbers count from the unit's first element.
 struct Part {
   uint32_t unit = 0;
   uint32_t array = 0;
@@ -33,16 +33,16 @@ struct Record {
   uint64_t checksum = 0;
 };
 
-/// A record holds at most so many elements: a reader that wants a few reads not much more.
+/// Maximum number of elements per record, so that a reader that needs a few elements reads little more.
 constexpr size_t kRecordElements = size_t{1} << 18;
 
-/// Writes all parts to a new file; they are on disk when it returns.
+/// Writes all parts to a new file; it is on disk when the call returns.
 Result<FileEntry> write_rank_file(Files& files, const std::string& path, std::span<const Part> parts);
 
-/// A file that was opened and whose index was read and checked. Used by one thread at a time.
+/// An open file whose index was read and verified. Used by one thread at a time.
 class RankFile {
  public:
-  /// invalid_argument with the path when the file is not as long as the manifest says, or damaged.
+  /// invalid_argument with the path if the file is damaged or its length differs from the manifest's.
   static Result<RankFile> open(const std::string& path, const FileEntry& entry);
   RankFile(RankFile&& other) noexcept;
   RankFile& operator=(RankFile&&) = delete;
@@ -50,7 +50,7 @@ class RankFile {
 
   const std::vector<Record>& records() const { return records_; }
   const std::string& path() const { return path_; }
-  /// All elements of a record, checked against its checksum; errors say which elements they are.
+  /// Reads all elements of a record and verifies their checksum; errors name the elements.
   Status read(const Record& record, std::vector<float>& values) const;
 
  private:

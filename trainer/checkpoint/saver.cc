@@ -22,7 +22,7 @@ std::string Saver::temporary() const {
 
 bool Saver::written() const { return saving_ && saving_->written.load(std::memory_order_acquire); }
 
-/// Rank 0: an empty temporary folder, and nothing left of saves that were never finished.
+/// On rank 0: makes an empty temporary folder and removes what unfinished saves left behind.
 Status Saver::prepare() {
   WEIR_TRY(files_.make_folder(folder_));
   for (const std::string& name : leftovers(folder_))
@@ -75,7 +75,7 @@ Status Saver::publish(const std::vector<FileEntry>& files) {
   WEIR_TRY(files_.sync_folder(from));
   WEIR_TRY(files_.replace(from, folder_ + "/" + folder_name(saving_->contents.step)));
   WEIR_TRY(files_.sync_folder(folder_));
-  // Where this step was saved before, that is the temporary folder now.
+  // If this step was saved before, the temporary folder now holds that older checkpoint.
   WEIR_TRY(remove_folder(files_, from, kManifest));
   return remove_old();
 }

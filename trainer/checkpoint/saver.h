@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Checkpoints written by all ranks of a world, while training goes on.
+/// Writes checkpoints with all ranks of a world while training continues.
 ///
-/// Each rank writes what it alone has to a file in `step-N.tmp`, on a thread of its own. When all files are
-/// on disk, rank 0 adds the manifest and renames the folder to `step-N`: a folder of that name is complete.
-/// Rank 0 then removes the oldest ones. The folder must be one that all ranks see.
+/// Each rank writes the pieces that only it owns to a file in `step-N.tmp`, on a thread of its own. When all
+/// files are on disk, rank 0 adds the manifest and renames the folder to `step-N`: a folder of that name is
+/// complete. Rank 0 then removes the oldest ones. All ranks must see the same folder.
 #pragma once
 
 #include <nccl.h>
@@ -22,7 +22,7 @@
 
 namespace weir::checkpoint {
 
-/// Used by one thread. start() and finish() are collective; their errors are those of any rank, on all ranks.
+/// Used by one thread. start() and finish() are collective; an error of any rank is returned on all ranks.
 class Saver {
  public:
   /// Keeps the newest `keep` checkpoints, at least 1; `world` and `files` outlive this.
@@ -30,16 +30,16 @@ class Saver {
       : world_(world), folder_(std::move(folder)), keep_(keep), files_(files) {}
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
-  /// Waits for this rank's file; without finish() there is no checkpoint.
+  /// Waits for this rank's file; without finish() no checkpoint is made.
   ~Saver();
 
-  /// Copies this rank's parts from where they are; with those of the others they are all of all arrays.
-  /// Begins to write them. invalid_usage while another save is under way.
+  /// Copies this rank's parts from their memory and begins to write them. The parts of all ranks together are
+  /// all elements of all arrays. invalid_usage while another save is in progress.
   Status start(const Contents& contents, std::vector<Part> parts,
                const shard::Arrays& where = shard::Arrays(nullptr));
-  /// Whether start() was called and finish() was not.
+  /// Whether start() was called without finish().
   bool under_way() const { return saving_.has_value(); }
-  /// Whether this rank's file is written: a hint that finish() will not wait long.
+  /// Whether this rank's file is written: finish() will then probably not wait long.
   bool written() const;
   /// Waits until the checkpoint is complete.
   Status finish();
@@ -48,7 +48,7 @@ class Saver {
   struct Saving {
     Contents contents;
     std::vector<Part> parts;
-    std::vector<float> values;  ///< what parts point to
+    std::vector<float> values;  ///< the values that the parts point to
     Result<FileEntry> entry = Status(Code::in_progress, "is being written");
     std::atomic<bool> written{false};
     std::thread thread;

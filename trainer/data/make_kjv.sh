@@ -9,5 +9,5 @@ command -v bible >/dev/null || { echo "make_kjv.sh: install bible-kjv and bible-
 bible -f gen1:1-rev22:21 | sed -E 's/^[^ ]+ //' | xz -9e --threads=1 >kjv.txt.xz
 sum="$(xz -dc kjv.txt.xz | sha256sum)"
 if [[ "$sum" != b5c4940bcfeee072c0935b5200d0f9d88a00a0199cb0961d16133458fcdfae5d* ]]; then
-  echo "make_kjv.sh: the text is another than the one that docs/trainer.md has figures for" >&2
+  echo "make_kjv.sh: the text differs from the one measured in docs/trainer.md" >&2
 fi

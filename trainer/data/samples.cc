@@ -11,7 +11,7 @@ namespace weir::trainer {
 Index sample_begin(uint64_t seed, Index step, Index number, Index size, Index length) {
   const PhiloxBlock block =
       random_block(seed, Purpose::samples, static_cast<uint32_t>(number), static_cast<uint64_t>(step));
-  // 64 bits modulo the few million places of a text: the bias is below 1e-12.
+  // 64 bits modulo the few million positions of a text: the bias is below 1e-12.
   const uint64_t bits = uint64_t{block[0]} << 32 | block[1];
   return static_cast<Index>(bits % static_cast<uint64_t>(size - length));
 }

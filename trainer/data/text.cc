@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-// The file as it is, between two symbols of ours.
+// The unchanged file, between two symbols.
 // clang-format off
 asm(".pushsection .rodata\n"
     "weir_trainer_kjv_begin:\n"
@@ -30,7 +30,7 @@ Result<std::vector<uint8_t>> decompressed(std::span<const uint8_t> packed) {
   constexpr size_t kStep = size_t{4} << 20;
   lzma_stream stream = LZMA_STREAM_INIT;
   if (lzma_stream_decoder(&stream, UINT64_MAX, 0) != LZMA_OK)
-    return Status(Code::system_error, "liblzma could not be started to read the built-in text");
+    return Status(Code::system_error, "liblzma could not be initialised to decompress the built-in text");
   const std::unique_ptr<lzma_stream, decltype(&lzma_end)> ends(&stream, &lzma_end);
   std::vector<uint8_t> bytes;
   stream.next_in = packed.data();

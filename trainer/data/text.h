@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The text that is learned: bytes, of which the last tenth is held out for evaluation.
+/// The training text: bytes, of which the last tenth is held out for evaluation.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace weir::trainer {
 
 class Text {
  public:
-  /// The King James Bible (trainer/data/make_kjv.sh), 4.1 MB, held compressed in the program.
+  /// The King James Bible (trainer/data/make_kjv.sh), 4.1 MB, stored compressed in the program.
   static Result<Text> built_in();
-  /// A file's bytes. The error says which file and what is wrong with it.
+  /// Reads a file's bytes. The error names the file and what is wrong with it.
   static Result<Text> from_file(const std::string& path);
 
   Text(std::string name, std::vector<uint8_t> bytes) : name_(std::move(name)), bytes_(std::move(bytes)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An array of floats on the borders of cache lines, zeroed. Owns its memory; moves, does not copy.
+/// An array of floats, aligned to cache lines and zeroed. Owns its memory; movable, not copyable.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What touches each element by itself: sums, bfloat16, AdamW; and sums of squares.
+// Element-wise operations: sums, bfloat16, AdamW; and sums of squares.
 #include <algorithm>
 
 #include "trainer/math/bfloat16.h"

@@ -7,7 +7,7 @@
 namespace weir::trainer {
 namespace {
 
-// Calls visit(row, head, offset by head) for each piece of `size` floats that lies together in both forms.
+// Calls visit(row, head, offset by head) for each piece of `size` floats that is contiguous in both forms.
 template <typename Visit>
 void for_each_piece(const HeadShape& shape, Visit visit) {
   for (Index sequence = 0; sequence < shape.sequences; ++sequence)

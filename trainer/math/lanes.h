@@ -2,20 +2,20 @@
 /// Sixteen floats at once, for the row kernels.
 ///
 /// Sums over a row run in sixteen lanes that are added up in one fixed order, whatever the processor: the
-/// compiler cuts the same operations into as many registers as there are needed (AVX-512: one, AVX2: two,
-/// SSE2: four). With -ffp-contract=off every operation is one of IEEE 754, so the row kernels give the same
-/// bits on all of them.
+/// compiler splits the same operations into as many registers as needed (AVX-512: one, AVX2: two, SSE2:
+/// four). With -ffp-contract=off every operation is one of IEEE 754, so that the row kernels give the same
+/// bits on all processors.
 ///
-/// Everything here must be inlined: what a lane is passed in differs between instruction sets.
+/// Everything here must be inlined: how lanes are passed to a function differs between instruction sets.
 ///
-/// In code for GPUs (gpu/device_lanes.inc) the lanes are sixteen threads, each of which has one of the
-/// floats: the same source, the same order of sums.
+/// In GPU code (gpu/device_lanes.inc) the lanes are sixteen threads with one float each: the same source and
+/// the same order of sums.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// A function compiled once per instruction set; the loader chooses. Sanitizers run before it may.
+// A function compiled once per instruction set; the dynamic loader selects one. Sanitizers run before it can.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define WEIR_TRAINER_CLONES [[gnu::target_clones("avx512f", "avx2", "default")]]
@@ -57,7 +57,7 @@ WEIR_TRAINER_INLINE Lanes load(const float* from) {
 
 WEIR_TRAINER_INLINE void store(float* to, Lanes lanes) { __builtin_memcpy(to, &lanes, sizeof(lanes)); }
 
-/// The first `count` lanes (1 to 15) from memory, the others `rest`.
+/// Loads the first `count` lanes (1 to 15) from memory; the other lanes are `rest`.
 WEIR_TRAINER_INLINE Lanes load_first(const float* from, Index count, float rest) {
   float lanes[kLanes];
   for (Index lane = 0; lane < kLanes; ++lane) lanes[lane] = lane < count ? from[lane] : rest;
@@ -70,7 +70,7 @@ WEIR_TRAINER_INLINE void store_first(float* to, Lanes lanes, Index count) {
   for (Index lane = 0; lane < count; ++lane) to[lane] = values[lane];
 }
 
-/// The sum of the lanes: halves are added to halves.
+/// The sum of the lanes: the upper half is added to the lower half, repeatedly.
 WEIR_TRAINER_INLINE float sum_of(Lanes lanes) {
   float values[kLanes];
   store(values, lanes);
@@ -99,11 +99,12 @@ WEIR_TRAINER_INLINE Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
 
 WEIR_TRAINER_INLINE Lanes smaller(Lanes a, Lanes b) { return a < b ? a : b; }
 
-/// e to the power of each lane, within 2 units in the last place from -87 to 88; beyond, the value at the
-/// border. Reduction by ln 2 in two parts and a polynomial of degree 7 as in the Cephes library (S. Moshier).
+/// e to the power of each lane, within 2 units in the last place from -87 to 88; outside, the value at the
+/// nearer limit. Reduction by ln 2 in two parts and a polynomial of degree 7 as in the Cephes library (S.
+/// Moshier).
 WEIR_TRAINER_INLINE Lanes exponential(Lanes x) {
   x = larger(smaller(x, all(88.0f)), all(-87.0f));
-  // Adding 1.5 * 2^23 rounds to an integer, which is then found in the lowest bits.
+  // Adding 1.5 * 2^23 rounds to an integer, which is then in the lowest bits.
   const Lanes shifted = x * 1.44269504088896341f + 12582912.0f;
   const Lanes power = shifted - 12582912.0f;
   const Lanes r = (x - power * 0.693359375f) + power * 2.12194440e-4f;

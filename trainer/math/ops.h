@@ -2,8 +2,8 @@
 /// The arithmetic of training on one device: matrix products and row kernels on arrays in its memory.
 ///
 /// One object per rank, used by one thread at a time. Calls are carried out in order; on a GPU they are
-/// queued, so what they read and write stays until finish(). After an error nothing is done any more: ask for
-/// status() once per unit or step. Same device, same calls: same bits.
+/// queued, so their arrays must stay valid until finish(). After an error all further calls do nothing: check
+/// status() once per unit or step. Same device and same calls: same bits.
 #pragma once
 
 #include <string>
@@ -21,21 +21,21 @@ class Ops {
   Ops(const Ops&) = delete;
   Ops& operator=(const Ops&) = delete;
 
-  /// Products of matrices, see ProductShape.
+  /// Computes matrix products, see ProductShape.
   virtual void run(const ProductShape& shape, const float* a, const float* b, float* c) = 0;
-  /// A row kernel, see rows.h.
+  /// Runs a row kernel, see rows.h.
   virtual void run(const RowCall& call) = 0;
   /// array[0 .. count) = 0
   virtual void clear(Index count, float* array) = 0;
-  /// Waits until all of it is done.
+  /// Waits until all calls are complete.
   virtual void finish() = 0;
-  /// What computes, for logs: "oneDNN 2.6.3, fp32".
+  /// The implementation, for logs: "oneDNN 2.6.3, fp32".
   virtual std::string description() const = 0;
-  /// The first error of all calls.
+  /// The first error of all calls, or success.
   virtual const Status& status() const = 0;
 };
 
-/// On the CPU, where all calls are complete on return.
+/// The CPU implementation: all calls are complete on return.
 class CpuOps final : public Ops {
  public:
   explicit CpuOps(Precision precision) : products_(precision) {}

@@ -45,7 +45,7 @@ dnnl::matmul::primitive_desc describe(const ProductShape& shape, Type type, cons
 #endif
 }
 
-// Whether the processor has products of bf16; without AVX-512 oneDNN has none.
+// Whether the processor multiplies bf16; without AVX-512 oneDNN does not support it.
 bool has_bfloat16(const dnnl::engine& engine) {
   try {
     ProductShape shape;
@@ -57,9 +57,9 @@ bool has_bfloat16(const dnnl::engine& engine) {
   }
 }
 
-// Without AVX-512 oneDNN reads a transposed operand of a narrow fp32 product where it is, and rows that are a
-// multiple of 2 KiB apart fall into the same sets of the caches: half the speed (docs/trainer.md). Such an
-// operand is turned around first. Its products for AVX-512, which it calls brg, gather it by themselves.
+// Without AVX-512 oneDNN reads a transposed operand of a narrow fp32 product in place, and rows that are a
+// multiple of 2 KiB apart map to the same cache sets: half the speed (docs/trainer.md). Such an operand is
+// transposed into a copy first. oneDNN's kernels for AVX-512 ("brg") copy it themselves.
 bool is_turned(const ProductShape& shape, Type type, const dnnl::engine& engine) {
   const bool narrow = type == Type::f32 && shape.transpose_a && shape.count == 1 && shape.columns < 384 &&
                       shape.rows % 512 == 0;
@@ -97,14 +97,14 @@ class Products::State {
   Index shapes() const { return static_cast<Index>(prepared_.size()); }
 
  private:
-  // What oneDNN prepared for one shape; the memories point to the operands of the call under way.
+  // oneDNN's primitives for one shape; the memory objects point to the operands of the current call.
   struct Prepared {
     dnnl::memory a;
     dnnl::memory b;
     dnnl::memory c;
     dnnl::matmul product;
-    std::optional<dnnl::reorder> turn;  ///< of `a`
-    dnnl::memory turned;                ///< what the product reads then
+    std::optional<dnnl::reorder> turn;  ///< transposes `a`
+    dnnl::memory turned;                ///< the transposed `a`
   };
 
   static Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engine) {
@@ -128,7 +128,7 @@ class Products::State {
     return prepared;
   }
 
-  // The numbers as the product reads them. oneDNN takes its operands as if it might write to them.
+  // Converts the operands to the product's precision. oneDNN takes pointers to non-const.
   void* operand(Index count, const float* values, Buffer& scratch) {
     if (precision_ == Precision::fp32) return const_cast<float*>(values);
     if (scratch.size() < count) scratch = Buffer(count);
@@ -196,7 +196,7 @@ std::string products_version() {
 double measured_peak(Products& products) {
   using Clock = std::chrono::steady_clock;
   constexpr Index kLargest = 1024;
-  constexpr double kEnough = 1e-3;  // seconds of a product that is worth a measurement
+  constexpr double kEnough = 1e-3;  // seconds of a product that is long enough to measure
   const Buffer a(kLargest * kLargest);
   const Buffer b(kLargest * kLargest);
   Buffer c(kLargest * kLargest);
@@ -205,7 +205,7 @@ double measured_peak(Products& products) {
   for (Index size = 256; size <= kLargest && seconds < kEnough; size *= 2) {
     const ProductShape shape{.rows = size, .depth = size, .columns = size};
     seconds = std::numeric_limits<double>::infinity();
-    for (int round = 0; round < 5; ++round) {  // the first one also makes oneDNN's code
+    for (int round = 0; round < 5; ++round) {  // the first round also generates oneDNN's code
       const Clock::time_point begin = Clock::now();
       products.run(shape, a.data(), b.data(), c.data());
       seconds = std::min(seconds, std::chrono::duration<double>(Clock::now() - begin).count());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Calls of row kernels as values: what Ops (ops.h) is given, and what a kernel of a GPU is passed. Names and
-/// fields are the functions of rows.h and their arguments, which also say what each does.
+/// Calls of row kernels as values: the arguments of Ops (ops.h) and of a GPU's kernel. Names and fields are
+/// those of the functions of rows.h, where each is described.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace weir::trainer {
 
-/// Rows by head and back, see rows.h.
+/// Rearranges rows by head and back, see rows.h.
 struct HeadShape {
   Index sequences;
   Index length;
   Index heads;
-  Index size;  ///< of one head
+  Index size;  ///< floats per head and row
 };
 
 /// One step of AdamW (Loshchilov and Hutter, 2019) on `count` elements.
@@ -24,9 +24,9 @@ struct AdamW {
   float beta1;
   float beta2;
   float epsilon;
-  float weight_decay;    ///< 0 where a tensor does not decay
-  float gradient_scale;  ///< what gradients are multiplied with first (clipping)
-  int64_t step;          ///< from 1
+  float weight_decay;    ///< 0 for tensors without weight decay
+  float gradient_scale;  ///< factor applied to gradients first (clipping)
+  int64_t step;          ///< step number, from 1
 };
 
 struct LayerNormForward {
@@ -153,7 +153,7 @@ struct AdamWStep {
   const float* gradients;
   float *mean, *variance;
 };
-/// sums[block] = the sum of the squares of 1024 values each, the last ones of fewer.
+/// sums[block] = the sum of the squares of 1024 values; the last block may be shorter.
 struct SquareBlocks {
   Index count;
   const float* values;
@@ -167,7 +167,7 @@ using RowCall =
                  CrossEntropyBackward, EmbeddingForward, EmbeddingBackward, Add, Scale, ToBfloat16,
                  FromBfloat16, AddBfloat16, AdamWStep, SquareBlocks>;
 
-/// A value for each alternative: std::visit(Each{[](const Add& call) {...}, ...}, call).
+/// A visitor with one function per alternative: std::visit(Each{[](const Add& call) {...}, ...}, call).
 template <typename... Visitors>
 struct Each : Visitors... {
   using Visitors::operator()...;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What row kernels do inside a row, once for all devices: the CPU's (bias.cc, layernorm.cc, softmax.cc,
-/// elements.cc) and GPUs' (gpu/kernels.cc) differ in who takes which row. Everything must be inlined, as
-/// lanes.h says.
+/// The arithmetic of row kernels inside a row, shared by all devices: the CPU (bias.cc, layernorm.cc,
+/// softmax.cc, elements.cc) and GPUs (gpu/kernels.cc) only distribute rows differently. Everything must be
+/// inlined, as lanes.h explains.
 #pragma once
 
 #include <cmath>
@@ -87,7 +87,7 @@ WEIR_TRAINER_INLINE float row_maximum(Index count, const float* x) {
   return largest_of(largest);
 }
 
-/// out = exp(scale * (x - maximum)); its sum.
+/// out = exp(scale * (x - maximum)); returns its sum.
 WEIR_TRAINER_INLINE float exponentials(Index count, const float* x, float scale, float maximum, float* out) {
   Lanes sums{};
   Index at = 0;
@@ -128,7 +128,7 @@ WEIR_TRAINER_INLINE float cross_entropy(Index classes, const float* logits, Inde
 WEIR_TRAINER_INLINE float sum_of_squares(Index count, const float* x) { return inner_product(count, x, x); }
 
 // --- AdamW
-/// What is the same for all elements.
+/// Factors that are the same for all elements.
 struct AdamWFactors {
   AdamW set;
   float mean_factor;
@@ -136,7 +136,7 @@ struct AdamWFactors {
   float kept;
 };
 
-/// On the host, whatever the device: powers are the same for all.
+/// Computed on the host for every device, so that powers are the same on all.
 inline AdamWFactors factors_of(const AdamW& set) {
   const double step = static_cast<double>(set.step);
   return {set, static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(set.beta1), step))),

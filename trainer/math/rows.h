@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Row kernels: everything of a transformer that is no matrix product, forward and backward, on the CPU.
+/// Row kernels on the CPU: everything in a transformer except matrix products, forward and backward.
 ///
 /// All arrays are dense and row-major; `rows` is the number of tokens. Gradients of parameters, and of inputs
-/// that other paths also reach, are added to what is there (named `..._sum`). No function allocates, keeps or
-/// checks anything; calls on distinct arrays may run at once. Sums have one fixed order (lanes.h): same
-/// input, same bits.
+/// that other paths also reach, are added to the existing values (named `..._sum`). No function allocates,
+/// keeps state or checks anything; calls on distinct arrays may run concurrently. Sums have one fixed order
+/// (lanes.h): same input, same bits.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace weir::trainer {
 
 // --- layernorm.cc: (x - mean) / sqrt(variance + 1e-5) * gain + bias over each row. `statistics` holds the
-// mean and the reciprocal of the root of each row: 2 * rows floats.
+// mean and the reciprocal standard deviation of each row: 2 * rows floats.
 void layer_norm_forward(Index rows, Index width, const float* x, const float* gain, const float* bias,
                         float* out, float* statistics);
 void layer_norm_backward(Index rows, Index width, const float* out_gradient, const float* x,
@@ -26,15 +26,15 @@ void layer_norm_backward(Index rows, Index width, const float* out_gradient, con
 void add_bias_and_residual(Index rows, Index width, float* out, const float* bias, const float* residual);
 void bias_backward(Index rows, Index width, const float* out_gradient, float* bias_gradient_sum);
 
-/// x += bias, and out = GELU(x) in its form with tanh (Hendrycks and Gimpel, 2016).
+/// x += bias, and out = GELU(x), the tanh form (Hendrycks and Gimpel, 2016).
 void bias_gelu_forward(Index rows, Index width, float* x, const float* bias, float* out);
-/// GELU alone, from an x that has its bias.
+/// GELU alone, of an x that already includes its bias.
 void gelu_forward(Index count, const float* x, float* out);
-/// gradient: of the output before, of x after.
+/// `gradient` is that of the output on entry and that of x on return.
 void gelu_backward(Index count, const float* x, float* gradient);
 
 // --- heads.cc: [sequences, length, heads * size] as [sequences, heads, length, size] and back.
-/// Cuts rows of query, key and value side by side, with `bias` added, into three arrays by head.
+/// Splits rows of adjacent query, key and value, with `bias` added, into three arrays ordered by head.
 void split_queries_keys_values(const HeadShape& shape, const float* rows, const float* bias, float* queries,
                                float* keys, float* values);
 void join_queries_keys_values(const HeadShape& shape, const float* queries, const float* keys,
@@ -45,14 +45,14 @@ void join_heads(const HeadShape& shape, const float* heads, float* rows);
 // --- softmax.cc
 /// scores[matrix, i, j] becomes the softmax over j <= i of scale * scores[matrix, i, j], and 0 for j > i.
 void causal_softmax_forward(Index matrices, Index length, float scale, float* scores);
-/// gradient: of the probabilities before, of the scores after (0 for j > i).
+/// `gradient` is that of the probabilities on entry and that of the scores on return (0 for j > i).
 void causal_softmax_backward(Index matrices, Index length, float scale, const float* probabilities,
                              float* gradient);
 
 /// losses[row] = -ln softmax(logits[row])[target[row]], in nats.
 void cross_entropy_forward(Index rows, Index classes, const float* logits, const uint8_t* targets,
                            float* losses);
-/// Gradient of scale * (sum of the losses) in the logits.
+/// Gradient of scale * (sum of the losses) with respect to the logits.
 void cross_entropy_backward(Index rows, Index classes, float scale, const float* logits,
                             const uint8_t* targets, float* logit_gradient);
 
@@ -68,15 +68,15 @@ void embedding_backward(Index rows, Index length, Index width, const uint8_t* to
 void add(Index count, const float* addend, float* sum);
 /// values *= factor
 void scale(Index count, float factor, float* values);
-/// To bfloat16 (bfloat16.h).
+/// Rounds to bfloat16 (bfloat16.h).
 void to_bfloat16(Index count, const float* from, uint16_t* to);
 void from_bfloat16(Index count, const uint16_t* from, float* to);
 /// sum += from
 void add_bfloat16(Index count, const uint16_t* from, float* sum);
-/// As to_bfloat16, left as floats.
+/// Rounds as to_bfloat16() does, but stores floats.
 void round_to_bfloat16(Index count, const float* from, float* to);
 
-/// sums[block] = the sum of the squares of kSquareBlock values each, the last ones of fewer.
+/// sums[block] = the sum of the squares of kSquareBlock values; the last block may be shorter.
 inline constexpr Index kSquareBlock = 1024;
 void square_blocks(Index count, const float* values, float* sums);
 

@@ -14,7 +14,7 @@ using parts::row_maximum;
 
 namespace {
 
-// What lies after the diagonal.
+// Writes zeros after the diagonal.
 [[gnu::always_inline]] inline void clear_rest(Index length, Index from, float* row) {
   std::memset(row + from, 0, static_cast<size_t>(length - from) * sizeof(float));
 }

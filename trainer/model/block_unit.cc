@@ -10,9 +10,9 @@
 namespace weir::trainer {
 namespace {
 
-// As GPT-2: what is added to the residual stream begins smaller the more layers add to it.
-// Weights of which a slice has some outputs, and then those of which it has some inputs: what the other
-// slices have to add is added up after the second ones only (Shoeybi et al., 2019).
+// Weights that add to the residual stream start smaller the more layers there are, as in GPT-2.
+// First weights of which a slice has some outputs, then weights of which it has some inputs: slices are
+// summed only after the latter (Shoeybi et al., 2019).
 ParameterTable block_table(const Config& config, Index layer, uint32_t stream, Slice slice) {
   const float added = kInitialDeviation / std::sqrt(2.0f * static_cast<float>(config.layers));
   const Index width = config.width;
@@ -39,7 +39,7 @@ void sum_over_slices(const Compute& compute, Index count, float* array) {
 
 }  // namespace
 
-// What backward reads beside the input. In the saved array or in scratch, as recomputation says.
+// What backward reads besides the input. Stored in the saved array or in scratch, depending on recomputation.
 struct BlockUnit::State {
   State(const HeadShape& shape, Index width, Recompute recompute, Carver& saved, Carver& scratch) {
     Carver& cheap = recompute == Recompute::none ? saved : scratch;
@@ -62,17 +62,17 @@ struct BlockUnit::State {
   }
 
   float* normal1;      ///< layer norm of the input
-  float* statistics1;  ///< its means and deviations
-  float* queries;      ///< by head, as keys and values
+  float* statistics1;  ///< means and standard deviations of that layer norm
+  float* queries;      ///< ordered by head, like keys and values
   float* keys;
   float* values;
   float* probabilities;  ///< [sequences, heads, length, length]
-  float* mixed;          ///< what the heads read, side by side again
-  float* middle;         ///< the residual stream between the halves
+  float* mixed;          ///< the heads' outputs, side by side again
+  float* middle;         ///< the residual stream between attention and MLP
   float* normal2;
   float* statistics2;
-  float* widened;    ///< before GELU, with its bias
-  float* activated;  ///< after GELU
+  float* widened;    ///< input of GELU, with its bias added
+  float* activated;  ///< output of GELU
 };
 
 BlockUnit::BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream, Slice slice)
@@ -98,7 +98,7 @@ Unit::Sizes BlockUnit::sizes(const Batch& piece) const {
   const Index whole = piece.rows() * width();
   const Index floats = piece.rows() * inner_;
   const Index squares = piece.rows() * heads_ * piece.length;
-  // The larger of the halves' backward passes; forward needs less than attention's.
+  // The larger of the two halves' backward passes; forward needs less than attention's backward pass.
   Carver mlp = scratch;
   mlp.take(4 * floats);
   mlp.take(whole);
@@ -175,7 +175,7 @@ void BlockUnit::forward_piece(const Compute& compute, const Batch& piece, const 
       AddBiasAndResidual{piece.rows(), width(), output, parameters + at_.narrow_bias, state.middle});
 }
 
-// Computes again what forward did not save.
+// Recomputes what forward did not save.
 void BlockUnit::restore(const Compute& compute, const Batch& piece, const float* parameters,
                         const float* input, const State& state, Carver scratch) const {
   const Index rows = piece.rows();
@@ -219,7 +219,7 @@ void BlockUnit::mlp_backward(const Compute& compute, const Batch& piece, const f
   project_backward(compute, rows, widen_layer(), state.normal2, parameters + at_.widen_weights,
                    widened_gradient, normal_gradient, sums + at_.widen_weights);
   sum_over_slices(compute, rows * width(), normal_gradient);
-  // What came past the half is in `gradient` already.
+  // `gradient` already contains the part that bypasses the half through the residual stream.
   compute.ops.run(LayerNormBackward{rows, width(), normal_gradient, state.middle, parameters + at_.norm2_gain,
                                     state.statistics2, gradient, sums + at_.norm2_gain,
                                     sums + at_.norm2_bias});
@@ -229,14 +229,14 @@ void BlockUnit::attention_backward(const Compute& compute, const Batch& piece, c
                                    const float* input, const State& state, Carver scratch, float* gradient,
                                    float* sums) const {
   const Index rows = piece.rows();
-  float* mixed_gradient = scratch.take(rows * width());  // and then that of the norm, which is wider
+  float* mixed_gradient = scratch.take(rows * width());  // later the gradient of the norm, which is wider
   float* rows_gradient = scratch.take(3 * rows * inner_);
   compute.ops.run(BiasBackward{rows, width(), gradient, sums + at_.mix_bias});
   project_backward(compute, rows, mix_layer(), state.mixed, parameters + at_.mix_weights, gradient,
                    mixed_gradient, sums + at_.mix_weights);
   heads_backward(compute, piece, state, scratch, mixed_gradient, rows_gradient);
   compute.ops.run(BiasBackward{rows, 3 * inner_, rows_gradient, sums + at_.attention_bias});
-  float* normal_gradient = mixed_gradient;  // which nobody reads any more
+  float* normal_gradient = mixed_gradient;  // mixed_gradient is no longer needed
   project_backward(compute, rows, attention_layer(), state.normal1, parameters + at_.attention_weights,
                    rows_gradient, normal_gradient, sums + at_.attention_weights);
   sum_over_slices(compute, rows * width(), normal_gradient);

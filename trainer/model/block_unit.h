@@ -10,11 +10,11 @@ namespace weir::trainer {
 
 class BlockUnit final : public Unit {
  public:
-  /// REQUIRES: heads that make equal slices.
+  /// REQUIRES: the number of heads is a multiple of the number of slices.
   BlockUnit(const Config& config, Index layer, Recompute recompute, uint32_t stream, Slice slice = {});
 
  private:
-  // Where the tensors begin in the unit's array.
+  // Offsets of the tensors in the unit's array.
   struct Offsets {
     Index norm1_gain, norm1_bias, attention_weights, attention_bias, mix_weights, mix_bias;
     Index norm2_gain, norm2_bias, widen_weights, widen_bias, narrow_weights, narrow_bias;
@@ -35,7 +35,7 @@ class BlockUnit final : public Unit {
   Layer widen_layer() const { return {width(), 4 * inner_, true}; }
   Layer narrow_layer() const { return {4 * inner_, width()}; }
 
-  // The parts of forward; each writes what the state names.
+  // The parts of forward; each writes the fields of the state that it is named after.
   void attention_input(const Compute& compute, const Batch& piece, const float* parameters,
                        const float* input, const State& state, Carver scratch) const;
   void probabilities(const Compute& compute, const Batch& piece, const State& state) const;
@@ -46,7 +46,7 @@ class BlockUnit final : public Unit {
   void restore(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
                const State& state, Carver scratch) const;
 
-  // The parts of backward: `gradient` goes from the output of the half to its input.
+  // The parts of backward: `gradient` is that of the half's output on entry and of its input on return.
   void mlp_backward(const Compute& compute, const Batch& piece, const float* parameters, const State& state,
                     Carver scratch, float* gradient, float* sums) const;
   void attention_backward(const Compute& compute, const Batch& piece, const float* parameters,
@@ -55,8 +55,8 @@ class BlockUnit final : public Unit {
   void heads_backward(const Compute& compute, const Batch& piece, const State& state, Carver scratch,
                       const float* mixed_gradient, float* rows_gradient) const;
 
-  Index heads_;  ///< of the slice
-  Index inner_;  ///< their width
+  Index heads_;  ///< heads of the slice
+  Index inner_;  ///< width of the slice's heads together
   Offsets at_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Cuts one array into parts, or only counts what they would take.
+/// Divides one array into parts, or only counts the floats that they would need.
 #pragma once
 
 #include "trainer/math/lanes.h"
@@ -8,10 +8,10 @@ namespace weir::trainer {
 
 class Carver {
  public:
-  /// `base` may be null: then only used() means anything.
+  /// `base` may be null: then only used() is meaningful.
   explicit Carver(float* base) : base_(base) {}
 
-  /// The next `count` floats; each part begins on a cache line if the array does.
+  /// Takes the next `count` floats; each part is aligned to a cache line if the array is.
   float* take(Index count) {
     float* part = base_ != nullptr ? base_ + used_ : nullptr;
     used_ += (count + kLanes - 1) / kLanes * kLanes;

@@ -30,7 +30,7 @@ Result<Config> preset(std::string_view name) {
   for (const Config& config : presets())
     if (config.name == name) return config;
   return Status(Code::invalid_argument,
-                fmt::format("there is no preset '{}'; expected {}", name, fmt::join(preset_names(), ", ")));
+                fmt::format("unknown preset '{}'; expected {}", name, fmt::join(preset_names(), ", ")));
 }
 
 std::vector<std::string> preset_names() {

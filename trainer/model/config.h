@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The shape of a model: a decoder-only transformer in GPT-2's form (Radford et al., 2019) with bytes for
-/// tokens, learned positions, layer norms before each half of a block, GELU, and an output layer of its own
-/// (not the embedding's: units then share no parameters).
+/// The shape of a model: a decoder-only transformer in GPT-2's form (Radford et al., 2019) with bytes as
+/// tokens, learned positions, layer norms before each half of a block, GELU, and an output layer that is not
+/// tied to the embedding, so that units share no parameters.
 #pragma once
 
 #include <string>
@@ -18,18 +18,18 @@ struct Config {
   Index layers = 0;
   Index width = 0;
   Index heads = 0;
-  Index length = 0;  ///< tokens of a sequence
+  Index length = 0;  ///< tokens per sequence
 
   Index head_size() const { return width / heads; }
-  /// Floating-point operations of all products of one trained token: 6 per parameter of a product, and
-  /// attention's 12 * layers * length * width (whole squares; the half that causality masks is computed as
+  /// Floating-point operations of all products per trained token: 6 per parameter of a product, and 12 *
+  /// layers * length * width for attention (whole squares; the half that causality masks is computed as
   /// well).
   double operations_per_token() const;
 };
 
 inline constexpr Index kVocabulary = 256;
 
-/// "tiny", "small", "medium" or "124M"; else an error that lists them.
+/// "tiny", "small", "medium" or "124M"; otherwise an error that lists them.
 Result<Config> preset(std::string_view name);
 std::vector<std::string> preset_names();
 

@@ -5,7 +5,7 @@
 namespace weir::trainer {
 namespace {
 
-// Every slice has all of it.
+// Every slice has the whole unit.
 ParameterTable embedding_table(const Config& config, uint32_t stream, Slice slice) {
   ParameterTable table(stream, slice);
   table.add_matrix("embedding.tokens", kVocabulary, config.width, kInitialDeviation);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where a unit's backward pass leaves the gradients of its parameters: two ways to add up those of its
-/// pieces.
+/// Where a unit's backward pass leaves the gradients of its parameters: two ways to add up the gradients of
+/// the batch's pieces.
 #pragma once
 
 #include "trainer/math/lanes.h"
@@ -10,13 +10,13 @@ namespace weir::trainer {
 class Gradients {
  public:
   virtual ~Gradients() = default;
-  /// The array to which the next piece's gradients are added, of the size of the unit's parameters.
+  /// The array to which the next piece's gradients are added; as long as the unit's parameters.
   virtual float* open() = 0;
-  /// That piece is done; it began with sequence `first` of the global batch.
+  /// Marks the end of that piece, which began with sequence `first` of the global batch.
   virtual void close(Index first) = 0;
 };
 
-/// All pieces are added to one array of the caller's as they come.
+/// Adds all pieces to one array of the caller, in the order in which they are computed.
 class PlainGradients final : public Gradients {
  public:
   explicit PlainGradients(float* sum) : sum_(sum) {}

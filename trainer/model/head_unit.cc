@@ -7,7 +7,7 @@
 namespace weir::trainer {
 namespace {
 
-// Every slice has all of it.
+// Every slice has the whole unit.
 ParameterTable head_table(const Config& config, uint32_t stream, Slice slice) {
   ParameterTable table(stream, slice);
   table.add_vector("head.norm.gain", config.width, 1.0f);

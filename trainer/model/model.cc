@@ -11,7 +11,7 @@
 namespace weir::trainer {
 namespace {
 
-// More than any unit has tensors, so that each has random numbers of its own.
+// More than any unit's number of tensors, so that each tensor has its own stream of random numbers.
 constexpr uint32_t kStreamsPerUnit = 64;
 
 }  // namespace
@@ -33,7 +33,8 @@ Index Model::parameter_floats() const {
   return floats;
 }
 
-/// One per parameter of a product, and attention's two products of [length, width]; the embedding only adds.
+/// One multiply-add per parameter of a product, and attention's two products of [length, width]; the
+/// embedding only adds.
 std::vector<double> Model::unit_costs() const {
   std::vector<double> costs;
   for (const auto& unit : units_) costs.push_back(static_cast<double>(unit->parameters().whole_size()));

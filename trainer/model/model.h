@@ -14,21 +14,21 @@ namespace weir::trainer {
 /// Immutable; holds no parameters.
 class Model {
  public:
-  /// Of blocks, the slice: heads, and as many parts of their widths. Embedding and head are whole.
-  /// REQUIRES: heads that make equal slices.
+  /// `slice` selects the part of each block: heads, and equal shares of the widths. Embedding and head are
+  /// whole. REQUIRES: the number of heads is a multiple of the number of slices.
   Model(Config config, Recompute recompute, Slice slice = {});
 
   const Config& config() const { return config_; }
   Slice slice() const { return slice_; }
-  /// Embedding, blocks in order, head. Between two units lie config().width floats per token.
+  /// Embedding, blocks in order, head. Each unit passes config().width floats per token to the next.
   const std::vector<std::unique_ptr<Unit>>& units() const { return units_; }
   const HeadUnit& head() const { return *head_; }
 
-  /// Floats of all whole units' parameters.
+  /// Floats of the parameters of all units, uncut.
   Index parameter_floats() const;
-  /// Multiply-adds per token of each unit going forward, as stages are balanced by.
+  /// Forward multiply-adds per token of each unit; stages are balanced by these costs.
   std::vector<double> unit_costs() const;
-  /// Scratch and saved floats that serve every unit with such a batch.
+  /// Scratch and saved floats that suffice for every unit with this batch.
   Index scratch_floats(const Batch& batch) const;
   Index largest_saved_floats(const Batch& batch) const;
 

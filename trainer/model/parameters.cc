@@ -10,8 +10,7 @@
 namespace weir::trainer {
 namespace {
 
-// Calls visit(tensor, first element, end) with the part of each tensor that lies in [begin, end) of the
-// array.
+// Calls visit(tensor, first element, end) for the part of each tensor that lies in [begin, end) of the array.
 template <typename Visit>
 void for_each_part(const ParameterTable& table, Index begin, Index end, Visit visit) {
   for (const Tensor& tensor : table.tensors()) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The parameters of one unit: one flat array of floats and the table of the tensors in it. The table says
-/// where things lie; the array is the caller's, whole or any part of it.
+/// The parameters of one unit: one flat array of floats and the table of the tensors in it. The table defines
+/// the layout; the caller owns the array, or any part of it.
 ///
-/// Where ranks share the work of a unit (tensor parallelism), each has a slice of it: some rows of some
-/// tensors, and copies of the others. Its table is then that of the slice, and says where that lies in the
-/// whole.
+/// If ranks share the work of a unit (tensor parallelism), each has a slice of it: some rows of some tensors,
+/// and copies of the others. The table then describes the slice, and where it lies in the whole unit.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace weir::trainer {
 
-/// Which of `count` equal slices of the units a rank has.
+/// The slice that a rank has, of `count` equal slices of the units.
 struct Slice {
   int index = 0;
   int count = 1;
@@ -24,60 +23,61 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// The standard deviation of initial weights, as GPT-2 has it.
+/// Standard deviation of initial weights, as in GPT-2.
 inline constexpr float kInitialDeviation = 0.02f;
 
-/// A tensor, or the slice of it that the table is of.
+/// A tensor, or the slice of it that the table describes.
 struct Tensor {
   std::string name;  ///< "block3.attention.weight"
   Index rows = 1;
   Index columns = 0;
-  Index offset = 0;        ///< in the unit's array, a multiple of 16 floats
-  Index whole_offset = 0;  ///< in that of the whole unit
-  Index parts = 1;         ///< equal stretches, of each of which a slice has its share
-  Slice slice = {};        ///< of one: all of the tensor
-  float deviation = 0;     ///< of its normal initial values
-  float mean = 0;          ///< of its initial values
-  uint32_t stream = 0;     ///< of its random numbers, its own within the model
+  Index offset = 0;        ///< first element in the unit's array, a multiple of 16 floats
+  Index whole_offset = 0;  ///< first element in the whole unit's array
+  Index parts = 1;         ///< number of equal stretches; a slice has its share of each
+  Slice slice = {};        ///< the slice that this is; 1 slice: the whole tensor
+  float deviation = 0;     ///< standard deviation of its initial values
+  float mean = 0;          ///< mean of its initial values
+  uint32_t stream = 0;     ///< number of its random stream, unique within the model
 
   Index size() const { return rows * columns; }
-  /// Elements that lie in a row in the whole tensor as well.
+  /// Number of elements that are contiguous in the whole tensor as well.
   Index stretch() const { return size() / parts; }
-  /// Where an element is in the whole tensor.
+  /// Position of an element in the whole tensor.
   Index in_whole(Index element) const {
     return (element / stretch() * slice.count + slice.index) * stretch() + element % stretch();
   }
-  /// Matrices decay; gains and biases do not.
+  /// Weight decay applies to matrices, not to gains and biases.
   bool decays() const { return deviation > 0; }
 };
 
-/// Elements that lie in a row, here and in the whole unit.
+/// Elements that are contiguous both here and in the whole unit.
 struct Stretch {
-  Index first = 0;  ///< in the unit's array
-  Index whole = 0;  ///< in that of the whole unit
+  Index first = 0;  ///< first element in the unit's array
+  Index whole = 0;  ///< first element in the whole unit's array
   Index count = 0;
-  bool copied = false;  ///< every other slice has the same
+  bool copied = false;  ///< whether every other slice has the same elements
 };
 
 class ParameterTable {
  public:
-  /// `stream` is that of the unit's first tensor.
+  /// `stream` is the random stream of the unit's first tensor.
   explicit ParameterTable(uint32_t stream, Slice slice = {}) : slice_(slice), next_stream_(stream) {}
 
-  /// Append a tensor that all slices have.
+  /// Appends a tensor that all slices have.
   void add_matrix(std::string name, Index rows, Index columns, float deviation);
   void add_vector(std::string name, Index columns, float value);
-  /// Append this slice of a tensor: of each of `parts` equal stretches of rows (of elements, of a vector) its
-  /// share. REQUIRES: there are equal shares.
+  /// Appends this slice of a tensor: its share of each of `parts` equal stretches of rows (for a vector, of
+  /// elements). REQUIRES: the shares are equal.
   void add_rows(std::string name, Index rows, Index columns, float deviation, Index parts = 1);
   void add_elements(std::string name, Index columns, float value, Index parts = 1);
 
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// Floats of the array, a multiple of 16: what lies between tensors is zero and stays zero.
+  /// Floats of the array, a multiple of 16: padding between tensors is zero and stays zero.
   Index size() const { return size_; }
   /// Floats of the whole unit's array.
   Index whole_size() const { return whole_size_; }
-  /// All of the array but what lies between the tensors of a slice, in order. Of a whole unit it is one.
+  /// The stretches of the array without the padding between a slice's tensors, in order. A whole unit is one
+  /// stretch.
   std::vector<Stretch> stretches() const;
 
  private:
@@ -90,11 +90,11 @@ class ParameterTable {
   uint32_t next_stream_;
 };
 
-/// Writes the initial values of the elements [begin, end) of the unit's array to `values` (of end - begin
-/// floats). They depend on the seed and their place in their whole tensor alone, not on how arrays are cut.
+/// Writes the initial values of the elements [begin, end) of the unit's array to `values` (end - begin
+/// floats). They depend only on the seed and the position in the whole tensor, not on how arrays are cut.
 void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index end, float* values);
 
-/// One step of AdamW on the elements [begin, end) of a unit, the arrays of which hold just these.
+/// One step of AdamW on the elements [begin, end) of a unit; the arrays hold only these.
 /// `settings.weight_decay` is applied to the tensors that decay.
 void optimise(Ops& ops, const ParameterTable& table, const AdamW& settings, Index begin, Index end,
               float* values, const float* gradients, float* mean, float* variance);

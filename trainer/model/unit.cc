@@ -7,7 +7,7 @@
 namespace weir::trainer {
 namespace {
 
-// The one place that decides how many sequences a product covers.
+// Only this function decides how many sequences a product covers.
 Batch first_piece(const Batch& batch) {
   Batch piece = batch;
   if (batch.by_sequence && batch.sequences > 1) piece.sequences = 1;

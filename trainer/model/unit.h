@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A unit of the model: what is gathered, computed and freed together when parameters are sharded. A model is
-/// a list of units (model.h): embedding, blocks, head.
+/// A unit of the model: what is gathered, computed and freed as a whole when parameters are sharded. A model
+/// is a list of units (model.h): embedding, blocks, head.
 ///
-/// A unit owns no arrays. The caller gives its parameters as one flat array (parameters()), keeps what
-/// forward saves for backward, and provides scratch memory. So where any of it lives, and for how long, is
-/// the caller's business.
+/// A unit owns no arrays. The caller passes its parameters as one flat array (parameters()), keeps what
+/// forward saves for backward, and provides scratch memory. The caller therefore decides where each array is
+/// and how long it lives.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,25 @@
 
 namespace weir::trainer {
 
-/// How much of its work a unit does again in backward, to keep less memory until then. The bits of the
-/// gradients are the same for all three.
+/// How much a unit recomputes in backward so that less memory is kept until then. The gradients have the same
+/// bits in all three cases.
 enum class Recompute {
   none,       ///< everything that backward reads is saved
-  selective,  ///< attention's probabilities, GELU and layer norms are computed again, no weight product
-  full,       ///< nothing is saved but the unit's input
+  selective,  ///< attention's probabilities, GELU and layer norms are recomputed, but no weight product
+  full,       ///< only the unit's input is saved
 };
 
-/// Sequences that go through the model together, a piece of the global batch.
+/// Sequences that pass through the model together, a piece of the global batch.
 struct Batch {
   Index sequences = 0;
-  Index length = 0;                  ///< tokens of each
-  Index first = 0;                   ///< number of the first one in the global batch
+  Index length = 0;                  ///< tokens per sequence
+  Index first = 0;                   ///< number of the first sequence in the global batch
   const uint8_t* tokens = nullptr;   ///< [sequences, length]
-  const uint8_t* targets = nullptr;  ///< [sequences, length]: the token that follows
+  const uint8_t* targets = nullptr;  ///< [sequences, length]: the next token at each position
   float* losses = nullptr;           ///< [sequences, length]: written by the head, in nats
-  float loss_scale = 0;              ///< gradients are those of loss_scale * (sum of the losses)
-  /// The canonical way: every product covers one sequence, so that no shape depends on `sequences`. Else
-  /// products cover all of them, which is faster.
+  float loss_scale = 0;              ///< gradients are of loss_scale * (sum of the losses)
+  /// Canonical sums: every product covers one sequence, so that no shape depends on `sequences`. Otherwise a
+  /// product covers all of them, which is faster.
   bool by_sequence = false;
 
   Index rows() const { return sequences * length; }
@@ -43,18 +43,18 @@ struct Batch {
 class OtherSlices {
  public:
   virtual ~OtherSlices() = default;
-  /// array[0 .. count) becomes the sum over all slices, with the same bits on all ranks. In order with what
-  /// the rank's Ops are given before and after. After an error nothing is done any more.
+  /// array[0 .. count) becomes the sum over all slices, with the same bits on all ranks. Ordered with the
+  /// calls of the rank's Ops before and after it. After an error it does nothing.
   virtual void sum(Index count, float* array) = 0;
 };
 
-/// What a pass computes with, of one rank; not thread-safe.
+/// The resources of a pass on one rank; not thread-safe.
 struct Compute {
   Ops& ops;
-  /// Scratch of at least Unit::scratch_floats() floats, on a cache line; its contents mean nothing between
+  /// At least Unit::scratch_floats() floats, aligned to a cache line; the contents are undefined between
   /// calls.
   float* scratch = nullptr;
-  OtherSlices* slices = nullptr;  ///< null: units are whole
+  OtherSlices* slices = nullptr;  ///< null: units are not sliced
 };
 
 class Unit {
@@ -67,23 +67,23 @@ class Unit {
 
   const ParameterTable& parameters() const { return table_; }
 
-  /// Floats that forward saves for backward, and scratch that both need, for such a batch.
+  /// Floats that forward saves for backward, and scratch floats that both need, for this batch.
   Index saved_floats(const Batch& batch) const;
   Index scratch_floats(const Batch& batch) const;
 
-  /// Input and output are [rows, width]: the first unit reads tokens instead, the last one writes losses
-  /// instead, and these take null pointers.
+  /// Input and output are [rows, width]. The first unit reads tokens instead of an input and the last one
+  /// writes losses instead of an output; these pointers are null.
   void forward(const Compute& compute, const Batch& batch, const float* parameters, const float* input,
                float* output, float* saved) const;
 
-  /// After forward with the same batch, parameters, input and saved, which it uses up. `gradient` is that of
-  /// the output before, and of the input after (the last unit reads none, the first writes none); those of
-  /// the parameters are added to `gradients`.
+  /// To be called after forward with the same batch, parameters, input and saved array, whose contents it
+  /// destroys. `gradient` is that of the output on entry and that of the input on return (the last unit reads
+  /// none, the first writes none); gradients of the parameters are added to `gradients`.
   void backward(const Compute& compute, const Batch& batch, const float* parameters, const float* input,
                 float* saved, float* gradient, Gradients& gradients) const;
 
  protected:
-  /// The sizes that one piece takes.
+  /// Sizes for one piece.
   struct Sizes {
     Index saved = 0;
     Index scratch = 0;
@@ -92,20 +92,20 @@ class Unit {
   Index width() const { return width_; }
   Recompute recompute() const { return recompute_; }
 
-  /// A layer of weights, the rows of which belong to its inputs, [in, out], or to its outputs, [out, in]:
-  /// slices are of rows.
+  /// A layer of weights whose rows belong to its inputs, [in, out], or to its outputs, [out, in]; slices
+  /// consist of rows.
   struct Layer {
     Index in = 0;
     Index out = 0;
     bool rows_are_outputs = false;
   };
 
-  // For the pieces, of which the arrays are dense matrices [rows, ...]: what a layer computes.
+  // Layer operations on the pieces, whose arrays are dense matrices [rows, ...].
   /// result = x weights
   static void project(const Compute& compute, Index rows, const Layer& layer, const float* x,
                       const float* weights, float* result);
-  /// weight_gradient_sum += x^T result_gradient, and x_gradient = result_gradient weights^T; of weights
-  /// [in, out].
+  /// weight_gradient_sum += x^T result_gradient, and x_gradient = result_gradient weights^T, for weights [in,
+  /// out].
   static void project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
                                const float* weights, const float* result_gradient, float* x_gradient,
                                float* weight_gradient_sum);

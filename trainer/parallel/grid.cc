@@ -11,24 +11,23 @@
 namespace weir::parallel {
 namespace {
 
-/// Ranks that have the slices of a stage, in their order.
+/// The ranks that have the slices of one stage, in the order of the slices.
 using Slices = std::vector<int>;
 
-/// Of each leaf, host by host.
+/// The slice groups of each leaf, host by host.
 Result<std::map<int, std::vector<Slices>>> slices_by_leaf(const std::vector<weirPlace_t>& places,
                                                           size_t slices) {
-  std::map<int, std::vector<int>> ranks_of;  // by host
+  std::map<int, std::vector<int>> ranks_of;  // key: host
   for (size_t rank = 0; rank < places.size(); ++rank)
     ranks_of[places[rank].host].push_back(static_cast<int>(rank));
   std::map<int, std::vector<Slices>> found;
   for (const auto& [host, ranks] : ranks_of) {
     if (ranks.size() % slices != 0)
-      return Status(
-          Code::invalid_argument,
-          fmt::format("the {} ranks on the host of rank {} do not make groups of {} slices; expected "
-                      "a number of slices that divides the ranks of every host: they talk too much "
-                      "to be apart",
-                      ranks.size(), ranks.front(), slices));
+      return Status(Code::invalid_argument,
+                    fmt::format("the {} ranks on the host of rank {} cannot be divided into groups of {} "
+                                "slices; expected a number of slices that divides the number of ranks on "
+                                "every host: slices communicate too much to be on different hosts",
+                                ranks.size(), ranks.front(), slices));
     const int leaf = places[static_cast<size_t>(ranks.front())].leaf;
     for (auto first = ranks.begin(); first != ranks.end(); first += static_cast<ptrdiff_t>(slices))
       found[leaf].emplace_back(first, first + static_cast<ptrdiff_t>(slices));
@@ -41,15 +40,14 @@ Result<std::map<int, std::vector<Slices>>> slices_by_leaf(const std::vector<weir
 Result<Grid> make_grid(const std::vector<weirPlace_t>& places, const Shape& shape) {
   const size_t ranks = places.size();
   if (shape.stages < 1 || shape.slices < 1 || ranks % static_cast<size_t>(shape.parts()) != 0)
-    return Status(
-        Code::invalid_argument,
-        fmt::format("a model in {} parts ({} by stages, {} by slices) needs a multiple of that many ranks, "
-                    "not {}",
-                    shape.parts(), shape.stages, shape.slices, ranks));
+    return Status(Code::invalid_argument,
+                  fmt::format("a model in {} parts ({} stages, {} slices) needs a number of ranks that is a "
+                              "multiple of this; there are {} ranks",
+                              shape.parts(), shape.stages, shape.slices, ranks));
   auto by_leaf = slices_by_leaf(places, static_cast<size_t>(shape.slices));
   if (!by_leaf.ok()) return by_leaf.status();
-  std::vector<Slices> replicas;  // all their ranks, stage by stage
-  std::vector<Slices> left;      // of leaves that have no whole replica any more
+  std::vector<Slices> replicas;  // the ranks of all replicas, stage by stage
+  std::vector<Slices> left;      // slice groups of leaves that cannot form another whole replica
   const auto append = [&](auto first, size_t stages) {
     Slices& replica = replicas.emplace_back();
     for (size_t stage = 0; stage < stages; ++stage, ++first)
@@ -78,8 +76,8 @@ Result<std::vector<UnitRange>> balance(const std::vector<double>& costs, int sta
     return Status(
         Code::invalid_argument,
         fmt::format("{} units cannot be cut into {} stages; expected 1 to {}", units, stages, units));
-  // least[part][end]: the costliest of part + 1 runs over the units before `end`, at best; cut: where the
-  // last of them begins.
+  // least[part][end]: the smallest possible cost of the costliest of part + 1 runs over the units before
+  // `end`; cut[part][end]: the first unit of the last of these runs.
   const double never = std::numeric_limits<double>::infinity();
   std::vector<std::vector<double>> least(parts, std::vector<double>(units + 1, never));
   std::vector<std::vector<size_t>> cut(parts, std::vector<size_t>(units + 1));

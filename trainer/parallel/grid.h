@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which rank has which part of a model that is cut into stages (of a pipeline) and slices (of tensors), and
+/// Which rank has which part of a model that is cut into pipeline stages and tensor-parallel slices, and
 /// which ranks have the same part. Pure.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace weir::parallel {
 
-/// How often a model is cut.
+/// Into how many parts a model is cut.
 struct Shape {
   int stages = 1;
   int slices = 1;
@@ -19,8 +19,8 @@ struct Shape {
   int parts() const { return stages * slices; }
 };
 
-/// Where a rank is. Ranks of a replica have the whole model between them; ranks with the same stage and slice
-/// share parameters as data parallelism has it.
+/// A rank's position. The ranks of a replica hold the whole model together; ranks with the same stage and
+/// slice share parameters by data parallelism.
 struct GridPosition {
   int replica = 0;
   int stage = 0;
@@ -30,13 +30,14 @@ struct GridPosition {
 };
 
 struct Grid {
-  std::vector<GridPosition> grid_positions;  ///< by rank
-  int across_leaves = 0;                     ///< replicas that are not within the hosts of one leaf
+  std::vector<GridPosition> grid_positions;  ///< index: rank
+  int across_leaves = 0;                     ///< number of replicas whose hosts are on more than one leaf
 };
 
-/// Slices of a stage, which talk most, are on one host; the stages of a replica on hosts of one leaf as far
-/// as there are enough ranks there. Replicas count in the order of their lowest ranks. invalid_argument where
-/// the ranks of a host do not make whole groups of slices, or all of them do not make whole replicas.
+/// The slices of a stage, which communicate most, are on one host; the stages of a replica are on hosts of
+/// one leaf as far as there are enough ranks. Replicas are numbered in the order of their lowest ranks.
+/// invalid_argument if the ranks of a host cannot be divided into groups of slices, or all ranks cannot be
+/// divided into replicas.
 Result<Grid> make_grid(const std::vector<weirPlace_t>& places, const Shape& shape);
 
 /// Units [first, end).
@@ -48,8 +49,8 @@ struct UnitRange {
   bool operator==(const UnitRange&) const = default;
 };
 
-/// Contiguous runs of units, one for each stage and none empty, of which the costliest costs as little as
-/// can be. invalid_argument for more stages than units.
+/// Contiguous, non-empty runs of units, one per stage, such that the costliest run costs as little as
+/// possible. invalid_argument if there are more stages than units.
 Result<std::vector<UnitRange>> balance(const std::vector<double>& costs, int stages);
 
 }  // namespace weir::parallel

@@ -6,21 +6,21 @@ namespace weir::parallel {
 
 using shard::Communicator;
 
-/// Of the two stages at a border, which has the number of the earlier one; empty where this stage is at no
-/// border of that parity.
+/// The pair of stages at one boundary, identified by the number of the earlier stage; empty if this stage is
+/// at no boundary of that parity.
 Result<Communicator> Pipeline::neighbours(const Communicator& chain, int parity) const {
   const int border = stage_ % 2 == parity ? stage_ : stage_ - 1;
   const bool exists = border >= 0 && border + 1 < stages_;
   return Communicator::split(chain.handle(), exists ? border : NCCL_SPLIT_NOCOLOR, stage_, "channel");
 }
 
-/// Channels share no communicator, so that none waits for another's order.
+/// Each channel has a communicator of its own, so that no channel waits for another's order of calls.
 Status Pipeline::join(const Communicator& chain, int stage, int stages, shard::GpuOps* gpu) {
   stage_ = stage;
   stages_ = stages;
   if (stages == 1) return {};
   for (const int parity : {0, 1}) {
-    const bool after = stage_ % 2 == parity;  // whether the border lies after this stage
+    const bool after = stage_ % 2 == parity;  // whether the boundary lies after this stage
     const int peer = after ? 1 : 0;
     for (StageChannel* channel :
          {after ? &activations_out_ : &activations_in_, after ? &gradients_in_ : &gradients_out_}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The stages of a pipeline, and the channels from each to the ones before and after.
+/// The stages of a pipeline, and each stage's channels to the previous and the next one.
 #pragma once
 
 #include <nccl.h>
@@ -13,7 +13,7 @@
 
 namespace weir::parallel {
 
-/// Used by one thread at a time. Default: one stage, of which nothing leaves.
+/// Used by one thread at a time. Default-constructed: a single stage without channels.
 class Pipeline {
  public:
   /// `record` outlives this.
@@ -22,23 +22,23 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   /// Makes the channels. Collective over `chain`, whose ranks are the stages in order; arrays are in the
-  /// memory of `gpu`, or the host's.
+  /// memory of `gpu`, or in host memory if it is null.
   Status join(const shard::Communicator& chain, int stage, int stages, shard::GpuOps* gpu);
 
-  /// Nothing for the first stage, nor where `count` is 0. Waits. `unit` is told to the record, here and
-  /// below.
+  /// Receives activations and waits for them; does nothing in the first stage or if `count` is 0. `unit` is
+  /// passed to the record, here and below.
   Status receive_activations(float* to, size_t count, int unit);
-  /// Nothing for the last stage. Waits for what the slot held before.
+  /// Sends activations; does nothing in the last stage. Waits for the slot's earlier contents to be sent.
   Status send_activations(const float* from, size_t count, size_t slot, int unit);
-  /// Waits until the slot's activations have left.
+  /// Waits until the slot's activations are sent.
   Status activations_sent(size_t slot) { return activations_out_.sent(slot, record_); }
-  /// Gradients likewise, the other way.
+  /// Sends and receives gradients in the same way, in the opposite direction.
   Status receive_gradients(float* to, size_t count, int unit);
   Status send_gradients(const float* from, size_t count, size_t slot, int unit);
   Status gradients_sent(size_t slot) { return gradients_out_.sent(slot, record_); }
-  /// Waits until all has left.
+  /// Waits until everything is sent.
   Status all_sent();
-  /// Ends what is under way with an error.
+  /// Ends calls in flight with an error.
   void abort();
 
  private:

@@ -9,12 +9,13 @@
 
 namespace weir::parallel {
 
-/// Micro-batches of which a stage keeps activations at most.
+/// The maximum number of micro-batches whose activations a stage keeps.
 int most_in_flight(int stage, int stages, int micro_batches);
 
-/// A stage first goes forward as many times as there are stages after it, then forward and backward in turn,
-/// then backward for those that are left. With one stage: forward and backward of each micro-batch in turn.
-/// Both directions take micro-batches in order, so sums over them do not depend on the stages.
+/// A stage first runs as many forward passes as there are stages after it, then alternates forward and
+/// backward passes, then runs the remaining backward passes. With one stage: forward and backward of each
+/// micro-batch in turn. Both directions process micro-batches in order, so that sums over them do not depend
+/// on the number of stages.
 std::vector<shard::Pass> one_forward_one_backward(int stage, int stages, int micro_batches);
 
 }  // namespace weir::parallel

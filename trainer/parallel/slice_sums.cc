@@ -12,7 +12,7 @@ void SliceSums::sum(trainer::Index count, float* array) {
   const auto elements = static_cast<size_t>(count);
   cudaStream_t stream = gpu_ != nullptr ? static_cast<cudaStream_t>(gpu_->stream()) : nullptr;
   status_ = shard::checked(ncclAllReduce(array, array, elements, ncclFloat, ncclSum, comm_, stream),
-                           "adding up slices");
+                           "summing over slices");
   record_.counts.part_bytes += elements * sizeof(float);
   record_.waited(shard::Kind::sum, begin);
   if (gpu_ == nullptr) record_.add(shard::Kind::sum, begin);

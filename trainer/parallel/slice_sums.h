@@ -13,12 +13,13 @@ namespace weir::parallel {
 /// Used by one thread at a time.
 class SliceSums final : public trainer::OtherSlices {
  public:
-  /// `comm`, `record` and `gpu` outlive this. With a GPU arrays are there, and sums in order with its Ops.
+  /// `comm`, `record` and `gpu` outlive this. With a GPU, arrays are in its memory and sums run in order with
+  /// its Ops.
   SliceSums(ncclComm_t comm, shard::PassRecord& record, shard::GpuOps* gpu)
       : comm_(comm), record_(record), gpu_(gpu) {}
 
   void sum(trainer::Index count, float* array) override;
-  /// The first error.
+  /// The first error, or success.
   const Status& status() const { return status_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One direction between two neighbouring stages: activations on their way forward, or gradients on their
-/// way back. Both sides send and receive the same micro-batches in the same order.
+/// One direction between two neighbouring stages: activations forward, or gradients backward. Both sides send
+/// and receive the same micro-batches in the same order.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,23 @@
 
 namespace weir::parallel {
 
-/// Used by one thread at a time. Empty when default-made: at the ends of a pipeline.
+/// Used by one thread at a time. Default-constructed: empty, for the ends of a pipeline.
 class StageChannel {
  public:
   StageChannel() = default;
-  /// `comm` is of the two ranks and of this direction alone; arrays are in the memory of `gpu`, or the
-  /// host's.
+  /// `comm` consists of the two ranks and serves this direction only; arrays are in the memory of `gpu`, or
+  /// in host memory if it is null.
   static Result<StageChannel> make(shard::Communicator comm, int peer, shard::GpuOps* gpu);
 
   bool exists() const { return comm_.handle() != nullptr; }
-  /// Waits until `count` floats are there. `unit` is told to the record.
+  /// Waits until `count` floats have arrived. `unit` is passed to the record.
   Status receive(float* to, size_t count, int unit, shard::PassRecord& record);
-  /// Queues `count` floats, which must stay until sent(slot).
+  /// Queues `count` floats, which must stay valid until sent(slot).
   Status send(const float* from, size_t count, size_t slot, int unit, shard::PassRecord& record);
-  /// Waits until what was queued for the slot has left.
+  /// Waits until the floats that were queued for the slot are sent.
   Status sent(size_t slot, shard::PassRecord& record);
   Status all_sent(shard::PassRecord& record);
-  /// Ends what is under way with an error.
+  /// Ends calls in flight with an error.
   void abort() { comm_.abort(); }
 
  private:
@@ -45,8 +45,8 @@ class StageChannel {
 
   shard::Communicator comm_;
   int peer_ = 0;
-  std::vector<std::optional<Sending>> sending_;  ///< by slot
-  std::unique_ptr<shard::Stream> stream_;        ///< last: its end waits for what uses the rest
+  std::vector<std::optional<Sending>> sending_;  ///< index: slot
+  std::unique_ptr<shard::Stream> stream_;        ///< declared last: its destructor waits for sends
 };
 
 }  // namespace weir::parallel

@@ -20,7 +20,7 @@ Result<std::unique_ptr<Team>> Team::join(ncclComm_t world, const Shape& shape, s
 
 Status Team::meet(shard::GpuOps* gpu) {
   int rank = 0;
-  WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank), "parts of the model"));
+  WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank), "dividing the model"));
   const auto places = shard::places_of_ranks(world_);
   WEIR_TRY(places.status());
   const auto grid = make_grid(*places, shape_);
@@ -50,7 +50,7 @@ Status Team::share_of_last(void* data, size_t bytes) {
   if (shape_.stages == 1) return {};
   const int root = (shape_.stages - 1) * shape_.slices;
   return shard::checked(ncclBroadcast(data, data, bytes, ncclChar, root, replica_.handle(), nullptr),
-                        "hearing from the last stage");
+                        "receiving from the last stage");
 }
 
 void Team::abort() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// This rank's part of a model, and what joins it to the ranks that have the others.
+/// This rank's part of a model, and the communicators with the ranks that have the other parts.
 #pragma once
 
 #include <nccl.h>
@@ -16,36 +16,36 @@
 
 namespace weir::parallel {
 
-/// Used by one thread at a time. Where the model is not cut nothing is made, and data() is the world.
+/// Used by one thread at a time. If the model is not cut, no communicators are made, and data() is the world.
 class Team {
  public:
-  /// Collective over `world`, which outlives this as `gpu` does; as make_grid() with the places of its ranks.
+  /// Collective over `world`, which outlives this, as does `gpu`; errors are those of make_grid().
   static Result<std::unique_ptr<Team>> join(ncclComm_t world, const Shape& shape,
                                             shard::GpuOps* gpu = nullptr);
 
   const Shape& shape() const { return shape_; }
   const GridPosition& grid_position() const { return grid_position_; }
-  /// Replicas that are not within the hosts of one leaf.
+  /// Number of replicas whose hosts are on more than one leaf.
   int across_leaves() const { return across_leaves_; }
   bool is_first() const { return grid_position_.stage == 0; }
   bool is_last() const { return grid_position_.stage == shape_.stages - 1; }
 
   /// The ranks that have the same part, in the order of their replicas.
   ncclComm_t data() const { return shape_.parts() == 1 ? world_ : data_.handle(); }
-  /// The ranks of the replica, slices of the first stage first; null where it is this rank alone.
+  /// The ranks of the replica, slices of the first stage first; null if it is only this rank.
   ncclComm_t replica() const { return replica_.handle(); }
   /// The stages of the replica for this slice.
   Pipeline& pipeline() { return pipeline_; }
-  /// What adds up slices; null where there is one.
+  /// Sums over slices; null if there is one slice.
   SliceSums* slices() { return slices_ ? &*slices_ : nullptr; }
 
-  /// Forgets what was recorded: before each pass over the data.
+  /// Resets the record; to be called before each pass over the data.
   Status begin() { return record_.begin(); }
-  /// What has moved between parts.
+  /// Bytes that were moved between parts, and their times.
   const shard::PassRecord& record() const { return record_; }
-  /// The bytes of the last stage's array, on all ranks of the replica.
+  /// Distributes the bytes of the last stage's array to all ranks of the replica.
   Status share_of_last(void* data, size_t bytes);
-  /// Ends what is under way with an error, here and soon on other ranks.
+  /// Ends calls in flight with an error, here and soon on other ranks.
   void abort();
 
  private:

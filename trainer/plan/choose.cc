@@ -12,7 +12,7 @@ namespace weir::trainer::plan {
 namespace {
 
 constexpr double kAlike = 1.005;
-constexpr int kLargestBatch = 1024;  ///< sequences, where any number may be taken
+constexpr int kLargestBatch = 1024;  ///< sequences, if any number may be chosen
 constexpr std::array kRecomputations = {Recompute::none, Recompute::selective, Recompute::full};
 constexpr std::array kPrefetches = {1, 2, 4};
 constexpr std::array<Limiter, 4> kLimiters = {
@@ -30,7 +30,7 @@ std::vector<int> sizes_up_to(int largest) {
   return sizes;
 }
 
-/// Shard groups of HYBRID_SHARD: even parts of a node, and 1, 2, 4, ... nodes.
+/// Shard group sizes for HYBRID_SHARD: even parts of a node, and 1, 2, 4, ... nodes.
 std::vector<int> shard_groups(const Cluster& cluster) {
   const int gpus = static_cast<int>(cluster.gpus);
   const int nodes = static_cast<int>(cluster.nodes);
@@ -42,7 +42,7 @@ std::vector<int> shard_groups(const Cluster& cluster) {
   return groups;
 }
 
-/// What was wished, or else everything.
+/// The value of the wish, or else all candidates.
 template <typename T, typename All>
 std::vector<T> those(const std::optional<T>& wished, const All& all) {
   return wished ? std::vector<T>{*wished} : std::vector<T>(all.begin(), all.end());
@@ -61,13 +61,14 @@ class Search {
         WEIR_TRY(enter(Strategy::hybrid_shard, shard));
     if (ranking_.entrants.empty())
       return Status(Code::invalid_argument,
-                    fmt::format("{} nodes of {} GPUs have no groups for {}", cluster_.nodes, cluster_.gpus,
-                                name(Strategy::hybrid_shard)));
+                    fmt::format("{} nodes of {} GPUs cannot be divided into shard groups for {}",
+                                cluster_.nodes, cluster_.gpus, name(Strategy::hybrid_shard)));
     sort();
     if (!ranking_.first().best)
-      return Status(Code::invalid_usage,
-                    fmt::format("{} does not fit on {} nodes of {} GPUs: the least {}", model_.name,
-                                cluster_.nodes, cluster_.gpus, least_sentence_));
+      return Status(
+          Code::invalid_usage,
+          fmt::format("{} does not fit into the memory of {} nodes of {} GPUs: the smallest plan {}",
+                      model_.name, cluster_.nodes, cluster_.gpus, least_sentence_));
     return std::move(ranking_);
   }
 
@@ -76,8 +77,8 @@ class Search {
     return entrant.best ? entrant.best->prediction.tokens_per_second : 0;
   }
 
-  /// By tokens per second; of those that are like the quickest, the one that needs the least memory goes
-  /// first.
+  /// Sorts by tokens per second; among strategies that are about as fast as the fastest, the one that needs
+  /// the least memory comes first.
   void sort() {
     std::vector<Entrant>& entrants = ranking_.entrants;
     std::stable_sort(entrants.begin(), entrants.end(),
@@ -107,14 +108,14 @@ class Search {
     return {};
   }
 
-  /// A job that runs as another one that is tried.
+  /// Whether a job runs exactly as another one that is tried.
   bool is_double(const Job& job) const {
     const bool gathers_again = job.strategy == Strategy::full_shard || job.strategy == Strategy::hybrid_shard;
     const bool any_limiter = !wish_.limiter;
     if (any_limiter && !gathers_again && job.limiter.kind != Limiter::Kind::off) return true;
     if (!wish_.prefetch && job.strategy == Strategy::no_shard && job.prefetch != kPrefetches.front())
       return true;
-    // A window that holds all that the prefetch depth allows never closes.
+    // A window at least as large as the prefetch depth never limits anything.
     return any_limiter && job.limiter.kind == Limiter::Kind::sliding &&
            job.limiter.gathers >= job.prefetch + 1;
   }
@@ -127,7 +128,7 @@ class Search {
       job.micro_batch = evens_out ? (wish_.batch + job.micro_batches - 1) / job.micro_batches : size;
       const auto least = least_memory(job);
       WEIR_TRY(least.status());
-      if (!fits(*least)) break;  // nor does any larger one
+      if (!fits(*least)) break;  // larger ones do not fit either
       auto prediction = predict(model_, cluster_, job);
       WEIR_TRY(prediction.status());
       ++ranking_.tried;
@@ -139,7 +140,7 @@ class Search {
     return {};
   }
 
-  /// What a job needs for sure, known before its schedule is.
+  /// The memory that a job needs at least, known before its schedule is computed.
   Result<Memory> least_memory(const Job& job) const {
     if (wish_.memory) return wish_.memory(job);
     const auto groups = groups_of(job.strategy, cluster_, job.shard);
@@ -150,7 +151,8 @@ class Search {
     return least;
   }
 
-  /// The last micro-batch may be smaller. Its time is that of the others, but only its own tokens count.
+  /// The last micro-batch may be smaller. It is charged the time of a full one, but only its own tokens
+  /// count.
   void count_real(const Job& job, Prediction& prediction) const {
     const double part = static_cast<double>(wish_.batch) / (job.micro_batch * job.micro_batches);
     prediction.tokens_per_second *= part;
@@ -158,7 +160,7 @@ class Search {
     prediction.mfu *= part;
   }
 
-  /// Keeps the sentence about the least that was refused.
+  /// Keeps the message of the rejected job that needs the least memory.
   bool fits(const Memory& memory) {
     const Status status = check_memory(cluster_, memory);
     if (status.ok()) return true;
@@ -189,7 +191,7 @@ class Search {
   const Cluster& cluster_;
   const Wish& wish_;
   Ranking ranking_;
-  std::vector<Choice> fitting_;  ///< of the strategy that is tried
+  std::vector<Choice> fitting_;  ///< choices that fit, for the strategy that is being tried
   std::string refused_;
   double refused_bytes_ = 0;
   std::string least_sentence_;
@@ -202,7 +204,7 @@ std::string label(const Entrant& entrant) {
   return text;
 }
 
-/// Of the links that are busy longest.
+/// Busy time of the links that are busy longest, in seconds.
 double busy_seconds(const Timeline& line) { return std::max(line.inside_seconds, line.between_seconds); }
 
 std::string share(const Timeline& line) {
@@ -220,19 +222,19 @@ std::string reason(const Ranking& ranking, const Model& model) {
   const Prediction& ours = first.best->prediction;
   const double tokens = first.best->job.micro_batch * model.sequence;
   std::string text = fmt::format(
-      "{}: links are busy for {:.3g} s of a step. {:.0f} tokens per GPU and micro-batch would hide "
-      "that, there are {:.0f}; {}.",
+      "{}: links are busy for {:.3g} s of a step. Hiding that takes {:.0f} tokens per GPU and micro-batch; "
+      "there are {:.0f}; {}.",
       label(first), busy_seconds(ours.line), ours.hiding_tokens, tokens, share(ours.line));
   if (ranking.entrants.size() < 2) return text;
   const Entrant& second = ranking.entrants[1];
-  if (!second.best) return text + " Nothing else fits.";
+  if (!second.best) return text + " No other strategy fits into memory.";
   const Prediction& theirs = second.best->prediction;
   const double times = ours.tokens_per_second / theirs.tokens_per_second;
   if (times < kAlike)
-    return text + fmt::format(
-                      " The runner-up, {}, is as quick within {:.1f}% and needs {:.1f} GB instead of {:.1f}.",
-                      label(second), 100 * (kAlike - 1), theirs.memory.total() / 1e9,
-                      ours.memory.total() / 1e9);
+    return text +
+           fmt::format(
+               " The runner-up, {}, is as fast within {:.1f}% and needs {:.1f} GB instead of {:.1f} GB.",
+               label(second), 100 * (kAlike - 1), theirs.memory.total() / 1e9, ours.memory.total() / 1e9);
   return text +
          fmt::format(
              " The runner-up, {}, takes {:.3f} times as long per token: its links are busy for {:.3g} s, {}.",

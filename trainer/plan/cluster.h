@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the step-time model knows of a cluster: GPUs in equal nodes, and what joins them.
+/// A cluster in the step-time model: GPUs in equal nodes, and the links between them.
 ///
 /// Thread safety: values.
 #pragma once
@@ -10,31 +10,31 @@ namespace weir::trainer::plan {
 
 /// Bytes per element.
 struct Precision {
-  double gather = 2;      ///< of parameters on the wire
-  double reduce = 2;      ///< of gradients on the wire, and where they wait
-  double activation = 2;  ///< of what forward leaves for backward
+  double gather = 2;      ///< bytes of parameters on the wire
+  double reduce = 2;      ///< bytes of gradients on the wire, and while they wait
+  double activation = 2;  ///< bytes of activations that forward saves for backward
 };
 
 enum class Collective {
   ring,          ///< one ring over all ranks: ranks - 1 steps
-  hierarchical,  ///< between nodes, then inside: nodes - 1 steps and the bytes once more inside
+  hierarchical,  ///< first between nodes, then inside: nodes - 1 steps, and the bytes a second time inside
 };
 
 struct Cluster {
   std::string title;
   double nodes = 1;
-  double gpus = 1;            ///< per node
+  double gpus = 1;            ///< number of GPUs per node
   double memory = 0;          ///< bytes per GPU
-  double reserve = 0;         ///< bytes per GPU that are not for the trainer
-  double peak = 0;            ///< FLOP/s per GPU that MFU is a fraction of
+  double reserve = 0;         ///< bytes per GPU that the trainer cannot use
+  double peak = 0;            ///< FLOP/s per GPU; MFU is relative to it
   double compute = 0;         ///< FLOP/s per GPU that a wide model achieves
-  double half_width = 0;      ///< width of the model at which half of that is achieved
-  double inside = 0;          ///< bytes/s per GPU and direction in a node
+  double half_width = 0;      ///< model width at which half of `compute` is achieved
+  double inside = 0;          ///< bytes/s per GPU and direction inside a node
   double nic = 0;             ///< bytes/s per node and direction
-  double usable = 1;          ///< part of that which collectives get
+  double usable = 1;          ///< fraction of `nic` that collectives achieve
   double latency = 0;         ///< seconds per step of a collective between nodes
-  double inside_latency = 0;  ///< seconds per step in a node
-  double contention = 0;      ///< part of the GPU that a running transfer takes from computing
+  double inside_latency = 0;  ///< seconds per step inside a node
+  double contention = 0;      ///< fraction of computing speed lost while a transfer runs
   Collective collective = Collective::ring;
   Precision precision;
 

@@ -20,15 +20,15 @@ constexpr size_t kMostBytes = size_t{1} << 20;
 constexpr int kMostUnits = 10'000;
 constexpr double kMostParameters = 1e14;
 
-/// A line with one figure of the cluster.
+/// A line with one number of the cluster.
 struct Figure {
   std::string_view word;
   double Cluster::*member;
-  std::string_view unit;  ///< of the file; empty: a plain number
+  std::string_view unit;  ///< unit in the file; empty: a plain number
   double scale;
-  double lowest, highest;  ///< in units of the file
+  double lowest, highest;  ///< allowed range, in units of the file
   bool required;
-  bool constant;  ///< its origin has to be stated
+  bool constant;  ///< whether its origin must be stated
   bool whole = false;
 };
 
@@ -89,7 +89,7 @@ class Reader {
     if (words.take("unit")) return read_unit(words);
     if (words.take("row")) return read_row(words);
     if (words.take("plan")) return read_question(words);
-    return words.refuse(fmt::format("'{}' is no line of a cluster file", *words.word("a word")));
+    return words.refuse(fmt::format("unknown line '{}' in a cluster file", *words.word("a word")));
   }
 
   Status once(Words& words, const std::string& line, Status (Reader::*read)(Words&)) {
@@ -160,7 +160,8 @@ class Reader {
 
   /// unit COUNT NAME PARAMETERS [products N] [attentions N] [kept]
   Status read_unit(Words& words) {
-    if (!takes_units_) return words.refuse("a unit belongs after the line 'model NAME units ...'");
+    if (!takes_units_)
+      return words.refuse("a unit before any model; expected the line 'model NAME units ...' first");
     const auto count = words.integer("how many units", 1, kMostUnits);
     WEIR_TRY(count.status());
     const auto name = words.word("a unit's name");
@@ -198,7 +199,8 @@ class Reader {
     const auto name = words.word("a model's name");
     WEIR_TRY(name.status());
     if (file_.model(*name) == nullptr)
-      return words.refuse(fmt::format("there is no line 'model {}' before this one", *name));
+      return words.refuse(
+          fmt::format("unknown model '{}'; expected its 'model' line before this one", *name));
     into = *name;
     return {};
   }
@@ -331,10 +333,11 @@ class Reader {
     speeds.erase(1);
     fitted += static_cast<int>(speeds.size());
     if (fitted > kMostFitted)
-      return refuse(fmt::format("{} constants are fitted; at most {} may be", fitted, kMostFitted));
+      return refuse(fmt::format("{} constants are fitted; expected at most {}", fitted, kMostFitted));
     for (const Model& model : file_.models)
       if (model.units.empty()) return refuse(fmt::format("model {} has no units", model.name));
-    if (file_.cluster.reserve >= file_.cluster.memory) return refuse("the reserve is all of the memory");
+    if (file_.cluster.reserve >= file_.cluster.memory)
+      return refuse("the reserve takes all of the memory; expected less");
     return {};
   }
 
@@ -344,7 +347,7 @@ class Reader {
   bool titled_ = false;
   bool takes_units_ = false;
   std::array<bool, kFigures.size()> seen_{};
-  std::set<std::string> lines_;  ///< other lines that may be there once
+  std::set<std::string> lines_;  ///< other lines that may occur only once
   ClusterFile file_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace weir::trainer::plan {
 
-/// Where a figure of a cluster comes from.
+/// The origin of a number of a cluster.
 enum class Origin { given, assumed, fitted };
 
 constexpr int kMostFitted = 2;
@@ -23,37 +23,37 @@ struct Constant {
   Origin origin = Origin::given;
 };
 
-/// What a published figure counts.
+/// The measure of a published figure.
 enum class Measure {
-  scaling,  ///< percent of the tokens per second and GPU that one node reaches with the same job
-  tflops,   ///< TFLOP/s of the model per GPU
-  mfu,      ///< percent of the peak
-  tokens,   ///< per second and GPU
+  scaling,  ///< tokens per second and GPU, in percent of what one node reaches with the same job
+  tflops,   ///< TFLOP/s per GPU, counting the model's operations
+  mfu,      ///< percent of the peak FLOP/s
+  tokens,   ///< tokens per second and GPU
 };
 
 std::string_view name(Measure measure);
 
-/// One published figure, and the job that it is for.
+/// One published figure, and its job.
 struct Row {
   int line = 0;
   std::string model;
   double nodes = 1;
-  int micro_batch = 0;  ///< 0: the largest that fits
+  int micro_batch = 0;  ///< sequences per GPU; 0: the largest number that fits
   Job job;
   Pipeline pipeline;
   double published = 0;
   Measure measure = Measure::mfu;
-  bool above = false;   ///< "more than" was published
-  bool fitted = false;  ///< a constant was fitted to it
+  bool above = false;   ///< whether "more than" this value was published
+  bool fitted = false;  ///< whether a constant was fitted to this row
 
   bool is_pipeline() const { return pipeline.tensor * pipeline.stages > 1; }
 };
 
-/// A plan that is made where none is asked for.
+/// A plan to make if the command line requests none.
 struct Question {
   std::string model;
   double nodes = 1;
-  int batch = 0;  ///< see Wish
+  int batch = 0;  ///< sequences per GPU and step, see Wish
 };
 
 struct ClusterFile {
@@ -66,8 +66,8 @@ struct ClusterFile {
   const Model* model(std::string_view name) const;
 };
 
-/// `name` is for errors: "name:line: sentence". Anything unknown, doubled or missing is an error, and so are
-/// more than kMostFitted fitted constants; each speed of rows other than 1 counts as one.
+/// `name` is for errors: "name:line: sentence". Unknown, duplicate or missing lines are errors, and so are
+/// more than kMostFitted fitted constants; each `speed` of a row other than 1 counts as one.
 Result<ClusterFile> parse_cluster_file(std::string_view name, std::string_view text);
 
 Result<ClusterFile> read_cluster_file(const std::string& path);

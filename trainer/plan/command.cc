@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kExitUsage = 2;
 
-/// What the options ask for, or else what the file does.
+/// The plans that the options request, or else those of the file.
 Result<std::vector<Question>> questions(const PlanOptions& options, const ClusterFile& file) {
   if (options.model.empty()) {
     if (options.nodes == 0 && options.batch == 0) return file.questions;
@@ -24,7 +24,7 @@ Result<std::vector<Question>> questions(const PlanOptions& options, const Cluste
     std::string known;
     for (const Model& model : file.models) known += " " + model.name;
     return Status(Code::invalid_argument,
-                  fmt::format("{}: no model {}; it has{}", options.cluster, options.model, known));
+                  fmt::format("{}: no model {}; expected one of{}", options.cluster, options.model, known));
   }
   const double nodes = options.nodes > 0 ? options.nodes : file.cluster.nodes;
   return std::vector<Question>{{options.model, nodes, options.batch}};
@@ -56,14 +56,18 @@ Status print_plans(const PlanOptions& options) {
 
 void add_plan_options(CLI::App& app, PlanOptions& options) {
   CLI::Option* cluster =
-      app.add_option("--cluster", options.cluster, "Cluster file (docs/trainer-planning.md)");
-  app.add_flag("--plan-only", options.plan_only, "Choose a plan for --cluster, predict its step, and end")
+      app.add_option("--cluster", options.cluster,
+                     "Cluster file that describes nodes, links and models (docs/trainer-planning.md)");
+  app.add_flag("--plan-only", options.plan_only,
+               "Choose a plan for --cluster, predict its step time, and exit")
       ->needs(cluster);
-  app.add_option("--model", options.model, "Model of the cluster file")->needs(cluster);
+  app.add_option("--model", options.model,
+                 "Name of a model in the cluster file; default: the plans of the file")
+      ->needs(cluster);
   app.add_option("--nodes", options.nodes, "Number of nodes")
       ->check(CLI::Range(1, 1'000'000))
       ->needs(cluster);
-  app.add_option("--batch", options.batch, "Sequences per GPU and step (else as many as are best)")
+  app.add_option("--batch", options.batch, "Sequences per GPU and step; default: the fastest number")
       ->check(CLI::Range(1, 1'000'000))
       ->needs(cluster);
 }

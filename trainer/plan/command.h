@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// `weir-train --plan-only`: its options, and what it does.
+/// `weir-train --plan-only`: its options and its implementation.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace weir::trainer::plan {
 
 struct PlanOptions {
   bool plan_only = false;
-  std::string cluster;  ///< file
-  std::string model;    ///< of the file; empty: those that it asks for
-  int nodes = 0;        ///< 0: as the file says
+  std::string cluster;  ///< path of the cluster file
+  std::string model;    ///< model of the cluster file; empty: the plans that the file lists
+  int nodes = 0;        ///< number of nodes; 0: as in the file
   int batch = 0;        ///< sequences per GPU and step; 0: any number
 };
 
-/// Adds the options to a program's; `options` has to outlive it.
+/// Adds the options to a program; `options` must outlive it.
 void add_plan_options(CLI::App& app, PlanOptions& options);
 
-/// Prints choice and predictions to stdout, errors to stderr; returns what the program exits with.
+/// Prints choice and predictions to stdout, errors to stderr; returns the exit code.
 int plan_only(const PlanOptions& options);
 
 }  // namespace weir::trainer::plan

@@ -7,18 +7,18 @@
 namespace weir::trainer::plan {
 namespace {
 
-/// Master parameters and two moments, each fp32.
+/// Master parameters and two moments, all fp32.
 constexpr double kStateBytes = 12;
-// Per token and width, for two bytes per element: a block with one attention core, each further core, a
+// Bytes per token and width, for two bytes per element: a block with one attention core, each further core, a
 // unit's input.
 constexpr double kBlockBytes = 34;
 constexpr double kCoreBytes = 11;
 constexpr double kInputBytes = 2;
 constexpr double kScoreBytes = 5;
-/// Logits and their gradient per token and symbol.
+/// Bytes per token and symbol: logits and their gradients.
 constexpr double kLogitBytes = 6;
 
-/// Of one sequence, for two bytes per element.
+/// Bytes of one sequence, for two bytes per element.
 struct UnitBytes {
   double plain = 0;
   double scores = 0;

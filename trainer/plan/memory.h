@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a GPU has to hold: states, units in flight, and what forward leaves for backward.
+/// The memory of a GPU: states, gathered units in flight, and activations that forward saves for backward.
 ///
 /// Thread safety: pure functions.
 #pragma once
@@ -14,8 +14,8 @@ namespace weir::trainer::plan {
 
 enum class Recompute {
   none,
-  selective,  ///< attention cores only
-  full,       ///< of each unit only the input is kept
+  selective,  ///< only attention cores are recomputed
+  full,       ///< only the input of each unit is kept
 };
 
 std::string_view name(Recompute recompute);
@@ -23,19 +23,19 @@ std::string_view name(Recompute recompute);
 /// Bytes per GPU.
 struct Memory {
   double states =
-      0;  ///< fp32 parameters, two moments, gradients and parameters as they are gathered, in shards
-  double in_flight = 0;    ///< gathered parameters and gradients that wait for their reduction, at most
-  double activations = 0;  ///< of one micro-batch
+      0;  ///< fp32 parameters, two moments, gradients, and parameters in gathering precision, all sharded
+  double in_flight = 0;    ///< maximum of gathered parameters and of gradients that wait for their reduction
+  double activations = 0;  ///< activations of one micro-batch
 
   double total() const { return states + in_flight + activations; }
 };
 
 double state_bytes(const Model& model, const Cluster& cluster, const Groups& groups);
 
-/// Of `sequences` sequences: 34 bytes per token and width of each block and 5 per score of attention, as
-/// Korthikanti et al. 2022 count them for two bytes per element; with full recomputation 2 per token and
-/// width, and one block's all. A unit with two attention cores has the scores twice, and 11 more bytes per
-/// token and width.
+/// Activations of `sequences` sequences: 34 bytes per token and width of each block and 5 per attention
+/// score, as Korthikanti et al. 2022 count them for two bytes per element; with full recomputation 2 per
+/// token and width, plus all of one block. A unit with two attention cores has twice the scores, and 11 more
+/// bytes per token and width.
 double activation_bytes(const Model& model, const Cluster& cluster, Recompute recompute, double sequences);
 
 }  // namespace weir::trainer::plan

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A transformer as the step-time model sees it: units that are gathered, computed and reduced one after the
-/// other.
+/// A transformer in the step-time model: units that are gathered, computed and reduced one after the other.
 ///
 /// Thread safety: values.
 #pragma once
@@ -10,13 +9,13 @@
 
 namespace weir::trainer::plan {
 
-/// What is gathered and reduced as one flat array.
+/// A part of the model that is gathered and reduced as one flat array.
 struct Unit {
   std::string name;
-  double parameters = 0;  ///< that it owns
-  double products = 0;    ///< parameters that each token is multiplied with; one that is looked up counts 0
-  double attentions = 0;  ///< attention cores: scores and values, each as wide as the model
-  bool kept = false;      ///< gathered once per micro-batch and held to its end (a tied embedding)
+  double parameters = 0;  ///< number of parameters that the unit owns
+  double products = 0;    ///< parameters that each token is multiplied with; looked-up ones count 0
+  double attentions = 0;  ///< number of attention cores: scores and values, each as wide as the model
+  bool kept = false;      ///< gathered once per micro-batch and kept until its end (a tied embedding)
 };
 
 struct Model {
@@ -24,13 +23,13 @@ struct Model {
   double width = 0;
   double heads = 0;
   double sequence = 0;    ///< tokens
-  double vocabulary = 0;  ///< 0: logits need no memory
-  bool flash = false;     ///< attention keeps no score matrix
+  double vocabulary = 0;  ///< number of symbols; 0: logits need no memory
+  bool flash = false;     ///< whether attention stores no score matrix
   std::vector<Unit> units;
 
   double parameters() const;
   /// FLOP of forward and backward per token, without recomputation: 6 per parameter in products and 12 times
-  /// width times sequence per attention core (the whole square, as it is usually counted).
+  /// width times sequence per attention core (the whole square, as is usual).
   double flops_per_token() const;
 };
 
@@ -39,7 +38,7 @@ double attention_flops(const Model& model, const Unit& unit);
 /// FLOP of one unit, forward, per token.
 double forward_flops(const Model& model, const Unit& unit);
 
-/// What a decoder is made from; learned positions, MLP of four times the width.
+/// The shape of a decoder: learned positions, MLP of four times the width.
 struct DecoderShape {
   std::string name;
   double layers = 0;
@@ -47,7 +46,7 @@ struct DecoderShape {
   double heads = 0;
   double sequence = 0;
   double vocabulary = 0;
-  bool tied = false;  ///< the head multiplies with the embedding
+  bool tied = false;  ///< whether the head shares the embedding's parameters
   bool flash = false;
 };
 

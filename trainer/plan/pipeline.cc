@@ -10,15 +10,15 @@
 namespace weir::trainer::plan {
 namespace {
 
-/// One pass of `bytes` around each ring of replicas. A ring crosses the border of a node once per direction,
-/// and `rings` of them share the node's NICs.
+/// One pass of `bytes` around each ring of replicas. A ring crosses the boundary of a node once per
+/// direction, and `rings` of them share the node's NICs.
 double pass_seconds(const Cluster& cluster, double replicas, double rings, double bytes) {
   if (replicas <= 1) return 0;
   return bytes * rings * (replicas - 1) / replicas / cluster.between() + (replicas - 1) * cluster.latency;
 }
 
-/// The time that `parts` transfers of `transfer` seconds each, one after the other, need beyond computing,
-/// when one becomes possible every `compute` seconds and the last after all computing.
+/// The time beyond computing of `parts` consecutive transfers of `transfer` seconds each, when one can start
+/// every `compute` seconds and the last one after all computing.
 double exposed(int parts, double transfer, double compute) {
   double end = 0;
   for (int part = 1; part <= parts; ++part) end = std::max(end, part * compute) + transfer;
@@ -34,10 +34,11 @@ Result<Prediction> predict_pipeline(const Model& model, const Cluster& cluster, 
   if (pipeline.tensor < 1 || pipeline.stages < 1 || pipeline.interleave < 1 || std::fmod(ranks, group) != 0 ||
       std::fmod(cluster.gpus, pipeline.tensor) != 0)
     return Status(Code::invalid_argument,
-                  fmt::format("{} stages of {} GPUs do not divide {} nodes of {} GPUs", pipeline.stages,
-                              pipeline.tensor, cluster.nodes, cluster.gpus));
+                  fmt::format("{} stages of {} GPUs do not divide {} nodes of {} GPUs; expected a divisor of "
+                              "the number of GPUs",
+                              pipeline.stages, pipeline.tensor, cluster.nodes, cluster.gpus));
   const double again = job.recompute == Recompute::full ? 4.0 / 3 : 1;
-  const double tokens = job.micro_batch * model.sequence * job.micro_batches;  // per replica
+  const double tokens = job.micro_batch * model.sequence * job.micro_batches;  // tokens per replica
   Prediction found;
   found.line.compute_seconds =
       tokens * model.flops_per_token() * again / (group * cluster.achieved(model.width) * job.speed);
@@ -48,7 +49,7 @@ Result<Prediction> predict_pipeline(const Model& model, const Cluster& cluster, 
   const double rings = cluster.gpus / std::min(replicas, cluster.gpus / pipeline.tensor);
   const double gather = pass_seconds(cluster, replicas, rings, cluster.precision.gather * part);
   const double reduce = pass_seconds(cluster, replicas, rings, cluster.precision.reduce * part);
-  // One part's computing for the micro-batches of one pass, a third of it forward.
+  // Computing of one part for the micro-batches of one pass, a third of it forward.
   const double pass = found.line.compute_seconds *
                       std::min(1.0, static_cast<double>(pipeline.stages) / job.micro_batches) /
                       pipeline.interleave;

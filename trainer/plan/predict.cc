@@ -9,7 +9,7 @@
 namespace weir::trainer::plan {
 namespace {
 
-/// From this micro-batch on each takes as long as the one before.
+/// From this micro-batch on, each takes as long as the one before.
 constexpr int kSteady = 3;
 
 Status check(const Model& model, const Cluster& cluster, const Job& job) {
@@ -19,9 +19,9 @@ Status check(const Model& model, const Cluster& cluster, const Job& job) {
   if (job.micro_batch < 1 || job.micro_batches < 1)
     return refuse(fmt::format("{} micro-batches of {} sequences; expected at least one of one",
                               job.micro_batches, job.micro_batch));
-  if (job.prefetch < 0) return refuse("the prefetch depth is negative");
+  if (job.prefetch < 0) return refuse("the prefetch depth is negative; expected at least 0");
   if (job.limiter.kind == Limiter::Kind::block && job.limiter.gathers < 1)
-    return refuse("a block of the limiter has at least one gather");
+    return refuse("a limiter block without gathers; expected at least one gather");
   return {};
 }
 
@@ -29,7 +29,7 @@ std::vector<UnitTimes> unit_times(const Model& model, const Cluster& cluster, co
                                   const Job& job) {
   const double flops = cluster.achieved(model.width) * job.speed;
   const double tokens = job.micro_batch * model.sequence;
-  const bool whole = groups.strategy == Strategy::no_shard;  // parameters and gradients are states
+  const bool whole = groups.strategy == Strategy::no_shard;  // states include parameters and gradients
   std::vector<UnitTimes> times;
   times.reserve(model.units.size());
   for (const Unit& unit : model.units) {
@@ -97,12 +97,11 @@ Status check_memory(const Cluster& cluster, const Memory& memory) {
   const double room = cluster.memory - cluster.reserve;
   if (memory.total() <= room) return {};
   constexpr double giga = 1e9;
-  return {
-      Code::invalid_argument,
-      fmt::format(
-          "needs {:.1f} GB per GPU (states {:.1f}, in flight {:.1f}, activations {:.1f}); there are {:.1f}",
-          memory.total() / giga, memory.states / giga, memory.in_flight / giga, memory.activations / giga,
-          room / giga)};
+  return {Code::invalid_argument,
+          fmt::format("needs {:.1f} GB per GPU (states {:.1f}, in flight {:.1f}, activations {:.1f}); "
+                      "expected at most {:.1f} GB",
+                      memory.total() / giga, memory.states / giga, memory.in_flight / giga,
+                      memory.activations / giga, room / giga)};
 }
 
 }  // namespace weir::trainer::plan

@@ -14,7 +14,7 @@ Result<Prediction> predict_row(const Model& model, const Cluster& cluster, const
                            : predict(model, cluster, job);
 }
 
-/// The figure in the row's measure.
+/// The predicted figure in the row's measure.
 Result<double> measured(const Model& model, const Cluster& cluster, const Row& row, const Job& job,
                         const Prediction& prediction) {
   switch (row.measure) {

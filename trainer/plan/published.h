@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Published figures beside what is predicted for the same job.
+/// Published figures compared with predictions for the same jobs.
 ///
 /// Thread safety: pure functions.
 #pragma once
@@ -10,15 +10,15 @@ namespace weir::trainer::plan {
 
 struct Outcome {
   Prediction prediction;
-  int micro_batch = 0;   ///< that of the row, or the largest that fits
-  double predicted = 0;  ///< in the row's measure
-  double off = 0;        ///< predicted / published - 1; 0 where "more than" was published and is predicted
+  int micro_batch = 0;   ///< sequences per GPU, from the row, or the largest number that fits
+  double predicted = 0;  ///< predicted figure, in the row's measure
+  double off = 0;        ///< predicted / published - 1; 0 if "more than" was published and is predicted
 };
 
-/// An error says what is wrong with the row's job, with its line.
+/// An error states what is wrong with the row's job, with its line number.
 Result<Outcome> evaluate(const ClusterFile& file, const Row& row);
 
-/// The most sequences per micro-batch that fit, or why not even one does.
+/// The largest number of sequences per micro-batch that fits, or the reason why none does.
 Result<int> largest_batch(const Model& model, const Cluster& cluster, Job job);
 
 }  // namespace weir::trainer::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What `weir-train --plan-only` prints.
+/// The output of `weir-train --plan-only`.
 ///
 /// Thread safety: pure functions.
 #pragma once
@@ -11,13 +11,13 @@
 
 namespace weir::trainer::plan {
 
-/// The cluster in a few lines, with where its constants come from.
+/// The cluster in a few lines, with the origins of its constants.
 std::string describe(const ClusterFile& file);
 
-/// The choice, what is predicted for it, why, and the best of all strategies.
+/// The choice, its prediction, the reason, and the best plan of each strategy.
 std::string describe(const Ranking& ranking, const Model& model, const Cluster& cluster);
 
-/// Published figures beside predictions; empty without rows. An error names the row's line.
+/// Published figures with predictions; empty if there are no rows. An error names the row's line.
 Result<std::string> published_table(const ClusterFile& file);
 
 }  // namespace weir::trainer::plan

@@ -9,13 +9,13 @@
 namespace weir::trainer::plan {
 namespace {
 
-/// Below this part of its length an operation has ended: what is left is rounding.
+/// An operation has ended when less than this fraction of its length is left: the rest is rounding.
 constexpr double kRounding = 1e-12;
 
 struct Compute {
   int unit = 0;
   double seconds = 0;
-  int gather = -1;  ///< of its unit, that has to be there
+  int gather = -1;  ///< gather of its unit, which must have arrived; -1: none
   bool backward = false;
   bool frees = false;
   bool reduces = false;
@@ -23,19 +23,19 @@ struct Compute {
 
 struct Gather {
   int unit = 0;
-  int compute = 0;  ///< the first that needs it
+  int compute = 0;  ///< first computation that needs the gather
 };
 
-/// A gather or a reduction on its way through the links.
+/// A gather or a reduction that is using the links.
 struct Operation {
   int unit = 0;
-  int gather = -1;  ///< which; negative: a reduction
-  int stage = -1;   ///< the links it is on
+  int gather = -1;  ///< number of the gather; negative: a reduction
+  int stage = -1;   ///< index of the links that it uses now
   double length = 0;
   double left = 0;
 };
 
-/// One kind of links: one operation at a time.
+/// Links of one kind: they carry one operation at a time.
 struct Links {
   std::deque<Operation> queue;
   Operation running;
@@ -63,7 +63,7 @@ class Simulation {
   }
 
  private:
-  /// All computations in order, and the gathers that they need.
+  /// Lists all computations in order, and the gathers that they need.
   void list() {
     const int count = static_cast<int>(units_.size());
     std::vector<int> held(units_.size(), -1);
@@ -130,7 +130,7 @@ class Simulation {
     return true;
   }
 
-  /// To the next links that the operation needs, or to its end.
+  /// Moves the operation to the next links that it needs, or ends it.
   void enter(Operation operation) {
     const UnitTimes& unit = units_[operation.unit];
     const bool is_gather = operation.gather >= 0;
@@ -165,7 +165,7 @@ class Simulation {
 
   double speed() const { return links_[0].busy || links_[1].busy ? 1 - rules_.contention : 1; }
 
-  /// Seconds to whatever ends first; negative where nothing runs.
+  /// Seconds until the next operation or computation ends; negative if nothing runs.
   double next_event() const {
     double step = computing_ ? left_ / speed() : -1;
     for (const Links& links : links_)
@@ -213,17 +213,17 @@ class Simulation {
   const Rules& rules_;
   std::vector<Compute> computes_;
   std::vector<Gather> gathers_;
-  std::vector<bool> is_here_;  ///< gathers that have arrived
+  std::vector<bool> is_here_;  ///< whether each gather has arrived
   std::vector<bool> is_held_ = std::vector<bool>(units_.size());
   std::array<Links, 2> links_;
   Timeline line_;
-  size_t issued_ = 0;  ///< gathers
-  int counted_ = 0;    ///< gathers issued, kept units not counted
-  int gathered_ = 0;   ///< units, kept ones not counted
+  size_t issued_ = 0;  ///< number of gathers issued
+  int counted_ = 0;    ///< number of gathers issued, without kept units
+  int gathered_ = 0;   ///< number of units gathered, without kept ones
   double gathered_bytes_ = 0;
-  int done_ = 0;  ///< computations
+  int done_ = 0;  ///< number of computations done
   bool computing_ = false;
-  double left_ = 0;  ///< of the computation
+  double left_ = 0;  ///< seconds left of the current computation, at full speed
   double bytes_ = 0;
 };
 

@@ -10,8 +10,8 @@
 namespace weir::trainer::plan {
 namespace {
 
-/// One pass of `bytes` around each of several disjoint groups of `ranks` ranks that fill whole nodes, or
-/// parts of one.
+/// One pass of `bytes` around each of several disjoint groups of `ranks` ranks; each group consists of whole
+/// nodes or is part of one.
 Transfer pass(const Cluster& cluster, double ranks, double bytes) {
   if (ranks <= 1) return {};
   const double part = (ranks - 1) / ranks;
@@ -24,7 +24,7 @@ Transfer pass(const Cluster& cluster, double ranks, double bytes) {
           bytes * (nodes - 1) / nodes / cluster.between() + (nodes - 1) * cluster.latency};
 }
 
-/// All-reduce of each rank's shard with its replicas; all shards of a node go through its NICs.
+/// All-reduce of each rank's shard among its replicas; all shards of a node share its NICs.
 Transfer replicas(const Cluster& cluster, const Groups& groups, double bytes) {
   const double copies = groups.ranks / groups.shard;
   if (copies <= 1) return {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How long gathers and reductions of a unit take: closed forms of rings, per shard group and replica group.
+/// The time that gathers and reductions of a unit take: closed forms for rings, per shard group and replica
+/// group.
 ///
 /// Thread safety: pure functions.
 #pragma once
@@ -15,13 +16,13 @@ enum class Strategy { no_shard, shard_grad_op, full_shard, hybrid_shard };
 
 std::string_view name(Strategy strategy);
 
-/// Seconds that an operation holds the links inside nodes, and then those between nodes.
+/// Seconds for which an operation occupies the links inside nodes, and then those between nodes.
 struct Transfer {
   double inside = 0;
   double between = 0;
 };
 
-/// How ranks share a model. REQUIRES of the functions below: check() is ok.
+/// How ranks share a model. All functions below require that check() succeeds.
 struct Groups {
   Strategy strategy = Strategy::full_shard;
   double ranks = 1;
@@ -29,15 +30,15 @@ struct Groups {
 };
 
 /// The groups of a strategy on a cluster; `shard` counts for HYBRID_SHARD only, whose groups are whole nodes
-/// or even parts of one. An error says why the ranks cannot be divided so.
+/// or even parts of one. An error states why the ranks cannot be divided like this.
 Result<Groups> groups_of(Strategy strategy, const Cluster& cluster, int shard);
 
 /// All-gather of `bytes` in each shard group. t = bytes (W-1)/W / rate + steps * latency, where the links of
 /// a node carry the whole unit once per pass.
 Transfer gather_time(const Cluster& cluster, const Groups& groups, double bytes);
 
-/// What becomes of a unit's gradients of `bytes`: a reduce-scatter in the shard group and an all-reduce of
-/// the shards between replicas, as far as there are such.
+/// Reduction of a unit's gradients of `bytes`: a reduce-scatter in the shard group and an all-reduce of the
+/// shards between replicas, if there are any.
 Transfer reduce_time(const Cluster& cluster, const Groups& groups, double bytes);
 
 }  // namespace weir::trainer::plan

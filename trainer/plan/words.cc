@@ -59,7 +59,7 @@ Result<int> Words::integer(std::string_view what, int lowest, int highest) {
 
 Status Words::end() {
   if (empty()) return {};
-  return refuse(fmt::format("'{}' is too much", words_[at_]));
+  return refuse(fmt::format("unexpected '{}'; expected the end of the line", words_[at_]));
 }
 
 std::string Words::rest() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The words of one line of a text format, taken from left to right; what is not as expected is told with its
-/// place.
+/// Reads the words of one line of a text format from left to right; errors name the position.
 ///
 /// Thread safety: values.
 #pragma once
@@ -19,21 +18,21 @@ class Words {
   Words(std::string place, std::string_view line);
 
   bool empty() const { return at_ == words_.size(); }
-  /// Takes the next word if it is this one.
+  /// Takes the next word if it equals this one.
   bool take(std::string_view word);
-  /// The next word; `what` is for the error: "expected <what>".
+  /// Takes the next word; `what` is for the error: "expected <what>".
   Result<std::string> word(std::string_view what);
-  /// One of the choices.
+  /// Takes one of the choices.
   Result<int> one_of(std::string_view what, const std::vector<std::string_view>& choices);
-  /// A number in [lowest, highest].
+  /// Takes a number in [lowest, highest].
   Result<double> number(std::string_view what, double lowest, double highest);
   Result<int> integer(std::string_view what, int lowest, int highest);
-  /// Nothing may be left.
+  /// An error unless all words were taken.
   Status end();
-  /// All that is left, in one.
+  /// Takes all remaining words as one string.
   std::string rest();
 
-  /// An error here: "file:line: sentence".
+  /// An error at this position: "file:line: sentence".
   Status refuse(std::string_view sentence) const;
 
  private:

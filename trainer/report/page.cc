@@ -36,7 +36,7 @@ pre { background: color-mix(in srgb, var(--grid) 45%, transparent); padding: .8r
 </style>
 )";
 
-/// The mean of up to `width` values that end at each.
+/// Running mean of each value and the up to `width` - 1 values before it.
 std::vector<std::pair<double, double>> smoothed(const std::vector<StepRow>& rows, size_t width) {
   std::vector<std::pair<double, double>> means;
   double sum = 0;
@@ -69,12 +69,12 @@ std::string plots_of(const Story& story) {
             {},
             {},
             true};
-  wire.series = {{"under way", column(rows, &StepRow::busy_ms)},
+  wire.series = {{"in flight", column(rows, &StepRow::busy_ms)},
                  {"exposed", column(rows, &StepRow::exposed_ms)}};
   return plots + svg_of(wire);
 }
 
-/// Of each rank: one rank only computes, and the last row is for those that have parts of a model.
+/// Rows per rank: one rank alone only computes, and the last row is for ranks that have a part of the model.
 size_t rows_of(const Timeline& timeline) {
   if (timeline.spans.size() == 1) return 1;
   for (const auto& spans : timeline.spans)
@@ -83,7 +83,7 @@ size_t rows_of(const Timeline& timeline) {
   return kRowNames.size() - 1;
 }
 
-/// Rows of all ranks of the last step, to scale.
+/// The rows of all ranks in the last step, to scale.
 std::string timeline_of(const Story& story) {
   constexpr double kWidth = 720, kLeft = 130, kRow = 13, kGap = 8;
   constexpr size_t kMostRanks = 16;

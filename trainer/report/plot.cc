@@ -12,14 +12,14 @@
 namespace weir::trainer {
 namespace {
 
-// In units of the view box.
+// Sizes in units of the view box.
 constexpr double kWidth = 720, kHeight = 260;
 constexpr double kLeft = 64, kRight = 12, kTop = 30, kBottom = 28;
 
 struct Axis {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
-  double from = 0;  ///< where low is drawn
+  double from = 0;  ///< coordinate at which `low` is drawn
   double to = 0;
 
   void cover(double value) {
@@ -29,7 +29,7 @@ struct Axis {
   double operator()(double value) const { return from + (value - low) / (high - low) * (to - from); }
 };
 
-/// A number of a tick: 12k, 3.5, 0.02.
+/// The label of a tick: 12k, 3.5, 0.02.
 std::string tick_words(double value) {
   if (std::abs(value) >= 1e6) return fmt::format("{:g}M", value / 1e6);
   if (std::abs(value) >= 1e4) return fmt::format("{:g}k", value / 1e3);

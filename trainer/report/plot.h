@@ -13,10 +13,10 @@ namespace weir::trainer {
 struct Series {
   std::string name;
   std::vector<std::pair<double, double>> points;
-  bool dots = false;  ///< instead of a line
+  bool dots = false;  ///< draw dots instead of a line
 };
 
-/// A level to compare with.
+/// A reference level.
 struct Level {
   std::string name;
   double value = 0;
@@ -24,19 +24,19 @@ struct Level {
 
 struct Plot {
   std::string title;
-  std::string unit;  ///< of y; x are steps
+  std::string unit;  ///< unit of y; x counts steps
   std::vector<Series> series;
-  std::vector<Level> levels;  ///< those outside of what the series span are left out
+  std::vector<Level> levels;  ///< levels outside the range of the series are omitted
   bool from_zero = false;
 };
 
-/// Round numbers that divide low..high into at most `most` parts; at least two. REQUIRES: low < high.
+/// Round numbers that divide low..high into at most `most` parts; at least two numbers. REQUIRES: low < high.
 std::vector<double> ticks_of(double low, double high, int most);
 
-/// Empty where no series has a point.
+/// Empty if no series has a point.
 std::string svg_of(const Plot& plot);
 
-/// For text between tags and in attributes.
+/// Escapes text for use between tags and in attributes.
 std::string escaped(const std::string& text);
 
 }  // namespace weir::trainer

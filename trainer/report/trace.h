@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Traces that chrome://tracing and ui.perfetto.dev open: one process per rank, one row per stream.
+/// Traces for chrome://tracing and ui.perfetto.dev: one process per rank, one row per stream.
 ///
 /// Format: "Trace Event Format" of the Chromium project, JSON object form, complete events.
 #pragma once
@@ -14,7 +14,7 @@ namespace weir::trainer {
 /// Times are microseconds since the first span. Pure.
 std::string trace_of(const Timeline& timeline);
 
-/// Replaces the file. Errors: system_error with the path and why.
+/// Replaces the file. Errors: system_error with the path and the reason.
 Status write_file(const std::string& path, const std::string& text, const char* what);
 
 }  // namespace weir::trainer

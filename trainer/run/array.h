@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An array of floats where a rank computes: in host memory, or in that of its GPU. Zeroed; owns its memory.
+/// An array of floats in the memory in which a rank computes: host memory or its GPU's. Zeroed; owns its
+/// memory.
 #pragma once
 
 #include "trainer/math/buffer.h"
@@ -10,7 +11,8 @@ namespace weir::trainer {
 class Array {
  public:
   Array() = default;
-  /// Null: on the host. `gpu` outlives it. Errors: those of the GPU's driver; on the host std::bad_alloc.
+  /// `gpu` outlives the array; null: host memory. Errors: those of the GPU's driver; std::bad_alloc on the
+  /// host.
   static Result<Array> make(Index count, gpu::GpuOps* gpu) {
     Array array;
     array.size_ = count;

@@ -15,7 +15,7 @@
 namespace weir::trainer {
 namespace {
 
-// The engine's words and the model's, in pairs.
+// Pairs of the engine's term and the model's term for the same thing.
 constexpr std::array kStrategies = {std::pair{shard::Strategy::no_shard, plan::Strategy::no_shard},
                                     std::pair{shard::Strategy::shard_grad_op, plan::Strategy::shard_grad_op},
                                     std::pair{shard::Strategy::full_shard, plan::Strategy::full_shard},
@@ -41,13 +41,13 @@ auto ours(const Pairs& pairs, Theirs theirs) {
   return pairs.front().first;
 }
 
-/// `hosts_ranks`: of a host.
+/// `hosts_ranks`: the ranks of each host.
 void apply(const plan::Job& job, int host_ranks, Settings& settings) {
   settings.micro_batch = job.micro_batch;
   settings.recompute = ours(kRecomputations, job.recompute);
   shard::EngineOptions& sharding = settings.sharding;
   sharding.strategy = ours(kStrategies, job.strategy);
-  // The ranks of a host are known as such, in whatever order they come.
+  // Ranks of one host are recognised in whatever order they come.
   if (job.strategy == plan::Strategy::hybrid_shard)
     sharding.shard_ranks = job.shard == host_ranks ? 0 : job.shard;
   sharding.forward_prefetch = sharding.backward_prefetch = job.prefetch;
@@ -75,7 +75,7 @@ plan::Wish wish_of(const Settings& settings, const Given& given, int ranks) {
   return wish;
 }
 
-/// What the smallest plan needs, in the words of the budget; success where it would fit after all.
+/// The memory that the smallest plan needs, as a message about the budget; success if it fits after all.
 Status refuse(Settings settings, const Given& given, int ranks) {
   if (!given.strategy) settings.sharding.strategy = shard::Strategy::full_shard;
   if (!given.recompute) settings.recompute = Recompute::full;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The automatic plan of a run: what the user left open is chosen by the step-time model (trainer/plan) for
-/// the ranks that are here (survey.h).
+/// The automatic plan of a run: the step-time model (trainer/plan) chooses the settings that the user left
+/// open, for the ranks of this job (survey.h).
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace weir::trainer {
 
-/// What the user said, which stays as it is.
+/// The settings that the user has fixed.
 struct Given {
   bool strategy = false;
   bool shard_ranks = false;
@@ -26,12 +26,12 @@ struct AutomaticPlan {
   plan::Ranking ranking;
 
   double step_seconds() const { return ranking.first().best->prediction.line.seconds; }
-  /// What was measured, what was chosen, and what is next: a line each.
+  /// What was measured, what was chosen, and the next best plan: one line each.
   std::string describe() const;
 };
 
-/// Measures, chooses, and writes what was chosen into the settings. Collective: all ranks choose the same.
-/// invalid_usage with what is needed where nothing fits into memory.
+/// Measures, chooses, and writes the choice into the settings. Collective: all ranks choose the same. If
+/// nothing fits into memory, returns invalid_usage with the memory that is needed.
 Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Given& given, Ops& ops);
 
 }  // namespace weir::trainer

@@ -28,7 +28,7 @@ std::vector<shard::Cut> cuts_of(const Model& model, const shard::Place& place) {
   return cuts_of(model, {0, model.units().size()}, place);
 }
 
-/// The most that `count` units in a row take while they are gathered.
+/// The largest memory that `count` consecutive units take while they are gathered.
 size_t widest(const std::vector<shard::Cut>& cuts, size_t count, shard::Precision precision) {
   size_t most = 0;
   for (size_t first = 0; first + count <= cuts.size(); ++first) {
@@ -43,19 +43,19 @@ bool gathers_anything(const Settings& settings, const shard::Place& place) {
   return place.shards > 1 || settings.sharding.gather == shard::Precision::bfloat16;
 }
 
-/// Whether the limiter's bytes bound what is gathered.
+/// Whether the limiter's bytes limit what is gathered.
 bool limits_bytes(const Settings& settings) {
   const shard::Strategy strategy = settings.sharding.strategy;
   return settings.sharding.limiter.kind != shard::Limit::off &&
          (strategy == shard::Strategy::full_shard || strategy == shard::Strategy::hybrid_shard);
 }
 
-/// Whether a budget may say what the limiter's bytes are.
+/// Whether fit() may set the limiter's bytes.
 bool leaves_bytes_open(const Settings& settings, const shard::Place& place) {
   return gathers_anything(settings, place) && limits_bytes(settings) && settings.sharding.limiter.bytes == 0;
 }
 
-/// Units that prefetch and limiter let be gathered at once.
+/// Number of units that prefetch and limiter allow to be gathered at once.
 size_t most_gathers(const Settings& settings, size_t units) {
   const auto ahead = static_cast<size_t>(std::max(settings.sharding.forward_prefetch, 0));
   const auto gathers = static_cast<size_t>(std::max(settings.sharding.limiter.gathers, 0));
@@ -68,7 +68,7 @@ double mib(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 std::string RankMemory::describe() const {
   return fmt::format(
-      "{:.1f} MiB: states {:.1f}, gathered {:.1f}, gradients on their way {:.1f}, activations {:.1f}",
+      "{:.1f} MiB: states {:.1f}, gathered {:.1f}, gradients in flight {:.1f}, activations {:.1f}",
       mib(total()), mib(states), mib(gathered), mib(gradients), mib(activations));
 }
 
@@ -85,7 +85,7 @@ Batch shape_of_batch(const Settings& settings, int ranks) {
 
 namespace {
 
-/// Of a rank with these units, and room for `slots` micro-batches between forward and backward.
+/// Activations of a rank with these units and up to `slots` micro-batches between forward and backward.
 RankMemory memory_of_stage(const Settings& settings, const Model& model, const parallel::UnitRange& units,
                            int slots, const shard::Place& place, const Batch& batch) {
   const std::vector<shard::Cut> cuts = cuts_of(model, units, place);
@@ -108,7 +108,7 @@ RankMemory memory_of_stage(const Settings& settings, const Model& model, const p
     memory.gradients =
         static_cast<size_t>(sharding.reductions) * largest * shard::bytes_under_way(place, sharding.reduce);
   const Index between = batch.rows() * settings.config.width;
-  Index slot = units.first > 0 ? between : 0;  // what comes from the stage before
+  Index slot = units.first > 0 ? between : 0;  // activations received from the previous stage
   for (size_t at = units.first; at < units.end; ++at) {
     const Unit& unit = *model.units()[at];
     slot += unit.saved_floats(batch) + (&unit == &model.head() ? 0 : between);
@@ -178,7 +178,7 @@ Status fit(Settings& settings, const Model& model, const shard::Place& place, in
   }
   tried.micro_batch = asked > 0 ? asked : 1;
   return Status(Code::invalid_argument,
-                fmt::format("--memory {} ({:.1f} MiB) is too little: the least is {}{}", settings.memory,
+                fmt::format("--memory {} ({:.1f} MiB) is too small; expected at least {}{}", settings.memory,
                             mib(settings.memory), memory_of(tried, model, place, ranks).describe(),
                             settings.recompute == Recompute::full ? "" : "; --recompute full needs less"));
 }

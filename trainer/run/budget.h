@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The memory of a rank: what its arrays take, and how a budget is shared between activations and parameters
-/// that are gathered.
+/// The memory of a rank: the size of its arrays, and how a budget is divided between activations and gathered
+/// parameters.
 ///
 /// Thread safety: pure functions.
 #pragma once
@@ -15,37 +15,38 @@
 
 namespace weir::trainer {
 
-/// Bytes, of the rank that has most.
+/// Bytes of the rank that needs most.
 struct RankMemory {
-  size_t states = 0;       ///< parameters, gradients and moments of the own shard
-  size_t gathered = 0;     ///< whole parameters, at most
-  size_t gradients = 0;    ///< whole ones on their way, at most; of canonical sums not counted
-  size_t activations = 0;  ///< of a micro-batch, with scratch
+  size_t states = 0;       ///< parameters, gradients and moments of the rank's own shard
+  size_t gathered = 0;     ///< maximum of gathered parameters
+  size_t gradients = 0;    ///< maximum of whole gradients in flight, without canonical sums
+  size_t activations = 0;  ///< activations of a micro-batch, with scratch
 
   size_t total() const { return states + gathered + gradients + activations; }
-  /// "12.3 MiB of states, ..."
+  /// A summary: "12.3 MiB: states ...".
   std::string describe() const;
 };
 
-/// A batch of as many sequences as go through the model of a rank together, without its arrays. `ranks` are
-/// those of data parallelism. Pipelines whose micro-batch is not given get four per stage, so that stages
-/// stand still for at most a fifth of the time.
+/// A batch with the number of sequences that a rank computes together, without its arrays. `ranks` is the
+/// number of data-parallel ranks. Pipelines whose micro-batch is not set get four micro-batches per stage, so
+/// that stages idle for at most a fifth of the time.
 Batch shape_of_batch(const Settings& settings, int ranks);
 
-/// The units of each stage. REQUIRES: settings that check() accepts, here and below.
+/// The units of each stage. REQUIRES, here and below: check() accepts the settings.
 std::vector<parallel::UnitRange> stages_of(const Settings& settings, const Model& model);
-/// Micro-batches of which a rank of that stage keeps activations at once.
+/// Number of micro-batches whose activations a rank of that stage keeps at once.
 int slots_of(const Settings& settings, int ranks, int stage);
 
-/// `place` and `ranks` are among the ranks with the same part of the model, here and below.
+/// `place` and `ranks` refer to the ranks with the same part of the model, here and below.
 RankMemory memory_of(const Settings& settings, const Model& model, const shard::Place& place, int ranks);
-/// The same as fit() would have it at best: under a budget the limiter, where its bytes were left open, gets
-/// those of as many units as prefetch and limiter allow at once.
+/// The memory after a fit() without a tight budget: if the limiter's bytes were left open, they are those of
+/// as many units as prefetch and limiter allow at once.
 RankMemory memory_within(const Settings& settings, const Model& model, const shard::Place& place, int ranks);
 
-/// With Settings::memory, sets what was left open: the micro-batch is the largest with which as many units
-/// fit as prefetch and limiter allow at once, or else fewer, down to one; the limiter gets the rest of the
-/// budget for gathered parameters. invalid_argument with what the smallest way needs where it is more.
+/// With Settings::memory, sets what was left open. The micro-batch is the largest with which as many units
+/// fit as prefetch and limiter allow at once; if none fits, fewer units are tried, down to one. The limiter
+/// gets the rest of the budget for gathered parameters. invalid_argument with the smallest possible memory if
+/// that exceeds the budget.
 Status fit(Settings& settings, const Model& model, const shard::Place& place, int ranks);
 
 }  // namespace weir::trainer

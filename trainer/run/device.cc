@@ -8,7 +8,7 @@ namespace {
 Result<Device> open_gpu(int local_rank, Precision precision) {
   const Result<int> count = gpu::Gpu::count();
   WEIR_TRY(count.status());
-  if (*count == 0) return Status(Code::system_error, "the driver knows of no GPU");
+  if (*count == 0) return Status(Code::system_error, "the driver reports no GPU");
   Device device;
   auto gpu = gpu::Gpu::open(local_rank % *count);
   WEIR_TRY(gpu.status());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a rank computes on: the CPU, or one of the GPUs of its host.
+/// The device on which a rank computes: the CPU, or one of its host's GPUs.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@ namespace weir::trainer {
 enum class DeviceChoice { automatic, cpu, gpu };
 
 struct Device {
-  std::unique_ptr<gpu::Gpu> gpu;         ///< null: the CPU
-  std::unique_ptr<gpu::GpuOps> gpu_ops;  ///< null: the CPU
-  std::unique_ptr<CpuOps> cpu_ops;       ///< null: a GPU
-  double peak = 0;                       ///< measured floating-point operations per second
+  std::unique_ptr<gpu::Gpu> gpu;         ///< null: the rank computes on the CPU
+  std::unique_ptr<gpu::GpuOps> gpu_ops;  ///< null: the rank computes on the CPU
+  std::unique_ptr<CpuOps> cpu_ops;       ///< null: the rank computes on a GPU
+  double peak = 0;                       ///< measured FLOP/s
 
   Ops& ops() { return gpu_ops != nullptr ? static_cast<Ops&>(*gpu_ops) : *cpu_ops; }
 };
 
-/// `local_rank` is the rank's number on its host: ranks take its GPUs in turn, several may share one.
-/// Errors, for the choice `gpu` alone: why there is no GPU to be used.
+/// `local_rank` is the rank's number on its host: ranks take its GPUs round-robin, and several may share one.
+/// Only the choice `gpu` returns errors: why no GPU can be used.
 Result<Device> open_device(DeviceChoice choice, int local_rank, Precision precision);
 
 }  // namespace weir::trainer

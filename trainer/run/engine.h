@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An engine runs the model: where parameters live and who computes what. The training loop (train.h) knows
-/// no more of it than this. All ranks make the same calls and get the same losses and text.
+/// An engine runs the model: it decides where parameters are stored and which rank computes what. The
+/// training loop (train.h) uses only this interface. All ranks make the same calls and get the same losses
+/// and text.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +15,43 @@
 
 namespace weir::trainer {
 
-/// What a run goes on from.
+/// The state from which a run continues.
 struct Resumed {
-  Index step = 0;                  ///< the first one to do; 0: from the beginning
-  std::vector<std::string> notes;  ///< sentences: newer checkpoints that could not be used, other settings
+  Index step = 0;                  ///< next step to compute; 0: the run starts from the beginning
+  std::vector<std::string> notes;  ///< sentences about newer unusable checkpoints and about changed settings
 };
 
 struct StepResult {
   double loss = 0;           ///< mean over the tokens of the global batch, in nats
-  double gradient_norm = 0;  ///< before clipping
+  double gradient_norm = 0;  ///< norm before clipping
   float learning_rate = 0;
-  double waited_ms = 0;     ///< that computing stood still for communication, on this rank
-  double busy_ms = 0;       ///< that collectives were under way
-  uint64_t bytes = 0;       ///< received and sent for them
-  uint64_t memory = 0;      ///< bytes that arrays have taken so far, at most
-  std::vector<Span> spans;  ///< what this rank did when
+  double waited_ms = 0;     ///< time for which this rank's computing waited for communication
+  double busy_ms = 0;       ///< time during which collectives were in flight
+  uint64_t bytes = 0;       ///< bytes received and sent by collectives
+  uint64_t memory = 0;      ///< largest number of bytes that arrays have taken so far
+  std::vector<Span> spans;  ///< timeline of this rank
 };
 
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// Learns from global batch `step` (from 0), in order.
+  /// Trains on global batch `step` (from 0); to be called in order.
   virtual Result<StepResult> step(Index step) = 0;
-  /// Goes on from the newest checkpoint that can be used, where checkpoints are kept.
+  /// Loads the newest usable checkpoint, if checkpoints are kept.
   virtual Result<Resumed> resume() = 0;
-  /// Begins to save what was learned in `steps` steps, once the last checkpoint is complete.
+  /// Starts to save the state after `steps` steps, once the previous checkpoint is complete.
   virtual Status save(Index steps) = 0;
-  /// Waits until the last checkpoint is complete.
+  /// Waits until the current checkpoint is complete.
   virtual Status finish_saving() = 0;
   /// The mean loss on the held-out text, in nats per byte.
   virtual Result<double> evaluate() = 0;
-  /// 64 bits that tell whether parameters and moments have the same bits as in another run, of any number of
-  /// ranks.
+  /// A 64-bit digest of all parameters and moments, to compare their bits with those of another run with any
+  /// number of ranks.
   virtual Result<uint64_t> digest() = 0;
-  /// `count` bytes that follow the prompt, drawn with the given temperature; they depend on the parameters
-  /// and the seed only.
+  /// `count` bytes that continue the prompt, sampled with the given temperature; they depend only on the
+  /// parameters and the seed.
   virtual Result<std::string> generate(const std::string& prompt, Index count, float temperature) = 0;
-  /// What each rank has, by rank.
+  /// Collects the spans of all ranks; index: rank.
   virtual Result<Timeline> timeline(std::span<const Span> own) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a run leaves behind beside its metrics: a trace and a page (trainer/report).
+/// The files that a run writes besides its metrics: a trace and a page (trainer/report).
 #pragma once
 
 #include <deque>
@@ -12,25 +12,26 @@
 namespace weir::trainer {
 
 struct JournalSettings {
-  std::string trace;                                       ///< file; empty: none
-  int trace_steps = 20;                                    ///< the last ones
-  std::string page;                                        ///< file; empty: none
-  std::vector<std::pair<std::string, std::string>> facts;  ///< of the page: name, value
-  std::vector<Level> levels;                               ///< bits per byte to compare losses with
+  std::string trace;                                       ///< path of the trace file; empty: none
+  int trace_steps = 20;                                    ///< number of last steps in the trace
+  std::string page;                                        ///< path of the HTML file; empty: none
+  std::vector<std::pair<std::string, std::string>> facts;  ///< pairs of name and value, shown on the page
+  std::vector<Level> levels;                               ///< reference losses, in bits per byte
 
   bool any() const { return !trace.empty() || !page.empty(); }
 };
 
-/// Costs nothing where neither is asked for. Used by one thread.
+/// Does nothing if neither file is requested. Used by one thread.
 class Journal {
  public:
   explicit Journal(const JournalSettings& settings) : settings_(settings) {}
 
-  /// Makes the files, so that a wrong path is told before the run and not after it.
+  /// Creates the files, so that a wrong path is reported before the run and not after it.
   Status begin() const;
   void add(const StepRow& row, const std::vector<Span>& spans);
   void add_held_out(double step, double bits);
-  /// Collective; one rank `writes`. Errors: those of the library; files that cannot be written.
+  /// Collective; only the rank with `writes` writes. Errors: those of the library; files that cannot be
+  /// written.
   Status finish(Engine& engine, const std::string& text, bool writes);
 
  private:
@@ -39,7 +40,7 @@ class Journal {
   const JournalSettings& settings_;
   std::vector<StepRow> rows_;
   std::vector<std::pair<double, double>> held_out_;
-  std::deque<std::vector<Span>> steps_;  ///< those of the trace
+  std::deque<std::vector<Span>> steps_;  ///< spans of the last steps, for the trace
 };
 
 }  // namespace weir::trainer

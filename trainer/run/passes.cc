@@ -7,7 +7,7 @@
 namespace weir::trainer {
 namespace {
 
-/// The gradients of a unit's pieces, on their way to the shards.
+/// Passes the gradients of a unit's pieces to the reductions.
 class ShardedGradients final : public Gradients {
  public:
   ShardedGradients(shard::Engine& shards, int unit, gpu::GpuOps* gpu)
@@ -33,7 +33,7 @@ class ShardedGradients final : public Gradients {
   const int unit_;
   gpu::GpuOps* const gpu_;
   Status status_;
-  Array lost_;  ///< where gradients go after an error
+  Array lost_;  ///< receives gradients after an error
 };
 
 }  // namespace
@@ -69,7 +69,7 @@ size_t Passes::floats_between(const Batch& batch) const {
   return static_cast<size_t>(batch.rows() * with_.model.config().width);
 }
 
-/// The first error of what computes.
+/// The first error of the Ops or the slice sums.
 Status Passes::status() const {
   if (const parallel::SliceSums* slices = with_.team.slices()) WEIR_TRY(slices->status());
   return with_.ops.status();
@@ -82,7 +82,7 @@ Result<std::span<const float>> Passes::gathered(size_t at) {
   return parameters;
 }
 
-/// What the stage before makes of the batch, once the slot's last activations have left.
+/// Receives the activations of the previous stage, after the slot's earlier activations are sent.
 Status Passes::receive(const Batch& batch, size_t slot) {
   const int64_t begin = Recorder::steady_ns();
   parallel::Pipeline& pipeline = with_.team.pipeline();

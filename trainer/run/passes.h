@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The two loops of training: forward over the units of this rank's part of the model, and backward over them
-/// in reverse; with what they keep between the two.
+/// in reverse, with the activations kept between the two.
 #pragma once
 
 #include <span>
@@ -15,14 +15,14 @@
 
 namespace weir::trainer {
 
-/// Used by one thread at a time. All ranks of a replica go the same ways with the same micro-batches; ranks
-/// with none go as well.
+/// Used by one thread at a time. All ranks of a replica make the same passes with the same micro-batches,
+/// also ranks with empty ones.
 class Passes {
  public:
-  /// What a pass works with; all of it outlives this.
+  /// The objects that a pass works with; all outlive it.
   struct With {
     const Model& model;
-    parallel::UnitRange units;  ///< of the model: this stage's
+    parallel::UnitRange units;  ///< the units of the model that form this stage
     parallel::Team& team;
     shard::Engine& shards;
     Ops& ops;
@@ -30,22 +30,23 @@ class Passes {
     shard::Arrays where;
   };
 
-  /// `largest`: the largest micro-batch; `slots`: those that may be between forward and backward.
+  /// `largest`: the largest micro-batch; `slots`: maximum number of micro-batches between forward and
+  /// backward.
   static Result<Passes> make(const With& with, const Batch& largest, int slots);
 
-  /// With `logits` the head writes these instead of losses: [rows, kVocabulary].
+  /// If `logits` is given, the head writes these instead of losses: [rows, kVocabulary].
   Status forward(const Batch& batch, int micro_batch, float* logits = nullptr);
-  /// After forward with the same batch.
+  /// To be called after forward with the same batch.
   Status backward(const Batch& batch, int micro_batch);
-  /// Floats of all arrays.
+  /// Number of floats of all arrays.
   Index floats() const;
 
  private:
-  // What lies between forward and backward of one micro-batch.
+  // The arrays kept between forward and backward of one micro-batch.
   struct Slot {
-    Array input;                ///< what came from the stage before
-    std::vector<Array> saved;   ///< by unit: by forward for backward
-    std::vector<Array> output;  ///< by unit: the activations that leave it
+    Array input;                ///< activations received from the previous stage
+    std::vector<Array> saved;   ///< index: unit; saved by forward for backward
+    std::vector<Array> output;  ///< index: unit; the unit's output activations
   };
 
   explicit Passes(const With& with) : with_(with) {}
@@ -62,7 +63,7 @@ class Passes {
 
   With with_;
   std::vector<Slot> slots_;
-  std::vector<Array> gradients_;  ///< of activations, on their way back; used in turn
+  std::vector<Array> gradients_;  ///< gradients of activations; two arrays used alternately
   Array scratch_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Notes what a rank does in one step. Used by one thread.
+/// Records the timeline of a rank in one step. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ class Recorder {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  /// Forgets the last step.
+  /// Drops the spans of the previous step.
   void begin(int64_t step) {
     step_ = static_cast<int32_t>(step);
     spans_.clear();
   }
-  /// From `begin_ns` (steady_ns()) until now; what is shorter than a microsecond is left out.
+  /// Adds a span from `begin_ns` (steady_ns()) to now; spans shorter than a microsecond are omitted.
   void add(Phase phase, int unit, int64_t begin_ns) {
     add(Row::computing, phase, unit, begin_ns, steady_ns());
   }
@@ -37,7 +37,7 @@ class Recorder {
   const std::vector<Span>& spans() const { return spans_; }
 
  private:
-  const int64_t offset_ns_;  ///< from the steady clock to the system's
+  const int64_t offset_ns_;  ///< offset from the steady clock to the system clock
   int32_t step_ = 0;
   std::vector<Span> spans_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of World that goes on where ranks are gone.
+// The part of World that continues after ranks are lost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,22 +16,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A rank that dies is noticed by its broken connections before its process is gone, and one that failed for
-// another reason ends only when it has said so.
+// A dying rank is noticed by its broken connections before its process is gone, and a rank that failed for
+// another reason ends only after it has reported that.
 constexpr auto kLooksFor = std::chrono::seconds(10);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
-constexpr int kAttempts = 10;  ///< of ranks that see others die while they regroup
+constexpr int kAttempts = 10;  ///< ranks may see further ranks die while they regroup
 
 struct View {
   std::vector<int> gone;
   int present = 0;
-  int unknown = 0;  ///< gone, but perhaps going on without this rank
+  int unknown = 0;  ///< number of ranks that are gone but may continue without this rank
   std::string words;
 };
 
 Result<View> look(ncclComm_t comm, int ranks) {
   std::vector<int> states(static_cast<size_t>(ranks));
-  WEIR_TRY(shard::checked(weirCommRankStates(comm, states.data()), "asking who is there"));
+  WEIR_TRY(shard::checked(weirCommRankStates(comm, states.data()), "querying the states of the ranks"));
   View view;
   for (int rank = 0; rank < ranks; ++rank) {
     const int state = states[static_cast<size_t>(rank)];
@@ -49,7 +49,7 @@ Result<View> look(ncclComm_t comm, int ranks) {
   return view;
 }
 
-/// Until somebody is gone, or for a while.
+/// Polls until a rank is gone or the time is up.
 Result<View> look_for_the_gone(ncclComm_t comm, int ranks) {
   for (const auto end = Clock::now() + kLooksFor;;) {
     Result<View> view = look(comm, ranks);
@@ -72,11 +72,11 @@ Result<std::string> World::regroup(const Status& failure) {
     Result<View> view = look_for_the_gone(comm_, ranks_);
     WEIR_TRY(view.status());
     if (view->gone.empty()) return last;
-    // Two parts of a network that came apart must not both go on.
+    // If a network partition separates the ranks, only one side may continue.
     if (view->present <= view->unknown)
       return Status(
           Code::remote_error,
-          fmt::format("{}; {} of {} ranks are left, and as many or more may have gone on without them: {}",
+          fmt::format("{}; {} of {} ranks are left, and as many or more may have continued without them: {}",
                       view->words, view->present, ranks_, failure.message()));
     ncclComm_t smaller = nullptr;
     last = shard::checked(ncclCommShrink(comm_, view->gone.data(), static_cast<int>(view->gone.size()),
@@ -84,7 +84,7 @@ Result<std::string> World::regroup(const Status& failure) {
                           "regrouping");
     if (!last.ok()) continue;
     WEIR_TRY(take(smaller));
-    return fmt::format("{}; {} ranks go on", view->words, ranks_);
+    return fmt::format("{}; {} ranks continue", view->words, ranks_);
   }
   return last;
 }

@@ -20,17 +20,16 @@ Status check_parts(const Settings& settings) {
     return wrong(
         fmt::format("--pipeline {}: the model has {} units; expected 1 to {} stages", stages, units, units));
   if (slices < 1 || settings.config.heads % slices != 0)
-    return wrong(
-        fmt::format("--tensor {}: the model has {} heads; expected a number of slices that divides it",
-                    slices, settings.config.heads));
+    return wrong(fmt::format(
+        "--tensor {}: the model has {} heads; expected a number of slices that divides the number of heads",
+        slices, settings.config.heads));
   if (slices > 1 && settings.config.width % kLanes != 0)
     return wrong(fmt::format("--tensor {}: the model's width is {}; expected a multiple of {}", slices,
                              settings.config.width, kLanes));
   if (slices > 1 && settings.canonical)
     return wrong(
-        fmt::format("--tensor {} with --deterministic canonical: sums over slices are those of their number; "
-                    "expected one "
-                    "of both (--pipeline keeps canonical bits)",
+        fmt::format("--tensor {} with --deterministic canonical: the bits of sums over slices depend on "
+                    "their number; expected only one of the two options (--pipeline keeps canonical bits)",
                     slices));
   return {};
 }
@@ -39,21 +38,28 @@ Status check_parts(const Settings& settings) {
 
 Status check(const Settings& settings) {
   const auto wrong = [](std::string what) { return Status(Code::invalid_argument, std::move(what)); };
-  if (settings.steps < 1) return wrong(fmt::format("--steps {} is not at least 1", settings.steps));
-  if (settings.batch < 1) return wrong(fmt::format("--batch {} is not at least 1", settings.batch));
+  if (settings.steps < 1)
+    return wrong(fmt::format("--steps {} is too small; expected at least 1", settings.steps));
+  if (settings.batch < 1)
+    return wrong(fmt::format("--batch {} is too small; expected at least 1", settings.batch));
   WEIR_TRY(check_parts(settings));
   if (settings.micro_batch < 0)
-    return wrong(fmt::format("--micro-batch {} is below 0", settings.micro_batch));
+    return wrong(fmt::format("--micro-batch {} is negative; expected at least 0", settings.micro_batch));
   if (settings.checkpoint_every < 0)
-    return wrong(fmt::format("--checkpoint-every {} is below 0", settings.checkpoint_every));
-  if (settings.warm_up < 0) return wrong(fmt::format("--warm-up {} is below 0", settings.warm_up));
+    return wrong(
+        fmt::format("--checkpoint-every {} is negative; expected at least 0", settings.checkpoint_every));
+  if (settings.warm_up < 0)
+    return wrong(fmt::format("--warm-up {} is negative; expected at least 0", settings.warm_up));
   if (settings.evaluation_sequences < 0)
-    return wrong(fmt::format("--evaluation-sequences {} is below 0", settings.evaluation_sequences));
+    return wrong(fmt::format("--evaluation-sequences {} is negative; expected at least 0",
+                             settings.evaluation_sequences));
   if (!(settings.learning_rate > 0) || !std::isfinite(settings.learning_rate))
-    return wrong(fmt::format("--learning-rate {} is not above 0", settings.learning_rate));
-  if (!(settings.clip >= 0)) return wrong(fmt::format("--clip {} is not at least 0", settings.clip));
+    return wrong(fmt::format("--learning-rate {} is invalid; expected a finite number above 0",
+                             settings.learning_rate));
+  if (!(settings.clip >= 0))
+    return wrong(fmt::format("--clip {} is invalid; expected at least 0", settings.clip));
   if (!(settings.weight_decay >= 0))
-    return wrong(fmt::format("--weight-decay {} is not at least 0", settings.weight_decay));
+    return wrong(fmt::format("--weight-decay {} is invalid; expected at least 0", settings.weight_decay));
   return {};
 }
 

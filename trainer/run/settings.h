@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a run of training is asked to do, and how its learning rate goes.
+/// The settings of a training run, and the schedule of its learning rate.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,34 @@ namespace weir::trainer {
 struct Settings {
   Config config;
   Index steps = 300;
-  Index stop_after = 0;   ///< steps; 0: all. The learning rate goes as with all of them
-  Index batch = 16;       ///< sequences of a global batch
-  Index micro_batch = 0;  ///< sequences that go through the model of a rank together; 0: all of its share
+  Index stop_after = 0;   ///< number of steps; 0: all. The learning rate follows the schedule of all steps
+  Index batch = 16;       ///< sequences per global batch
+  Index micro_batch = 0;  ///< sequences that a rank computes together; 0: its whole share of the batch
   uint64_t seed = 1;
-  float learning_rate = 3e-3f;  ///< the highest
-  Index warm_up = 20;           ///< steps
-  float last_rate = 0.1f;       ///< of the last step, as a fraction of the highest
+  float learning_rate = 3e-3f;  ///< peak learning rate
+  Index warm_up = 20;           ///< number of steps
+  float last_rate = 0.1f;       ///< learning rate of the last step, as a fraction of the peak
   float weight_decay = 0.1f;
   float beta1 = 0.9f;
   float beta2 = 0.95f;
   float epsilon = 1e-8f;
-  float clip = 1.0f;  ///< largest norm of the gradient; 0: any
+  float clip = 1.0f;  ///< largest norm of the gradient; 0: no clipping
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
-  bool canonical = false;            ///< products by sequence, gradients in a tree over sequences
-  size_t memory = 0;                 ///< bytes that the arrays of a rank may take (budget.h); 0: any
-  Index evaluation_sequences = 256;  ///< 0: the whole held-out text
-  std::string checkpoints;           ///< folder; empty: none are kept
-  Index checkpoint_every = 100;      ///< steps, and after the last one
+  bool canonical = false;            ///< canonical sums: products per sequence, gradients in a tree
+  size_t memory = 0;                 ///< bytes that the arrays of a rank may take (budget.h); 0: any number
+  Index evaluation_sequences = 256;  ///< number of held-out sequences; 0: the whole held-out text
+  std::string checkpoints;           ///< path of the folder; empty: no checkpoints are written
+  Index checkpoint_every = 100;      ///< steps between checkpoints; one is also written after the last step
   int checkpoints_kept = 2;
-  parallel::Shape parts;          ///< that the model is cut into, each of its own ranks
-  shard::EngineOptions sharding;  ///< all but `canonical`, which follows the one above
+  parallel::Shape parts;          ///< parts into which the model is cut; each has ranks of its own
+  shard::EngineOptions sharding;  ///< all fields but `canonical`, which is copied from the field above
 };
 
-/// An error that names the first setting that makes no sense.
+/// An error that names the first invalid setting.
 Status check(const Settings& settings);
 
-/// Rises linearly over the warm-up, then falls along half a cosine to the last rate. `step` from 0.
+/// Rises linearly during the warm-up, then falls along half a cosine to the last rate. `step` counts from 0.
 float learning_rate_at(const Settings& settings, Index step);
 
 }  // namespace weir::trainer

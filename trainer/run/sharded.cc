@@ -14,7 +14,7 @@
 namespace weir::trainer {
 namespace {
 
-/// Time in which at least one collective was under way.
+/// Time during which at least one collective was in flight.
 double busy_ms(std::vector<shard::Interval> intervals) {
   std::ranges::sort(intervals, {}, &shard::Interval::begin_ms);
   double busy = 0;
@@ -36,13 +36,13 @@ uint64_t mixed(uint64_t place, uint64_t value) {
   return mix(mix(place + 0x9e3779b97f4a7c15) ^ value);
 }
 
-/// As messages call it.
+/// The name of a unit in messages.
 std::string name_of_unit(size_t at, size_t units) {
   if (at == 0) return "embedding";
   return at + 1 == units ? "head" : "block " + std::to_string(at);
 }
 
-/// The units of the whole model, or of the part of it in `range`, of which this rank has a slice.
+/// The units of the whole model, or of the part of it in `range` of which this rank has a slice.
 std::vector<shard::Unit> units_in(const Model& model, const parallel::UnitRange& range) {
   std::vector<shard::Unit> units;
   for (size_t at = range.first; at < range.end; ++at) {
@@ -58,7 +58,7 @@ std::vector<shard::Unit> units_in(const Model& model, const parallel::UnitRange&
   return units;
 }
 
-/// Where a collective is shown.
+/// The row of the timeline on which a collective is shown.
 struct Shown {
   Row row;
   Phase phase;
@@ -153,10 +153,10 @@ shard::GrainPlan Sharded::deal_out(Index sequences) const {
   return {static_cast<uint64_t>(sequences), shards_->ranks(), static_cast<uint64_t>(most_sequences())};
 }
 
-/// That go through the model of this rank together.
+/// Maximum number of sequences that this rank computes together.
 Index Sharded::most_sequences() const { return shape_of_batch(settings_, shards_->ranks()).sequences; }
 
-/// The losses of the sequences of this rank; meaningless but in the last stage.
+/// The losses of this rank's sequences; meaningful only in the last stage.
 Result<std::vector<float>> Sharded::train_on(const shard::GrainPlan& plan, Index step) {
   const std::vector<shard::Pass> passes = parallel::one_forward_one_backward(
       team_->grid_position().stage, team_->shape().stages, plan.micro_batches());
@@ -178,7 +178,7 @@ Result<std::vector<float>> Sharded::train_on(const shard::GrainPlan& plan, Index
   return losses;
 }
 
-/// On all ranks.
+/// Distributes the losses to all ranks.
 Result<float> Sharded::sum_of_losses(const shard::GrainPlan& plan, const std::vector<float>& own) {
   auto sum = shards_->sum_over_grains(plan, own);
   WEIR_TRY(sum.status());
@@ -334,7 +334,8 @@ Result<Resumed> Sharded::resume() {
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
   if ((*loaded)->contents.words != words())
     resumed.notes.push_back(
-        "the checkpoint is of another seed, batch or text: what follows is not what it would have been");
+        "the checkpoint was written with another seed, batch or text; the results differ from those of one "
+        "uninterrupted run");
   return resumed;
 }
 
@@ -345,18 +346,19 @@ Status Sharded::save(Index steps) {
                                   whole_model());
 }
 
-/// Once all ranks' files are written, so that it is good for something before the next one begins.
+/// Completes the checkpoint once all ranks' files are written, so that it can be used before the next save
+/// begins.
 Status Sharded::complete_checkpoint() {
   if (!saver_ || !saver_->under_way()) return {};
   int32_t written = saver_->written() ? 1 : 0;
   WEIR_TRY(shard::checked(ncclAllReduce(&written, &written, 1, ncclInt32, ncclMin, world_.comm(), nullptr),
-                          "asking for written files"));
+                          "checking for written files"));
   return written != 0 ? saver_->finish() : Status();
 }
 
 Status Sharded::finish_saving() { return saver_ && saver_->under_way() ? saver_->finish() : Status(); }
 
-/// A sum over elements, each mixed with its place: the order of ranks, shards and parts does not matter.
+/// A sum over elements, each mixed with its position: the order of ranks, shards and parts does not matter.
 Result<uint64_t> Sharded::digest() {
   uint64_t sum = 0;
   for (size_t at = 0; at < moments_.size(); ++at) {
@@ -401,7 +403,7 @@ Result<std::string> Sharded::generate(const std::string& prompt, Index count, fl
   std::string text = prompt.empty() ? "\n" : prompt;
   WEIR_TRY(team_->begin());
   for (Index drawn = 0; drawn < count; ++drawn) {
-    // The window's end lies at the last byte, or where causality keeps what follows from being seen.
+    // The window ends at the last byte; causality hides the zeros after it.
     const auto seen = std::min(static_cast<Index>(text.size()), settings_.config.length);
     WEIR_TRY(tokens.put(std::span<const char>(text).last(static_cast<size_t>(seen))));
     WEIR_TRY(shards_->begin_evaluation());
@@ -416,7 +418,7 @@ Result<std::string> Sharded::generate(const std::string& prompt, Index count, fl
   return text;
 }
 
-/// With the parameters that were gathered at once, not those that might have been.
+/// Counts the parameters that were gathered at once, not those that might have been.
 size_t Sharded::used_memory() const {
   const RankMemory memory = this->memory();
   return memory.total() - memory.gathered + shards_->limiter().most_bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The engine of any number of ranks: parameters, gradients and moments are sharded (trainer/shard), the
-/// sequences of a global batch are dealt out in order. With Settings::parts the model is cut into stages and
-/// slices (trainer/parallel), each of its own ranks, and what is said above holds for each of them.
+/// The engine for any number of ranks: parameters, gradients and moments are sharded (trainer/shard), and the
+/// sequences of a global batch are distributed in order. With Settings::parts the model is cut into stages
+/// and slices (trainer/parallel), each with ranks of its own, and the sharding above applies to each part.
 ///
 /// The loops over units are in passes.h.
 #pragma once
@@ -30,11 +30,11 @@
 
 namespace weir::trainer {
 
-/// Not thread-safe. Keeps references to what it is made of.
+/// Not thread-safe. Keeps references to the arguments of create().
 class Sharded final : public Engine {
  public:
-  /// Collective. With Settings::memory what was left open is fitted into it. Errors: those of the library;
-  /// invalid_argument for settings that cannot be.
+  /// Collective. With Settings::memory, settings that were left open are fitted into it. Errors: those of the
+  /// library; invalid_argument for settings that are impossible.
   static Result<std::unique_ptr<Sharded>> create(const World& world, const Settings& settings,
                                                  const Text& text, Ops& ops);
 
@@ -47,26 +47,27 @@ class Sharded final : public Engine {
   Result<std::string> generate(const std::string& prompt, Index count, float temperature) override;
   Result<Timeline> timeline(std::span<const Span> own) override;
 
-  /// After an error: ends what is under way, here and soon on other ranks. It can only be destroyed then.
+  /// To be called after an error: ends calls in flight, here and soon on other ranks. Afterwards the object
+  /// can only be destroyed.
   void abort();
 
-  /// As fitted.
+  /// The settings after fitting.
   const Settings& settings() const { return settings_; }
   const Model& model() const { return model_; }
   const parallel::Team& team() const { return *team_; }
-  /// Of the model, that this rank trains.
+  /// The units of the model that this rank trains.
   const parallel::UnitRange& units() const { return units_; }
   const shard::Engine& shards() const { return *shards_; }
-  /// What its arrays take, at most.
+  /// The maximum memory of its arrays.
   RankMemory memory() const;
-  /// The own shard of a unit of this part of the model, and of its gradients in the last step.
+  /// This rank's shard of a unit of this part of the model, and of its gradients in the last step.
   std::span<const float> parameters(size_t unit) const { return shards_->shard(static_cast<int>(unit)); }
   std::span<const float> gradients(size_t unit) const {
     return shards_->gradient_shard(static_cast<int>(unit));
   }
 
  private:
-  // AdamW's moments of the own shard of a unit.
+  // AdamW's moments for this rank's shard of a unit.
   struct Moments {
     Array mean;
     Array variance;
@@ -90,23 +91,23 @@ class Sharded final : public Engine {
   Status complete_checkpoint();
   checkpoint::WholeModel whole_model() const;
   std::vector<checkpoint::ShardArray> moments();
-  /// What a run has to have in common with the one that it goes on from.
+  /// Values that must agree between a run and the run that wrote the checkpoint it resumes from.
   std::vector<uint64_t> words() const;
 
   const World& world_;
   Settings settings_;
   const Text& text_;
   Ops& ops_;
-  const shard::Arrays where_;  ///< the arrays are
+  const shard::Arrays where_;  ///< the memory in which the arrays are
   std::unique_ptr<parallel::Team> team_;
   const Model model_;
   parallel::UnitRange units_;
   std::unique_ptr<shard::Engine> shards_;
-  std::vector<Moments> moments_;  ///< by unit of the part
-  std::vector<Tokens> tokens_;    ///< by slot of passes_
+  std::vector<Moments> moments_;  ///< index: unit of the part
+  std::vector<Tokens> tokens_;    ///< index: slot of passes_
   Recorder recorder_;
   std::optional<Passes> passes_;
-  std::optional<checkpoint::Saver> saver_;  ///< where checkpoints are kept; after what it copies from
+  std::optional<checkpoint::Saver> saver_;  ///< set if checkpoints are kept; copies from members above
 };
 
 }  // namespace weir::trainer

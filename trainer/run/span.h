@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What one rank did when: a stretch of time on one of its rows.
+/// The timeline of one rank: a stretch of time on one of its rows.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace weir::trainer {
 
-/// Rows of a rank: its own thread, the streams of gathers and of reductions, and what goes between the parts
-/// of a model: moves from stage to stage, sums over slices.
+/// The rows of a rank: its own thread, the streams of gathers and of reductions, and the traffic between
+/// parts of a model: moves from stage to stage, sums over slices.
 enum class Row : uint8_t { computing, gathers, reductions, parts };
 inline constexpr std::array<std::string_view, 4> kRowNames = {"computing", "gathers", "reductions", "parts"};
 
@@ -21,19 +21,19 @@ inline constexpr std::array<std::string_view, 8> kPhaseNames = {"forward", "back
 
 /// Plain data: ranks send it to each other as bytes.
 struct Span {
-  int64_t begin_ns = 0;  ///< of the system's clock, so that hosts agree as well as their clocks do
+  int64_t begin_ns = 0;  ///< time of the system clock, which hosts synchronise
   int64_t nanoseconds = 0;
-  int32_t step = 0;   ///< from 0
-  int16_t unit = -1;  ///< -1: of none
+  int32_t step = 0;   ///< step number, from 0
+  int16_t unit = -1;  ///< index of the unit; -1: none
   Row row = Row::computing;
   Phase phase = Phase::forward;
 };
 static_assert(sizeof(Span) == 24);
 
-/// What all ranks did.
+/// The timelines of all ranks.
 struct Timeline {
-  std::vector<std::vector<Span>> spans;  ///< by rank
-  std::vector<std::string> units;        ///< names
+  std::vector<std::vector<Span>> spans;  ///< index: rank
+  std::vector<std::string> units;        ///< unit names
 };
 
 }  // namespace weir::trainer

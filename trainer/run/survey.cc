@@ -21,9 +21,9 @@ namespace {
 
 using shard::checked;
 
-constexpr int kTurns = 5;            ///< of which the quickest counts
-constexpr Index kMostSequences = 4;  ///< of a measured block
-constexpr size_t kSmallFloats = 64;  ///< of a rank: an all-gather that is all latency
+constexpr int kTurns = 5;            ///< number of measurements, of which the fastest counts
+constexpr Index kMostSequences = 4;  ///< maximum number of sequences of a measured block
+constexpr size_t kSmallFloats = 64;  ///< floats per rank: an all-gather of which all time is latency
 constexpr double kPartOfMemory = 0.8;
 constexpr double kMostContention = 0.9;
 
@@ -33,13 +33,13 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The largest of all ranks' values.
+/// The largest value over all ranks.
 Result<double> largest(ncclComm_t comm, double value) {
   WEIR_TRY(checked(ncclAllReduce(&value, &value, 1, ncclFloat64, ncclMax, comm, nullptr), "survey"));
   return value;
 }
 
-/// One block with memory of its own.
+/// One block with its own arrays.
 class Block {
  public:
   static Result<Block> make(const Settings& settings, const Model& model, int ranks) {
@@ -69,11 +69,11 @@ class Block {
 
   double tokens() const { return static_cast<double>(batch_.rows()); }
   size_t parameters() const { return static_cast<size_t>(parameters_.size()); }
-  /// Forward and backward, complete on return.
+  /// Runs forward and backward; complete on return.
   void compute(Ops& ops) {
     const Compute with{ops, scratch_.data()};
     unit_.forward(with, batch_, parameters_.data(), input_.data(), output_.data(), saved_.data());
-    // Gradients as large as the input's values are as good as others.
+    // Any gradient of the magnitude of the input's values will do.
     ops.clear(gradient_.size(), gradient_.data());
     ops.run(Add{gradient_.size(), input_.data(), gradient_.data()});
     PlainGradients sum(gradients_.data());
@@ -93,12 +93,12 @@ class Block {
   Array parameters_, gradients_, input_, output_, gradient_, saved_, scratch_;
 };
 
-/// Seconds that a rank takes for the block, all ranks at once.
+/// Seconds that the slowest rank takes for the block while all ranks compute.
 Result<double> compute_seconds(ncclComm_t comm, Block& block, Ops& ops) {
-  block.compute(ops);  // makes what oneDNN keeps
+  block.compute(ops);  // creates oneDNN's cached primitives
   double best = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
-    WEIR_TRY(largest(comm, 0).status());  // begin together
+    WEIR_TRY(largest(comm, 0).status());  // a barrier
     const auto slowest = largest(comm, seconds_of([&] { block.compute(ops); }));
     WEIR_TRY(slowest.status());
     best = turn == 0 ? *slowest : std::min(best, *slowest);
@@ -107,7 +107,7 @@ Result<double> compute_seconds(ncclComm_t comm, Block& block, Ops& ops) {
   return best;
 }
 
-/// All-gathers of `floats` of each rank, on a stream.
+/// All-gathers of `floats` per rank, on a stream.
 class Gather {
  public:
   static Result<Gather> make(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
@@ -130,7 +130,7 @@ class Gather {
     return end_.record(stream_);
   }
   Status wait() { return end_.synchronize("survey"); }
-  /// Of one, while nobody computes.
+  /// Seconds of one all-gather while no rank computes.
   Result<double> seconds() {
     double best = 0;
     for (int turn = 0; turn <= kTurns; ++turn) {
@@ -171,7 +171,7 @@ struct Link {
   double latency = 0;  ///< seconds per step
 };
 
-/// t = bytes (W-1)/W / rate + (W-1) latency, as wire.h has it, solved for both by two sizes.
+/// Solves t = bytes (W-1)/W / rate + (W-1) latency (wire.h) for both, with two sizes.
 Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
   auto small = Gather::make(comm, ranks, kSmallFloats, gpu);
   WEIR_TRY(small.status());
@@ -186,7 +186,7 @@ Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu
   return Link{bytes / std::max(*long_one - *short_one, *long_one / 100), *short_one / small->steps()};
 }
 
-/// The part of its speed that computing loses while gathers are under way.
+/// The fraction of its speed that computing loses while gathers are in flight.
 Result<double> contention(ncclComm_t comm, int ranks, Block& block, Ops& ops, double alone,
                           gpu::GpuOps* gpu) {
   auto gather = Gather::make(comm, ranks, block.parameters() / static_cast<size_t>(ranks) + 1, gpu);
@@ -207,7 +207,7 @@ Result<double> contention(ncclComm_t comm, int ranks, Block& block, Ops& ops, do
   return std::clamp(1 - alone / best, 0.0, kMostContention);
 }
 
-/// Bytes that programs may still have on this machine, or on its GPU.
+/// Bytes of free memory on this machine, or on its GPU.
 Result<double> available_bytes(gpu::GpuOps* gpu) {
   if (gpu != nullptr) {
     const auto left = gpu->gpu().available();
@@ -220,10 +220,10 @@ Result<double> available_bytes(gpu::GpuOps* gpu) {
     if (word == "MemAvailable:" && file >> kib) return kib * 1024;
   }
   return Status(Code::system_error,
-                "/proc/meminfo does not say how much memory is available; say --memory BYTES");
+                "/proc/meminfo has no line MemAvailable; expected the option --memory BYTES");
 }
 
-/// Ranks of a host take its GPUs in turn.
+/// The ranks of a host share its GPUs round-robin.
 Result<double> memory_per_rank(const World& world, const Settings& settings, int ranks_of_host) {
   if (settings.memory > 0) return static_cast<double>(settings.memory);
   int sharing = ranks_of_host;
@@ -232,7 +232,7 @@ Result<double> memory_per_rank(const World& world, const Settings& settings, int
     WEIR_TRY(gpus.status());
     sharing = (ranks_of_host + *gpus - 1) / *gpus;
   }
-  WEIR_TRY(largest(world.comm(), 0).status());  // before anyone looks, all have what they have
+  WEIR_TRY(largest(world.comm(), 0).status());  // a barrier: all ranks have allocated their memory
   const auto available = available_bytes(settings.sharding.gpu);
   WEIR_TRY(available.status());
   const auto least = largest(world.comm(), -*available / sharing);
@@ -240,10 +240,10 @@ Result<double> memory_per_rank(const World& world, const Settings& settings, int
   return -*least * kPartOfMemory;
 }
 
-/// Ranks and hosts.
+/// Numbers of ranks and hosts.
 Status find_shape(const World& world, shard::Place& place) {
   auto places = shard::make_places(world.comm(), shard::Strategy::hybrid_shard, 0);
-  place = {0, 1, world.rank(), world.ranks()};  // also where hosts have unequal numbers of ranks
+  place = {0, 1, world.rank(), world.ranks()};  // also if hosts have unequal numbers of ranks
   if (places.ok()) place = (*places)[static_cast<size_t>(world.rank())];
   return places.ok() || places.status().code() == Code::invalid_argument ? Status() : places.status();
 }
@@ -262,7 +262,7 @@ Status measure_links(const World& world, const shard::Place& place, size_t float
     WEIR_TRY(host.status());
     const auto own = link_of(host->handle(), place.shards, floats, gpu);
     WEIR_TRY(own.status());
-    // The slowest host counts.
+    // The slowest host determines the result.
     const auto pace = largest(world.comm(), 1 / own->rate);
     WEIR_TRY(pace.status());
     const auto latency = largest(world.comm(), own->latency);
@@ -317,7 +317,7 @@ Result<plan::Cluster> survey(const World& world, const Settings& settings, const
   const plan::Model seen = plan_model(model);
   cluster.compute = block->tokens() * 3 * plan::forward_flops(seen, seen.units[1]) / *seconds;
   cluster.peak = cluster.compute;
-  cluster.inside = cluster.nic = 1;  // of one rank, which sends nothing
+  cluster.inside = cluster.nic = 1;  // one rank sends nothing
   if (world.ranks() == 1) return cluster;
   cluster.nic = 0;
   WEIR_TRY(measure_links(world, place, block->parameters(), settings.sharding.gpu, cluster));

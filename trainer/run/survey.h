@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What planning needs to know of the ranks that are here: measured in a second or two, alike on all of them.
+/// The properties of the ranks of this job that planning needs: measured in a second or two, and equal on all
+/// ranks.
 #pragma once
 
 #include "trainer/model/model.h"
@@ -10,14 +11,14 @@
 
 namespace weir::trainer {
 
-/// The model as the step-time model sees it.
+/// The model as input of the step-time model.
 plan::Model plan_model(const Model& model);
 
-/// The world as a cluster of hosts (groups.h) with equally many ranks each; as hosts of one rank where they
-/// have not. FLOP/s are those of a block, forward and backward, while all ranks compute; rates and latencies
-/// those of all-gathers of a block's parameters, between GPUs where ranks compute on them; the slowest rank
-/// counts. Memory is Settings::memory, or else four fifths of what the host or GPU with least has left per
-/// rank. Collective.
+/// The world as a cluster of hosts (groups.h) with equal numbers of ranks; if the numbers are unequal, as
+/// hosts of one rank. FLOP/s are measured on a block, forward and backward, while all ranks compute; rates
+/// and latencies on all-gathers of a block's parameters, between GPUs if ranks compute on them; the slowest
+/// rank counts. Memory is Settings::memory, or else four fifths of the free memory per rank on the host or
+/// GPU that has least. Collective.
 Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model, Ops& ops);
 
 }  // namespace weir::trainer

@@ -64,7 +64,7 @@ Status Tokens::put(std::span<const char> bytes) {
   return bring();
 }
 
-/// To the GPU.
+/// Copies them to the GPU.
 Status Tokens::bring() {
   if (where_.gpu() == nullptr) return {};
   const size_t rows = inputs_.size();

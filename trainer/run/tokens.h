@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The sequences of one micro-batch, and what the model makes of them, where a rank computes.
+/// The sequences of one micro-batch and their losses, in the memory in which a rank computes.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace weir::trainer {
 /// Used by one thread at a time; movable. Sequences are numbered within their global batch.
 class Tokens {
  public:
-  /// Room for `sequences` of them.
+  /// Allocates arrays for `sequences` sequences.
   static Result<Tokens> make(Index sequences, const Settings& settings, const shard::Arrays& where);
 
-  /// A batch of these sequences, which are drawn then.
+  /// A batch of these sequences; draw() or put() fills in their tokens.
   Batch batch(shard::GrainRange sequences);
-  /// Those of a step: what they are depends on the seed and their numbers only.
+  /// Draws the sequences of a training step; they depend only on the seed and their numbers.
   Status draw(const Text& text, Index step, const Batch& batch);
-  /// Of the `count` that the held-out text is evaluated with.
+  /// Draws sequences of the `count` with which the held-out text is evaluated.
   Status draw_held_out(const Text& text, Index count, const Batch& batch);
-  /// One sequence that ends with these bytes, zeros after it.
+  /// Fills in one sequence that begins with these bytes, followed by zeros.
   Status put(std::span<const char> bytes);
   /// Appends the loss of each sequence of the batch.
   Status append_losses(const Batch& batch, std::vector<float>& sums);
@@ -47,7 +47,7 @@ class Tokens {
   std::vector<uint8_t> inputs_;
   std::vector<uint8_t> targets_;
   std::vector<float> losses_;
-  Array there_;  ///< on a GPU: losses, inputs and targets, one after the other
+  Array there_;  ///< GPU array: losses, inputs and targets, consecutively
 };
 
 }  // namespace weir::trainer

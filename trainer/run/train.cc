@@ -27,7 +27,7 @@ double seconds_since(Clock::time_point begin) {
 
 double in_bits(double nats) { return nats / std::numbers::ln2; }
 
-/// The file of metrics, or nothing.
+/// The metrics file, or nothing.
 class Metrics {
  public:
   Status open(const std::string& path, bool adds) {
@@ -58,7 +58,7 @@ class Metrics {
   std::unique_ptr<FILE, Close> file_;
 };
 
-/// What was done since the last line.
+/// Totals since the last line of progress.
 class Progress {
  public:
   Progress(const Settings& settings, const ReportSettings& report) : settings_(settings), report_(report) {}
@@ -98,18 +98,18 @@ class Progress {
 
   double total() const { return total_; }
 
-  /// After the last step: how long one took, beside what was predicted.
+  /// After the last step, reports the median step time and the predicted one.
   Status compare(Metrics& metrics) {
     if (report_.predicted <= 0 || times_.empty()) return {};
     const auto middle = times_.begin() + static_cast<std::ptrdiff_t>(times_.size() / 2);
     std::nth_element(times_.begin(), middle, times_.end());
     if (report_.prints)
-      fmt::print("a step took {:.4g} s in the median, {:.4g} s were predicted ({:+.0f}%)\n", *middle,
-                 report_.predicted, 100 * (report_.predicted / *middle - 1));
+      fmt::print("median step time {:.4g} s, predicted {:.4g} s ({:+.0f}%)\n", *middle, report_.predicted,
+                 100 * (report_.predicted / *middle - 1));
     return metrics.write({{"step_seconds", *middle}, {"predicted_step_seconds", report_.predicted}});
   }
 
-  /// Before the first line.
+  /// Prints the table's header before the first line.
   void begin() {
     if (report_.prints) print_heads();
   }
@@ -134,7 +134,7 @@ class Progress {
     bytes_ = 0;
   }
 
-  /// Communication is that of this rank, per step.
+  /// Communication is measured on this rank, per step.
   void print_heads() {
     fmt::print("{:>6}  {:>7}  {:>9}  {:>6}  {:>8}  {:>8}  {:>7}", "step", "nats", "bits/byte", "norm", "rate",
                "tokens/s", "TFLOP/s");
@@ -145,14 +145,14 @@ class Progress {
     fmt::print("\n");
   }
 
-  /// The part of communication that computing hid.
+  /// The part of communication that overlapped computing.
   double hidden() const { return busy_ms_ > 0 ? std::max(0.0, 1 - waited_ms_ / busy_ms_) : 1; }
 
   const Settings& settings_;
   const ReportSettings& report_;
   double seconds_ = 0;
   double total_ = 0;
-  std::vector<double> times_;  ///< of all steps
+  std::vector<double> times_;  ///< times of all steps
   double waited_ms_ = 0;
   double busy_ms_ = 0;
   uint64_t bytes_ = 0;
@@ -176,10 +176,10 @@ Status evaluate(Engine& engine, const ReportSettings& report, Index step, double
 
 void print(const Resumed& resumed) {
   for (const std::string& note : resumed.notes) fmt::print("{}\n", note);
-  if (resumed.step > 0) fmt::print("goes on after step {}\n", resumed.step);
+  if (resumed.step > 0) fmt::print("resumed after step {}\n", resumed.step);
 }
 
-// Bytes as a terminal may see them.
+// Replaces bytes that a terminal cannot show.
 std::string printable(const std::string& text) {
   std::string shown;
   for (const char byte : text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The training loop: steps, evaluation, what is printed and written, and text at the end.
+/// The training loop: steps, evaluation, output, metrics, and generated text at the end.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@
 namespace weir::trainer {
 
 struct ReportSettings {
-  Index every = 10;            ///< steps between lines
-  Index evaluate_every = 100;  ///< steps; 0: at the end only
-  std::string metrics;         ///< file of one JSON object per line; empty: none
-  bool goes_on = false;        ///< the file is added to, as ranks of this run were there before
+  Index every = 10;            ///< steps between lines of progress
+  Index evaluate_every = 100;  ///< steps between evaluations; 0: only at the end
+  std::string metrics;         ///< path of a file with one JSON object per line; empty: none
+  bool goes_on = false;        ///< append to the file, because earlier ranks of this run have written to it
   JournalSettings journal;
   std::string prompt = "And God said";
-  Index sample_bytes = 300;  ///< generated at the end
+  Index sample_bytes = 300;  ///< bytes generated at the end
   float temperature = 0.8f;
-  double peak = 0;       ///< measured floating-point operations per second of a rank, 0: not known
-  double predicted = 0;  ///< seconds of a step; 0: nothing was predicted
+  double peak = 0;       ///< measured FLOP/s of a rank; 0: unknown
+  double predicted = 0;  ///< predicted seconds per step; 0: no prediction
   int ranks = 1;
-  bool prints = true;  ///< only one rank does, and writes the metrics
+  bool prints = true;  ///< whether this rank prints and writes the metrics; true on one rank
 };
 
-/// Runs all steps and reports to stdout and to the metrics file. Rates are those of training alone.
+/// Runs all steps and reports to stdout and to the metrics file. Rates count the time of training only.
 Status train(Engine& engine, const Settings& settings, const ReportSettings& report);
 
 }  // namespace weir::trainer

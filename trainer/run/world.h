@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The ranks that train together: which one this process is, and the communicator of all.
+/// The ranks that train together: this process's rank, and the communicator of all ranks.
 #pragma once
 
 #include <nccl.h>
@@ -14,19 +14,20 @@ namespace weir::trainer {
 /// Movable; used by one thread at a time.
 class World {
  public:
-  /// What the launcher says (weir/launched.h), alone where there is none. Ranks meet at the address in
-  /// NCCL_COMM_ID ("host:port" of the first rank), which `weir run` sets. Waits for all of them. Errors:
-  /// invalid_argument where the launcher's numbers or the address make no sense; those of the library.
+  /// Takes rank and size from the launcher's variables (weir/launched.h), or is the only rank if there are
+  /// none. Ranks meet at the address in NCCL_COMM_ID ("host:port" of the first rank), which `weir run` sets.
+  /// Waits for all ranks. Errors: invalid_argument if the launcher's numbers or the address are invalid;
+  /// those of the library.
   static Result<World> join();
   World(World&& other) noexcept
       : comm_(std::exchange(other.comm_, nullptr)), rank_(other.rank_), ranks_(other.ranks_) {}
   World& operator=(World&&) = delete;
   ~World();
 
-  /// After `failure` of a collective: waits until some ranks are found dead or silent, and goes on with the
-  /// others, which do the same; `comm`, `rank` and `ranks` are new then. Returns who is gone, in words.
-  /// Errors: `failure` itself where nobody is gone; that of a world of which no majority is left that can be
-  /// reached.
+  /// To be called after `failure` of a collective: waits until some ranks are found dead or silent, and
+  /// continues with the others, which do the same; `comm`, `rank` and `ranks` are new afterwards. Returns a
+  /// description of the lost ranks. Errors: `failure` itself if no rank is lost; another one if the remaining
+  /// reachable ranks are no majority.
   Result<std::string> regroup(const Status& failure);
 
   ncclComm_t comm() const { return comm_; }
@@ -43,7 +44,7 @@ class World {
 };
 
 /// Replaces this process by `weir run`, found beside the program, which starts it again as `ranks` processes
-/// with the same arguments. `regroups`: ranks that die do not end the others. Returns only where that is
+/// with the same arguments. `regroups`: ranks that die do not end the others. Returns only if that is
 /// impossible, with the reason.
 Status launch(int ranks, bool regroups, char** arguments);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One piece of memory from which gathered parameters are taken and to which they are given back.
+/// One block of memory from which arrays for gathered parameters are allocated and to which they are
+/// returned.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +11,19 @@
 
 namespace weir::shard {
 
-/// First fit, with neighbours merged. What was never used takes no memory of the machine. Used by one thread
-/// at a time.
+/// First fit; adjacent gaps are merged. Memory that was never used is not backed by physical pages. Used by
+/// one thread at a time.
 class Arena {
  public:
   static constexpr size_t kAlignment = 4096;
   static size_t rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-  /// Room for `bytes`, rounded up.
+  /// The arena's size is `bytes`, rounded up.
   static Result<Arena> make(size_t bytes, GpuOps* gpu = nullptr);
 
-  /// Null where no gap is long enough. An empty arena has one gap, as long as all of it.
+  /// Null if no gap is long enough. An empty arena has one gap of its whole size.
   char* take(size_t bytes);
-  /// REQUIRES: `start` came from take() and was not given back.
+  /// REQUIRES: `start` came from take() and was not returned yet.
   void give(char* start);
   size_t capacity() const { return memory_.bytes(); }
 
@@ -30,7 +31,7 @@ class Arena {
   explicit Arena(Memory memory);
 
   Memory memory_;
-  std::map<size_t, size_t> gaps_;   ///< offset to length; no two touch
+  std::map<size_t, size_t> gaps_;   ///< offset to length; no two gaps are adjacent
   std::map<size_t, size_t> taken_;  ///< offset to length
 };
 

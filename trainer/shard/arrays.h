@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the engine does with arrays itself, where they live: in host memory, or in that of a GPU. All of it
-/// is complete on return. On a GPU errors are kept by its Ops: ask for status().
+/// The engine's own operations on arrays in host memory or in a GPU's memory. All are complete on return. On
+/// a GPU the Ops keep errors: check status().
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace weir::shard {
 
 class Arrays {
  public:
-  /// Null: host memory. `gpu` outlives this.
+  /// `gpu` outlives this; null: host memory.
   explicit Arrays(trainer::gpu::GpuOps* gpu) : gpu_(gpu) {}
   trainer::gpu::GpuOps* gpu() const { return gpu_; }
 
@@ -27,9 +27,9 @@ class Arrays {
   void to_halves(const float* from, size_t count, uint16_t* to) const;
   void from_halves(const uint16_t* from, size_t count, float* to) const;
   void add_halves(const uint16_t* from, size_t count, float* sum) const;
-  /// As square_blocks() of norm.h; the sums are in host memory.
+  /// As square_blocks() in norm.h; the sums are in host memory.
   void square_blocks(std::span<const float> values, float* sums) const;
-  /// Between the arrays' memory and the host's, either way.
+  /// Copies between the arrays' memory and host memory, in either direction.
   void copy(const void* from, size_t bytes, void* to) const;
   Status status() const;
 

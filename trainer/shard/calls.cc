@@ -22,7 +22,7 @@ Result<Stream> Stream::make(GpuOps* gpu) {
     return Stream(gpu, static_cast<weirStream_t>(*made));
   }
   weirStream_t stream = nullptr;
-  WEIR_TRY(checked(weirStreamCreate(&stream), "making a stream"));
+  WEIR_TRY(checked(weirStreamCreate(&stream), "creating a stream"));
   return Stream(nullptr, stream);
 }
 
@@ -47,7 +47,7 @@ Result<Event> Event::make(GpuOps* gpu) {
     return Event(gpu, static_cast<weirEvent_t>(*made));
   }
   weirEvent_t event = nullptr;
-  WEIR_TRY(checked(weirEventCreate(&event), "making an event"));
+  WEIR_TRY(checked(weirEventCreate(&event), "creating an event"));
   return Event(nullptr, event);
 }
 
@@ -64,7 +64,7 @@ Status Event::record(const Stream& stream) {
   return checked(weirEventRecord(event_, stream.handle()), "event");
 }
 
-/// On a GPU nothing is queued on its default stream, which waits for no other of the program.
+/// Never uses the GPU's default stream, because the program's other streams do not wait for it.
 Status Event::record_now() {
   if (gpu_ == nullptr) return checked(weirEventRecord(event_, nullptr), "event");
   WEIR_TRY(gpu_->gpu().record(event_, nullptr));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Calls of the library as Status values, and handles that free themselves.
+/// Library calls that return Status values, and handles that free themselves.
 #pragma once
 
 #include <nccl.h>
@@ -19,13 +19,13 @@ class GpuOps;
 
 namespace weir::shard {
 
-using trainer::gpu::GpuOps;  ///< of the GPU that something is on; null: the host
+using trainer::gpu::GpuOps;  ///< the Ops of an object's GPU; null: the host
 
-/// The result of a call of nccl.h or weir/stream.h: success, or its code and "`what`: sentence of the
+/// The result of a call of nccl.h or weir/stream.h: success, or its code and "`what`: message of the
 /// library".
 Status checked(int result, std::string_view what);
 
-/// A host stream, or one of a GPU. The destructor waits for what is queued. Movable; used by one thread at a
+/// A stream of the host or of a GPU. The destructor waits for queued work. Movable; used by one thread at a
 /// time.
 class Stream {
  public:
@@ -34,7 +34,7 @@ class Stream {
   Stream& operator=(Stream&&) = delete;
   ~Stream();
 
-  /// Its first error, if there was one. Those of collectives on a GPU are their communicator's.
+  /// The stream's first error, or success. Collectives on a GPU report errors through their communicator.
   Status status(std::string_view what) const;
   GpuOps* gpu() const { return gpu_; }
   /// REQUIRES: a host stream.
@@ -44,10 +44,10 @@ class Stream {
  private:
   Stream(GpuOps* gpu, weirStream_t stream) : gpu_(gpu), stream_(stream) {}
   GpuOps* gpu_;
-  weirStream_t stream_;  ///< or the GPU's
+  weirStream_t stream_;  ///< the host stream, or the GPU's stream
 };
 
-/// A place in a stream. Movable; used by one thread at a time.
+/// A position in a stream. Movable; used by one thread at a time.
 class Event {
  public:
   static Result<Event> make(GpuOps* gpu = nullptr);
@@ -60,22 +60,22 @@ class Event {
   ~Event();
 
   Status record(const Stream& stream);
-  /// Marks this moment.
+  /// Marks the current position of the stream.
   Status record_now();
-  /// Waits until it is reached.
+  /// Waits until the position is reached.
   Status synchronize(std::string_view what) const;
-  /// From one that was reached to another, in milliseconds.
+  /// Milliseconds from this event to another; both must have been reached.
   static Result<float> elapsed(const Event& begin, const Event& end, std::string_view what);
-  /// REQUIRES: of host streams.
+  /// REQUIRES: both events are of host streams.
   weirEvent_t handle() const { return event_; }
 
  private:
   Event(GpuOps* gpu, weirEvent_t event) : gpu_(gpu), event_(event) {}
   GpuOps* gpu_;
-  weirEvent_t event_;  ///< or the GPU's
+  weirEvent_t event_;  ///< the host event, or the GPU's event
 };
 
-/// A communicator that is destroyed, or aborted after abort(), with its owner. Empty when default-made.
+/// A communicator that is destroyed with its owner, or aborted after abort(). Empty when default-constructed.
 class Communicator {
  public:
   Communicator() = default;
@@ -88,9 +88,9 @@ class Communicator {
   }
   ~Communicator();
 
-  /// Ends what is under way with an error, for every thread; the communicator is gone afterwards.
+  /// Ends calls in flight with an error, for every thread; the communicator no longer exists afterwards.
   void abort();
-  /// The error of what was queued, if there was one.
+  /// The error of queued calls, or success.
   Status status(std::string_view what) const;
   ncclComm_t handle() const { return comm_; }
 
@@ -99,7 +99,7 @@ class Communicator {
   ncclComm_t comm_ = nullptr;
 };
 
-/// A weirGrainSum_t; its functions are those of weir/grains.h. Movable; used by one thread at a time.
+/// Owns a weirGrainSum_t; see weir/grains.h for the functions. Movable; used by one thread at a time.
 class GrainSum {
  public:
   static Result<GrainSum> make(ncclComm_t comm, size_t elements,
@@ -115,7 +115,7 @@ class GrainSum {
   weirGrainSum_t sum_;
 };
 
-/// Memory that peers of the machine can map (ncclMemAlloc), or of a GPU, filled with zeros. Movable.
+/// Memory that processes on the same machine can map (ncclMemAlloc), or GPU memory; zeroed. Movable.
 class Memory {
  public:
   Memory() = default;

@@ -12,8 +12,8 @@
 namespace weir::shard {
 namespace {
 
-/// One sum per unit over the grains of the global batch, which the library adds in the order of their tree;
-/// in host memory, to which a GPU's gradients of each grain are copied.
+/// One sum per unit over the grains of the global batch, which the library adds in the order of their tree.
+/// The sums are in host memory; a GPU's gradients of each grain are copied there.
 class CanonicalReductions final : public Reductions {
  public:
   CanonicalReductions(ReductionSetup setup, Communicator world, Communicator replicas, Stream stream,
@@ -108,7 +108,7 @@ class CanonicalReductions final : public Reductions {
  private:
   struct UnderWay {
     int unit;
-    bool last;  ///< of the pass
+    bool last;  ///< whether it is the last reduction of the pass
     PassRecord::Mark mark;
   };
 
@@ -129,7 +129,7 @@ class CanonicalReductions final : public Reductions {
     return oldest.last ? complete(oldest.unit) : Status();
   }
 
-  /// The sum of all grains: the own piece goes where it belongs in the shard, replicas give the others.
+  /// After the sum over all grains, the rank's own piece is copied into the shard; replicas send the others.
   Status complete(int unit) {
     const Cut& cut = setup_.cuts[unit];
     const Place& place = setup_.place();
@@ -161,15 +161,15 @@ class CanonicalReductions final : public Reductions {
   ReductionSetup setup_;
   Communicator world_;
   Communicator replicas_;
-  std::vector<GrainSum> sums_;  ///< by unit; they end before their communicator
+  std::vector<GrainSum> sums_;  ///< index: unit; destroyed before their communicator
   std::optional<GrainPlan> plan_;
   std::deque<UnderWay> under_way_;
-  std::vector<std::pair<int, PassRecord::Mark>> copies_;  ///< from replicas, under way; by unit
+  std::vector<std::pair<int, PassRecord::Mark>> copies_;  ///< copies from replicas in flight, with their unit
   Arrays arrays_;
-  float* opened_ = nullptr;  ///< the library's array of the grain that is open
-  Memory grain_;             ///< of a GPU: its gradients
-  Stream stream_;            ///< of exchanges; last: their ends wait for what uses the rest
-  Stream between_replicas_;  ///< where the shards are
+  float* opened_ = nullptr;  ///< the library's array for the open grain
+  Memory grain_;             ///< GPU array with the gradients of the open grain
+  Stream stream_;            ///< stream of exchanges; its destructor waits for them
+  Stream between_replicas_;  ///< stream in the memory of the shards
 };
 
 }  // namespace

@@ -58,17 +58,16 @@ Engine::Engine(ncclComm_t world, std::vector<Unit> units, const EngineOptions& o
 
 Result<std::unique_ptr<Engine>> Engine::create(ncclComm_t world, std::vector<Unit> units,
                                                const EngineOptions& options) {
-  if (units.empty()) return Status(Code::invalid_argument, "there are no units; expected at least one");
+  if (units.empty()) return Status(Code::invalid_argument, "the engine has no units; expected at least one");
   for (const Unit& unit : units)
     if (unit.parameters == 0)
       return Status(Code::invalid_argument,
                     fmt::format("{} has no parameters; expected at least one", unit.name));
   if (options.reductions < 1)
     return Status(Code::invalid_argument,
-                  fmt::format("{} reductions may be under way; expected at least 1", options.reductions));
+                  fmt::format("{} reductions in flight; expected a limit of at least 1", options.reductions));
   if (options.canonical && options.reduce == Precision::bfloat16)
-    return Status(Code::invalid_argument,
-                  "canonical sums of gradients that travel as bf16; expected fp32, as canonical sums are");
+    return Status(Code::invalid_argument, "canonical sums with gradients in bf16; expected fp32");
   std::unique_ptr<Engine> engine(new Engine(world, std::move(units), options));
   WEIR_TRY(engine->kept(engine->set_up()));
   return engine;
@@ -258,7 +257,7 @@ Result<StepSums> Engine::finish_step(uint64_t tokens) {
   return sums;
 }
 
-/// Each block of a unit is squared by the one rank of a copy that has it; the others add 0.
+/// Each block of a unit is squared by the one rank of a copy that owns it; the others add 0.
 Result<float> Engine::gradient_norm() {
   std::vector<float> blocks(norm_blocks_);
   size_t before = norm_blocks_before_;
@@ -279,7 +278,7 @@ Result<float> Engine::gradient_norm() {
   return std::sqrt(weirTreeSum(blocks.data(), blocks.size()));
 }
 
-/// How many blocks of the norm other parts of the model have.
+/// Exchanges the number of norm blocks of the other parts of the model.
 Status Engine::join_parts() {
   int part = 0, parts = 1;
   if (options_.replica != nullptr) {

@@ -10,7 +10,7 @@
 namespace weir::shard {
 namespace {
 
-/// Bytes of memory for gathers that no limit in bytes bounds: all units at once.
+/// Bytes of memory for gathers without a limit in bytes: all units at once.
 size_t all_at_once(const std::vector<Cut>& cuts, Precision precision) {
   return std::accumulate(cuts.begin(), cuts.end(), size_t{0},
                          [&](size_t sum, const Cut& cut) { return sum + Gathers::bytes_of(cut, precision); });
@@ -23,17 +23,15 @@ Status check_limit(const std::vector<Unit>& units, const std::vector<Cut>& cuts,
     return Status(Code::invalid_argument, "prefetch depths and the number of gathers must be 0 or more");
   if (limiter.kind == Limit::off || limiter.bytes == 0) return Status();
   if (const size_t need = all_at_once(cuts, options.precision); !options.reshard && need > limiter.bytes)
-    return Status(
-        Code::invalid_argument,
-        fmt::format("gathered parameters may take {} bytes, but all units, which SHARD_GRAD_OP keeps, "
-                    "take {}",
-                    limiter.bytes, need));
+    return Status(Code::invalid_argument, fmt::format("the limit for gathered parameters is {} bytes, but "
+                                                      "all units, which SHARD_GRAD_OP keeps, take {} bytes",
+                                                      limiter.bytes, need));
   if (!options.reshard) return Status();
   for (size_t unit = 0; unit < units.size(); ++unit)
     if (const size_t need = Gathers::bytes_of(cuts[unit], options.precision); need > limiter.bytes)
       return Status(Code::invalid_argument,
-                    fmt::format("gathered parameters may take {} bytes, but {} alone takes {}", limiter.bytes,
-                                units[unit].name, need));
+                    fmt::format("the limit for gathered parameters is {} bytes, but {} alone takes {} bytes",
+                                limiter.bytes, units[unit].name, need));
   return Status();
 }
 
@@ -128,7 +126,7 @@ Status Gathers::release(int unit) {
   }
   ++position_;
   if (finished()) return Status();
-  // What was held back may have room now.
+  // Gathers that were held back may be admitted now.
   return prefetch(position_ - 1 +
                   (visit().backward ? options_.backward_prefetch : options_.forward_prefetch));
 }
@@ -148,7 +146,8 @@ Status Gathers::prefetch(int until) {
 Result<bool> Gathers::queue(int position) {
   const int unit = visits_.at(position).unit;
   Resident& resident = residents_[unit];
-  // Still there from the visit before. One that a visit in between releases comes up again after that.
+  // Still gathered from the visit before. If a visit in between releases it, this position is tried again
+  // after that.
   if (resident.queued) return !options_.reshard || position == position_ || visits_.stays(position - 1);
   const size_t bytes = bytes_of(cuts_[unit], options_.precision);
   char* block = arena_->take(bytes);
@@ -179,7 +178,7 @@ Result<bool> Gathers::queue(int position) {
   return true;
 }
 
-/// The own shard, rounded.
+/// The rank's own shard, rounded to bf16.
 Status Gathers::make_halves(int unit) {
   const size_t length = cuts_[unit].shard_length();
   if (halves_[unit].data() == nullptr) {
@@ -194,8 +193,9 @@ Status Gathers::make_halves(int unit) {
 Status Gathers::wait(int unit) {
   Resident& resident = residents_[unit];
   if (!resident.queued)
-    return Status(Code::internal_error,
-                  fmt::format("{} has no memory though nothing else is gathered", units_[unit].name));
+    return Status(
+        Code::internal_error,
+        fmt::format("no memory to gather {}, although no other unit is gathered", units_[unit].name));
   if (resident.arrived) return Status();
   if (resident.mark) {
     const uint64_t since = PassRecord::now_ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whole parameters of units, gathered ahead of their use.
+/// Whole parameters of units, gathered before their use.
 #pragma once
 
 #include <cstddef>
@@ -23,23 +23,23 @@ namespace weir::shard {
 
 struct GatherOptions {
   bool reshard = true;       ///< release after every use, not only after the last one of a pass
-  int forward_prefetch = 1;  ///< visits ahead of the present one, at least 0
+  int forward_prefetch = 1;  ///< number of visits gathered ahead of the current one, at least 0
   int backward_prefetch = 1;
-  Precision precision = Precision::float32;  ///< of what travels
-  LimiterOptions limiter;                    ///< without effect where `reshard` is false
-  GpuOps* gpu = nullptr;                     ///< whose memory all arrays are in; null: the host's
+  Precision precision = Precision::float32;  ///< precision in which parameters are sent
+  LimiterOptions limiter;                    ///< ignored if `reshard` is false
+  GpuOps* gpu = nullptr;                     ///< GPU with all arrays; null: host memory
 };
 
-/// Gathers are queued in the order of visits on every rank, whatever the limiter does, so ranks never wait
-/// for each other's order. Used by one thread at a time.
+/// Gathers are queued in the order of visits on every rank, whatever the limiter does, so that the order of
+/// gathers is the same on all ranks. Used by one thread at a time.
 class Gathers {
  public:
-  /// What a unit takes while it is gathered: as fp32, and as bf16 where that travels.
+  /// Bytes of a gathered unit: as fp32, and as bf16 if parameters are sent in that precision.
   static size_t bytes_of(const Cut& cut, Precision precision);
 
-  /// `masters` has this rank's shard of each unit, padded, and outlives this; so does `record`. `place` is
-  /// the rank's in `comm`, which is empty when there is one shard. invalid_argument when the limiter's bytes
-  /// do not hold the largest unit.
+  /// `masters` has this rank's shard of each unit, padded; it outlives this, as does `record`. `place` is the
+  /// rank's position in `comm`, which is empty if there is one shard. invalid_argument if the limiter's bytes
+  /// are fewer than those of the largest unit.
   static Result<Gathers> make(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
                               Communicator comm, const GatherOptions& options, PassRecord& record);
 
@@ -47,24 +47,24 @@ class Gathers {
   Status begin(const Visits& visits);
   /// Whether all visits of the pass were made.
   bool finished() const { return position_ == visits_.count(); }
-  /// The visit that is to come or under way. REQUIRES: !finished().
+  /// The current or next visit. REQUIRES: !finished().
   Visit visit() const { return visits_.at(position_); }
 
-  /// The parameters of the unit that the present visit is to; waits until they are there, and queues gathers
-  /// for the next ones. invalid_usage for another unit. Valid until release().
+  /// The parameters of the unit of the current visit; waits until they have arrived, and queues gathers for
+  /// the next visits. invalid_usage for another unit. Valid until release().
   Result<std::span<const float>> gathered(int unit);
   /// Ends the visit. invalid_usage without gathered().
   Status release(int unit);
 
   const LimiterCounts& limiter() const { return limiter_.counts(); }
-  /// Of the memory that gathered parameters are taken from.
+  /// Size of the memory from which gathered parameters are allocated, in bytes.
   size_t capacity() const { return arena_ ? arena_->capacity() : 0; }
   Communicator& communicator() { return comm_; }
   Stream& stream() { return stream_; }
 
  private:
   struct Resident {
-    char* block = nullptr;  ///< fp32 of the whole unit, then bf16 of it
+    char* block = nullptr;  ///< the whole unit as fp32, followed by bf16
     bool queued = false;
     bool arrived = false;
     std::optional<PassRecord::Mark> mark;
@@ -76,7 +76,7 @@ class Gathers {
   bool needs_memory() const { return shared() || options_.precision == Precision::bfloat16; }
   bool shared() const { return comm_.handle() != nullptr; }
   Status prefetch(int until);
-  /// False: not admitted.
+  /// Returns false if the gather is not admitted.
   Result<bool> queue(int position);
   Status make_halves(int unit);
   Status wait(int unit);
@@ -93,12 +93,12 @@ class Gathers {
   Visits visits_;
   std::vector<Resident> residents_;
   Arrays arrays_;
-  std::vector<Memory> halves_;  ///< own shards as bf16, once they were gathered
+  std::vector<Memory> halves_;  ///< the rank's own shards as bf16, kept after their first gather
   int position_ = 0;
-  int next_ = 0;  ///< the first position whose gather was not looked at
+  int next_ = 0;  ///< first position whose gather was not considered yet
   uint64_t asked_ = 0;
   bool visiting_ = false;
-  Stream stream_;  ///< last: its end waits for what uses the rest
+  Stream stream_;  ///< last member: its destructor waits for operations that use the others
 };
 
 }  // namespace weir::shard

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who works on which grains of a global batch. Pure.
+/// Which rank processes which grains of a global batch. Pure.
 ///
-/// A grain is the smallest part of a global batch, a sequence; canonical sums are made of them
-/// (weir/grains.h).
+/// A grain is the smallest part of a global batch, a sequence; canonical sums add up grains (weir/grains.h).
 #pragma once
 
 #include <cstdint>
@@ -16,11 +15,11 @@ struct GrainRange {
   uint64_t count() const { return end - first; }
 };
 
-/// Which rank works on which grains in which micro-batch. A rank has a contiguous range, in
-/// micro-batches of at most `per_micro` grains; ranks with less of them have empty ones at the end.
+/// The assignment of grains to ranks and micro-batches. A rank has a contiguous range, in micro-batches of at
+/// most `per_micro` grains; ranks with fewer grains have empty micro-batches at the end.
 class GrainPlan {
  public:
-  /// `per_micro` 0: all at once.
+  /// `per_micro` 0: one micro-batch.
   GrainPlan(uint64_t grains, int ranks, uint64_t per_micro = 0);
 
   uint64_t grains() const { return grains_; }

@@ -12,12 +12,12 @@
 
 namespace weir::shard {
 
-/// Which ranks share a host, and which hosts a leaf.
+/// Finds out which ranks share a host, and which hosts a leaf switch.
 Result<std::vector<weirPlace_t>> places_of_ranks(ncclComm_t comm);
 
-/// Places of all ranks of `world` under a strategy. HYBRID_SHARD: `shard_ranks` consecutive ranks share a
-/// copy, or with 0 those of one host. All ranks give the same. invalid_argument when ranks do not make groups
-/// of one size.
+/// Positions of all ranks of `world` under a strategy. HYBRID_SHARD: `shard_ranks` consecutive ranks share a
+/// copy; 0: the ranks of one host. All ranks must pass the same value. invalid_argument if the ranks cannot
+/// be divided into groups of one size.
 Result<std::vector<Place>> make_places(ncclComm_t world, Strategy strategy, int shard_ranks);
 
 }  // namespace weir::shard

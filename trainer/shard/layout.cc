@@ -12,7 +12,7 @@ namespace {
 
 constexpr Strategy kStrategies[] = {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard,
                                     Strategy::hybrid_shard};
-constexpr size_t kCacheLine = 16;  // in floats: pieces of two ranks share none
+constexpr size_t kCacheLine = 16;  // floats per cache line: the pieces of two ranks share none
 
 size_t rounded_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -36,10 +36,10 @@ const char* name_of(Strategy strategy) {
 Result<Strategy> strategy_named(std::string_view name) {
   for (Strategy strategy : kStrategies)
     if (name == name_of(strategy)) return strategy;
-  return Status(Code::invalid_argument,
-                fmt::format("there is no strategy '{}'; expected NO_SHARD, SHARD_GRAD_OP, FULL_SHARD or "
-                            "HYBRID_SHARD",
-                            name));
+  return Status(
+      Code::invalid_argument,
+      fmt::format("unknown strategy '{}'; expected NO_SHARD, SHARD_GRAD_OP, FULL_SHARD or HYBRID_SHARD",
+                  name));
 }
 
 std::vector<Stretch> stretches_in(const Unit& unit, const Range& range) {
@@ -71,7 +71,7 @@ Range Cut::piece(const Place& place) const {
 }
 
 Result<std::vector<Place>> places_of(const std::vector<int>& group_of) {
-  std::map<int, int> replica_of, size_of;  // by name of the group
+  std::map<int, int> replica_of, size_of;  // key: name of the group
   for (int group : group_of) {
     replica_of.emplace(group, static_cast<int>(replica_of.size()));
     ++size_of[group];
@@ -82,10 +82,11 @@ Result<std::vector<Place>> places_of(const std::vector<int>& group_of) {
   for (size_t rank = 0; rank < group_of.size(); ++rank) {
     const int group = group_of[rank];
     if (size_of[group] != shards)
-      return Status(Code::invalid_argument,
-                    fmt::format("the group of rank 0 has {} ranks and that of rank {} has {}; HYBRID_SHARD "
-                                "needs groups of one size, give the number of ranks that share a copy",
-                                shards, rank, size_of[group]));
+      return Status(
+          Code::invalid_argument,
+          fmt::format("the group of rank 0 has {} ranks and that of rank {} has {}; HYBRID_SHARD needs "
+                      "groups of one size; expected an explicit number of ranks that share a copy",
+                      shards, rank, size_of[group]));
     places.push_back(Place{taken[group]++, shards, replica_of[group], static_cast<int>(replica_of.size())});
   }
   return places;

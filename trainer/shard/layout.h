@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How flat parameters are cut into shards, and shards into pieces. Pure.
 ///
-/// A unit is padded to `shards` equal shards of whole blocks. Where replicas hold the same shard, it is cut
+/// A unit is padded to `shards` equal shards of whole blocks. If replicas hold the same shard, it is divided
 /// further into one piece per replica: the ranks of the world then own disjoint pieces of everything,
-/// whatever the strategy. Padding is zero and belongs to no range below.
+/// whatever the strategy. Padding is zero and not part of any range below.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace weir::shard {
 
-/// Names and meaning are those of PyTorch's FSDP.
+/// Names and meanings are those of PyTorch's FSDP.
 enum class Strategy {
   no_shard,       ///< every rank keeps everything; gradients are all-reduced
   shard_grad_op,  ///< parameters are gathered once per step and kept until their last backward
   full_shard,     ///< parameters are gathered for every use
-  hybrid_shard,   ///< full_shard inside a group of ranks, replicas of it across groups
+  hybrid_shard,   ///< full_shard inside a group of ranks, replicas across groups
 };
 
-/// "NO_SHARD" and so on.
+/// The name, such as "NO_SHARD".
 const char* name_of(Strategy strategy);
-/// invalid_argument with the names there are.
+/// invalid_argument with the list of names if there is no such strategy.
 Result<Strategy> strategy_named(std::string_view name);
 
-/// What travels between ranks.
+/// The type of the elements that are sent between ranks.
 enum class Precision { float32, bfloat16 };
 
 /// Elements [first, first + count).
@@ -38,25 +38,25 @@ struct Range {
   size_t end() const { return first + count; }
 };
 
-/// Elements that lie in a row in a unit, and in the unit of the whole model of which this one is a slice.
+/// Elements that are contiguous both in a unit and in the unit of the whole model of which it is a slice.
 struct Stretch {
   size_t first = 0;
-  size_t whole = 0;  ///< the first one's number there
+  size_t whole = 0;  ///< index of the first element in the whole model's unit
   size_t count = 0;
-  bool counts = true;  ///< false: a copy of what another slice has
+  bool counts = true;  ///< false: a copy of another slice's elements
 };
 
 /// One flat fp32 array of parameters that is gathered as a whole.
 struct Unit {
   std::string name;
   size_t parameters = 0;
-  std::vector<Stretch> stretches = {};  ///< empty: it is no slice
+  std::vector<Stretch> stretches = {};  ///< empty: the unit is not a slice
 };
 
 /// The parts of a unit's stretches that lie in a range of its elements.
 std::vector<Stretch> stretches_in(const Unit& unit, const Range& range);
 
-/// Which shard a rank has, and which of its replicas it is.
+/// The rank's shard, and which of its replicas the rank has.
 struct Place {
   int shard = 0;
   int shards = 1;
@@ -64,25 +64,26 @@ struct Place {
   int replicas = 1;
 };
 
-/// Elements whose squares are summed first when the norm of gradients is taken; shards are whole blocks.
+/// Number of elements whose squares are summed first for the norm of gradients; shards consist of whole
+/// blocks.
 constexpr size_t kNormBlock = 1024;
 
-/// How one unit is cut.
+/// The division of one unit into shards and pieces.
 class Cut {
  public:
   Cut(size_t parameters, int shards, int replicas);
 
   size_t parameters() const { return parameters_; }
-  /// Elements of each shard with its padding; a multiple of kNormBlock.
+  /// Elements per shard, including padding; a multiple of kNormBlock.
   size_t shard_length() const { return shard_length_; }
-  /// Elements of each piece with its padding; `replicas` of them hold a shard, the last ones may go beyond
-  /// it.
+  /// Elements per piece, including padding; `replicas` pieces cover a shard, and the last ones may extend
+  /// beyond it.
   size_t piece_length() const { return piece_length_; }
   size_t padded() const { return shard_length_ * static_cast<size_t>(shards_); }
 
-  /// Parameters of a shard; empty where it is all padding.
+  /// Parameters of a shard; empty if it consists of padding only.
   Range shard(int shard) const;
-  /// Parameters that `place` owns alone: its piece of its shard.
+  /// Parameters that only `place` owns: its piece of its shard.
   Range piece(const Place& place) const;
 
  private:
@@ -92,8 +93,8 @@ class Cut {
   size_t piece_length_;
 };
 
-/// Places of all ranks of a world where `group_of[rank]` names the shard group that a rank is in. Groups
-/// count in the order of their first ranks. invalid_argument when they differ in size.
+/// Positions of all ranks of a world; `group_of[rank]` identifies the shard group of a rank. Groups are
+/// numbered in the order of their first ranks. invalid_argument if they differ in size.
 Result<std::vector<Place>> places_of(const std::vector<int>& group_of);
 
 }  // namespace weir::shard

@@ -36,7 +36,7 @@ size_t norm_blocks(const Unit& unit) {
 
 std::vector<NormPart> norm_parts(const Unit& unit, const Range& own) {
   std::vector<NormPart> parts;
-  size_t before = 0;  // blocks of the stretches before
+  size_t before = 0;  // norm blocks of the earlier stretches
   for (const Stretch& stretch : stretches_in(unit, {0, unit.parameters})) {
     if (!stretch.counts) continue;
     size_t first = std::max(stretch.first, own.first);

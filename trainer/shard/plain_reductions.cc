@@ -20,7 +20,7 @@ class PlainReductions final : public Reductions {
         current_(setup_.units.size(), kNone),
         stream_(std::move(stream)) {}
 
-  /// Room for the gradients of the largest unit, `under_way` times.
+  /// Allocates buffers for the gradients of the largest unit, `under_way` of them.
   Status allocate() {
     size_t most = 0;
     for (const Cut& cut : setup_.cuts) most = std::max(most, cut.padded());
@@ -81,9 +81,9 @@ class PlainReductions final : public Reductions {
   static constexpr int kNone = -1;
   struct Reduction {
     int unit;
-    int room;        ///< of buffers_ and halves_; or kNone
-    bool scattered;  ///< among the ranks that share a copy, as halves
-    bool across;     ///< and then, among replicas
+    int room;        ///< index of its buffer in buffers_ and halves_; or kNone
+    bool scattered;  ///< it is reduce-scattered as bf16 among the ranks that share a copy
+    bool across;     ///< afterwards it is reduced among replicas
   };
   struct UnderWay {
     Reduction what;
@@ -116,7 +116,7 @@ class PlainReductions final : public Reductions {
     return room;
   }
 
-  /// The sums of earlier micro-batches travel with the own part, so that the result replaces them.
+  /// The sums of earlier micro-batches are sent with this rank's own part, so that the result replaces them.
   Status add_what_came_before(int unit, int room) {
     const auto same = [unit](const UnderWay& other) { return other.what.unit == unit; };
     while (std::any_of(under_way_.begin(), under_way_.end(), same)) WEIR_TRY(wait_for_oldest());
@@ -126,7 +126,7 @@ class PlainReductions final : public Reductions {
     return arrays_.status();
   }
 
-  /// Queues what `calls` makes as one reduction.
+  /// Queues the calls of `calls` as one reduction.
   template <typename Calls>
   Status queue(const Reduction& reduction, Calls calls) {
     Result<PassRecord::Mark> mark = setup_.record->start(stream_);
@@ -156,7 +156,7 @@ class PlainReductions final : public Reductions {
   ncclDataType_t type() const { return half() ? ncclBfloat16 : ncclFloat; }
   size_t element_bytes() const { return half() ? sizeof(uint16_t) : sizeof(float); }
 
-  /// A unit's own part arrives rounded, and is added to the shard in fp32.
+  /// The rank's own part of a unit arrives as bf16, and is added to the shard in fp32.
   Status scatter_halves(int unit, int room, bool across) {
     const Cut& cut = setup_.cuts[unit];
     const float* from = buffers_[room].floats();
@@ -166,7 +166,7 @@ class PlainReductions final : public Reductions {
     });
   }
 
-  /// The sums of replicas.
+  /// Adds up the sums of the replicas.
   Status reduce_across(int unit) {
     if (!half())
       return queue({unit, kNone, false, false}, [&] { return all_reduce(unit, setup_.shards[unit]); });
@@ -182,7 +182,7 @@ class PlainReductions final : public Reductions {
     return queue({unit, room, false, false}, [&] { return all_reduce(unit, halves(room)); });
   }
 
-  /// What came as halves is added to the shard.
+  /// Adds results that arrived as bf16 to the shard.
   void take_halves(const Reduction& reduction) {
     const size_t length = setup_.cuts[reduction.unit].shard_length();
     const uint16_t* from = halves(reduction.room) + (reduction.scattered ? setup_.place().shard * length : 0);
@@ -209,13 +209,13 @@ class PlainReductions final : public Reductions {
   Arrays arrays_;
   Communicator shards_;
   Communicator replicas_;
-  std::vector<Memory> buffers_;  ///< whole units
-  std::vector<Memory> halves_;   ///< likewise, as bfloat16, where gradients travel so
-  std::vector<int> idle_;        ///< of buffers_ and halves_
-  std::vector<int> current_;     ///< by unit: the buffer that is being filled
+  std::vector<Memory> buffers_;  ///< buffers for whole units
+  std::vector<Memory> halves_;   ///< bf16 copies of buffers_, if gradients are sent as bf16
+  std::vector<int> idle_;        ///< indices of unused buffers_ and halves_
+  std::vector<int> current_;     ///< index: unit; the buffer that is being filled
   std::deque<UnderWay> under_way_;
   int micro_batches_ = 1;
-  Stream stream_;  ///< last: its end waits for what uses the rest
+  Stream stream_;  ///< last member: its destructor waits for operations that use the others
 };
 
 }  // namespace

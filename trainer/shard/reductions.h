@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Gradients of whole units on their way to the shards that own them.
+/// Reduction of whole units' gradients to the shards that own them.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@
 
 namespace weir::shard {
 
-/// What both kinds of reductions work on. What is pointed to outlives them.
+/// The objects that both kinds of reductions work on. Objects that are pointed to outlive the reductions.
 struct ReductionSetup {
   std::vector<Unit> units;
   std::vector<Cut> cuts;
-  std::vector<Place> places;  ///< of all ranks of the world
+  std::vector<Place> places;  ///< positions of all ranks of the world
   int rank = 0;
-  std::vector<float*> shards;  ///< where gradients of the own shard go; room for all its pieces, padded
-  int under_way = 2;           ///< whole units whose gradients may be on their way; at least 1
-  Precision precision = Precision::float32;  ///< what gradients travel and are added as; plain ones only
+  std::vector<float*> shards;  ///< gradients of the own shard, long enough for all its padded pieces
+  int under_way = 2;           ///< maximum number of units with gradients in flight; at least 1
+  Precision precision = Precision::float32;  ///< type of gradients on the wire and in plain sums
   PassRecord* record = nullptr;
-  GpuOps* gpu = nullptr;  ///< whose memory all arrays are in; null: the host's
+  GpuOps* gpu = nullptr;  ///< GPU with all arrays; null: host memory
 
   const Place& place() const { return places[rank]; }
 };
@@ -37,31 +37,32 @@ class Reductions {
  public:
   virtual ~Reductions() = default;
 
-  /// Forgets all sums.
+  /// Clears all sums.
   virtual Status begin(const GrainPlan& plan) = 0;
-  /// Where the gradients of `unit` are to be added to what is there: those of a grain or a sub-tree where
-  /// sums are canonical, else those of all grains of a micro-batch. Valid until close() or reduce().
+  /// The array to which the gradients of `unit` must be added: for canonical sums those of a grain or a
+  /// sub-tree, otherwise those of all grains of a micro-batch. Valid until close() or reduce().
   virtual Result<std::span<float>> gradients(int unit) = 0;
-  /// What was added since gradients() is complete for these grains, one sub-tree of them.
+  /// The gradients added since gradients() are complete for these grains, which form one sub-tree.
   virtual Status close(int unit, GrainRange grains) = 0;
-  /// All gradients of `unit` in this micro-batch were added. Queues; waits only where too many are under way.
+  /// All gradients of `unit` in this micro-batch were added. Queues the reduction; waits only if too many are
+  /// in flight.
   virtual Status reduce(int unit, int micro_batch) = 0;
-  /// Waits until the shards hold the sums.
+  /// Waits until the shards contain the sums.
   virtual Status finish() = 0;
-  /// Ends what is under way with an error.
+  /// Ends calls in flight with an error.
   virtual void abort() = 0;
 };
 
-/// Bytes that plain reductions need per element of a unit that is under way.
+/// Bytes per element that plain reductions need for a unit in flight.
 size_t bytes_under_way(const Place& place, Precision precision);
 
 /// Reductions by the library: reduce-scatter over the ranks that share a copy (`shards`), all-reduce over its
-/// replicas; either communicator may be empty. The library's plan decides the order of sums.
+/// replicas; either communicator may be empty. The library's plan determines the order of sums.
 Result<std::unique_ptr<Reductions>> plain_reductions(ReductionSetup setup, Communicator shards,
                                                      Communicator replicas);
 
-/// Reductions whose bits depend on the number of grains only (weir/grains.h). `world` has all ranks;
-/// `replicas` may be empty where there are none.
+/// Reductions whose bits depend only on the number of grains (weir/grains.h). `world` has all ranks;
+/// `replicas` may be empty if there are none.
 Result<std::unique_ptr<Reductions>> canonical_reductions(ReductionSetup setup, Communicator world,
                                                          Communicator replicas);
 

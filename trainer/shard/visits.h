@@ -14,7 +14,7 @@ struct Visit {
   int micro_batch = 0;
 };
 
-/// A visit to every unit, for one micro-batch.
+/// The use of one unit for one micro-batch.
 struct Pass {
   int micro_batch = 0;
   bool backward = false;
@@ -25,7 +25,7 @@ class Visits {
   Visits() = default;
   /// REQUIRES: units > 0.
   Visits(int units, std::vector<Pass> passes) : units_(units), passes_(std::move(passes)) {}
-  /// `micro_batches` times forward, and backward if asked for.
+  /// `micro_batches` forward passes, each followed by a backward pass if requested.
   Visits(int units, int micro_batches, bool with_backward) : units_(units) {
     for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
       passes_.push_back({micro_batch, false});
@@ -40,11 +40,11 @@ class Visits {
     const int place = position % units_;
     return Visit{pass.backward ? units_ - 1 - place : place, pass.backward, pass.micro_batch};
   }
-  /// Whether the visit after `position` is to the same unit, as at the turn between forward and backward.
+  /// Whether the visit after `position` is to the same unit, as between forward and backward.
   bool stays(int position) const {
     return position + 1 < count() && at(position + 1).unit == at(position).unit;
   }
-  /// Whether no visit after `position` is to its unit.
+  /// Whether this is the last visit to its unit.
   bool is_last(int position) const { return position + units_ >= count(); }
 
  private:

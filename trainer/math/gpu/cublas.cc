@@ -6,7 +6,7 @@
 
 namespace weir::trainer::gpu {
 
-/// Names and types are those of cublas_api.h, releases 11 to 13.
+/// Names and types follow cublas_api.h, releases 11 to 13.
 struct CublasTable {
   int (*create)(void**) = nullptr;
   int (*destroy)(void*) = nullptr;
@@ -25,7 +25,7 @@ struct CublasTable {
 
 namespace {
 
-constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what cuBLAS recommends for its newest GPUs
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // cuBLAS's recommendation for its newest GPUs
 constexpr int kFloat32 = 0;                           // CUDA_R_32F
 constexpr int kBfloat16 = 14;                         // CUDA_R_16BF
 constexpr int kAddInFloat32 = 68;                     // CUBLAS_COMPUTE_32F: no TF32
@@ -35,7 +35,8 @@ constexpr int kDefaultAlgorithm = -1;                 // CUBLAS_GEMM_DEFAULT
 
 Result<std::unique_ptr<CublasTable>> load_table() {
   const Result<Library> library = Library::open({"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"});
-  if (!library.ok()) return Status(Code::system_error, "no cuBLAS: " + library.status().message());
+  if (!library.ok())
+    return Status(Code::system_error, "cuBLAS could not be loaded: " + library.status().message());
   auto table = std::make_unique<CublasTable>();
   const char* missing = nullptr;
   const auto find = [&](const char* name, auto*& function) {
@@ -77,13 +78,13 @@ Status Cublas::start(Stream stream) {
   Result<void*> workspace = gpu_.allocate(kWorkspaceBytes);
   WEIR_TRY(workspace.status());
   workspace_ = *workspace;
-  WEIR_TRY(checked(table_->create(&handle_), "starting cuBLAS"));
+  WEIR_TRY(checked(table_->create(&handle_), "initialising cuBLAS"));
   WEIR_TRY(checked(table_->set_stream(handle_, stream), "setting cuBLAS's stream"));
-  // After the stream, which takes the workspace back.
+  // Must follow set_stream, which resets the workspace.
   WEIR_TRY(
       checked(table_->set_workspace(handle_, workspace_, kWorkspaceBytes), "setting cuBLAS's workspace"));
-  WEIR_TRY(checked(table_->set_math_mode(handle_, kDefaultMath), "setting cuBLAS's mode"));
-  return checked(table_->set_atomics_mode(handle_, kNoAtomics), "setting cuBLAS's mode");
+  WEIR_TRY(checked(table_->set_math_mode(handle_, kDefaultMath), "setting cuBLAS's math mode"));
+  return checked(table_->set_atomics_mode(handle_, kNoAtomics), "setting cuBLAS's atomics mode");
 }
 
 Status Cublas::checked(int code, const std::string& what) const {
@@ -92,7 +93,7 @@ Status Cublas::checked(int code, const std::string& what) const {
                 fmt::format("{} on {}: {}", what, gpu_.description(), table_->status_string(code)));
 }
 
-/// cuBLAS's matrices are by columns, so it is given C^T = op(B)^T op(A)^T: B first.
+/// cuBLAS's matrices are column-major, so it is given C^T = op(B)^T op(A)^T: B first.
 Status Cublas::multiply(const ProductShape& shape, bool half, const void* a, const void* b, float* c) {
   if (shape.count == 0 || shape.rows == 0 || shape.columns == 0) return {};
   const float one = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products by cuBLAS, found at run time. One object per stream: its workspace is its own, so that
-/// what other streams do does not change how a product is computed; no TF32, no atomics. On one GPU model and
-/// release the same shapes and numbers give the same bits.
+/// Matrix products by cuBLAS, loaded at run time. There is one object per stream with a workspace of its own,
+/// so that work on other streams does not change how a product is computed; no TF32, no atomics. On one GPU
+/// model and release the same shapes and numbers give the same bits.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,16 @@ struct CublasTable;
 /// Used by one thread at a time.
 class Cublas {
  public:
-  /// On a stream of the GPU that is current. system_error where no cuBLAS is found or it does not start.
+  /// Opens cuBLAS on a stream of the current GPU. system_error if cuBLAS is not found or fails to start.
   static Result<std::unique_ptr<Cublas>> open(Gpu& gpu, Stream stream);
   ~Cublas();
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  /// Queues the products; operands are fp32, or bf16 where `half`, C is fp32. Sums are in fp32.
+  /// Queues the products; operands are fp32, or bf16 if `half`; C is fp32, and sums are in fp32.
   Status multiply(const ProductShape& shape, bool half, const void* a, const void* b, float* c);
 
-  /// "13.0.2"
+  /// The release, such as "13.0.2".
   std::string version() const;
 
  private:

@@ -20,7 +20,7 @@ void* Library::address(const char* name) const { return dlsym(handle_, name); }
 Result<Driver> Driver::load() {
   Result<Library> library = Library::open({"libcuda.so.1"});
   if (!library.ok())
-    return Status(Code::system_error, "no driver of NVIDIA's GPUs: " + library.status().message());
+    return Status(Code::system_error, "no driver for NVIDIA GPUs: " + library.status().message());
   Driver driver;
   const char* missing = nullptr;
   const auto find = [&](const char* name, auto*& function) {
@@ -46,7 +46,7 @@ Result<Driver> Driver::load() {
   find("cuEventDestroy_v2", driver.event_destroy);
   find("cuEventRecord", driver.event_record);
   find("cuEventSynchronize", driver.event_synchronize);
-  // The older name is that of the same function in drivers before CUDA 13.
+  // The older name is the one that drivers before CUDA 13 have for the same function.
   if (!library->find("cuEventElapsedTime_v2", driver.event_elapsed))
     find("cuEventElapsedTime", driver.event_elapsed);
   find("cuModuleLoadData", driver.module_load);
@@ -54,7 +54,7 @@ Result<Driver> Driver::load() {
   find("cuLaunchKernel", driver.launch);
   if (missing != nullptr)
     return Status(Code::system_error, fmt::format("libcuda.so.1 has no function {}", missing));
-  WEIR_TRY(driver.checked(driver.init(0), "starting the driver of GPUs"));
+  WEIR_TRY(driver.checked(driver.init(0), "initialising the GPU driver"));
   return driver;
 }
 

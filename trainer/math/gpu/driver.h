@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The functions of CUDA's driver that the trainer calls, found in libcuda.so.1 at run time; names and types
-/// are those of its ABI. Streams, events and contexts are opaque pointers, addresses of a GPU's memory are
-/// numbers, errors are CUDA's.
+/// The functions of the CUDA driver that the trainer calls, loaded from libcuda.so.1 at run time; names and
+/// types follow its ABI. Streams, events and contexts are opaque pointers, GPU addresses are numbers, error
+/// codes are CUDA's.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace weir::trainer::gpu {
 
-/// A library that stays loaded to the end of the process: threads of its own may run its code.
+/// A library that stays loaded until the process ends: its own threads may run its code.
 class Library {
  public:
-  /// The first of the names that can be loaded; system_error with the loader's reason for the last one.
+  /// Loads the first of the names that can be loaded; system_error with the loader's reason for the last one.
   static Result<Library> open(std::initializer_list<std::string> names);
 
-  /// False where there is no such name.
+  /// Looks up a function; false if there is no such name.
   template <typename Function>
   bool find(const char* name, Function*& function) const {
     function = reinterpret_cast<Function*>(address(name));
     return function != nullptr;
   }
-  /// Of a function or a variable; null where there is no such name.
+  /// The address of a function or a variable; null if there is no such name.
   void* address(const char* name) const;
 
  private:
@@ -61,7 +61,7 @@ struct Driver {
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                 void**) = nullptr;
 
-  /// Loads and starts the driver. system_error with a sentence where there is none or it does not start.
+  /// Loads and initialises the driver. system_error with a sentence if there is none or it fails to start.
   static Result<Driver> load();
   /// Success, or system_error: "`what`: CUDA_ERROR_...: ...".
   Status checked(int code, const std::string& what) const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMultiprocessors = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
-constexpr unsigned kThreads = 256;    // of a block, as kernels.cc bounds it
+constexpr unsigned kThreads = 256;    // threads per block, as bounded in kernels.cc
 constexpr int kBlocksPerMultiprocessor = 8;
 constexpr char kLibrary[] = "libweir_train_cuda.so";
 
@@ -59,8 +59,8 @@ Status Gpu::load_kernel() {
                   fmt::format("no kernels for {}: {}", description_, library.status().message()));
   const void* const image = library->address("weir_gpu_image");
   if (image == nullptr)
-    return Status(Code::system_error,
-                  fmt::format("no kernels for {}: {} has no symbol weir_gpu_image", description_, kLibrary));
+    return Status(Code::system_error, fmt::format("no kernels for {}: {} does not define weir_gpu_image",
+                                                  description_, kLibrary));
   void* module = nullptr;
   WEIR_TRY(driver_.checked(driver_.module_load(&module, image), "loading kernels on " + description_));
   return driver_.checked(driver_.module_function(&kernel_, module, "weir_train_rows"),
@@ -70,18 +70,18 @@ Status Gpu::load_kernel() {
 Result<size_t> Gpu::available() const {
   size_t left = 0;
   size_t all = 0;
-  WEIR_TRY(driver_.checked(driver_.memory_info(&left, &all), "asking for the memory of " + description_));
+  WEIR_TRY(driver_.checked(driver_.memory_info(&left, &all), "querying the memory of " + description_));
   return left;
 }
 
 Result<void*> Gpu::allocate(size_t bytes) {
   Address address = 0;
   const size_t whole = std::max<size_t>(bytes, 1);
-  const std::string what = fmt::format("taking {} bytes of {}", bytes, description_);
+  const std::string what = fmt::format("allocating {} bytes on {}", bytes, description_);
   WEIR_TRY(driver_.checked(driver_.allocate(&address, whole), what));
   void* const memory = reinterpret_cast<void*>(address);
   Status status = driver_.checked(driver_.fill(address, 0, whole, nullptr), what);
-  // The default stream's work is not ordered before that of others.
+  // Other streams do not wait for work on the default stream, so it is finished here.
   if (status.ok()) status = driver_.checked(driver_.stream_synchronize(nullptr), what);
   if (status.ok()) return memory;
   free(memory);
@@ -102,7 +102,7 @@ Status Gpu::clear(void* memory, size_t bytes, Stream stream) {
 
 Result<Stream> Gpu::make_stream() {
   Stream stream = nullptr;
-  WEIR_TRY(driver_.checked(driver_.stream_create(&stream, kNonBlocking), "making a stream"));
+  WEIR_TRY(driver_.checked(driver_.stream_create(&stream, kNonBlocking), "creating a stream"));
   return stream;
 }
 
@@ -117,7 +117,7 @@ Status Gpu::synchronize(Stream stream) {
 
 Result<Event> Gpu::make_event() {
   Event event = nullptr;
-  WEIR_TRY(driver_.checked(driver_.event_create(&event, 0), "making an event"));
+  WEIR_TRY(driver_.checked(driver_.event_create(&event, 0), "creating an event"));
   return event;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One of NVIDIA's GPUs, for training: memory, streams, events, and the kernel of row operations.
+/// An NVIDIA GPU used for training: memory, streams, events, and the kernel of row operations.
 ///
 /// Used by the thread that opened it, on which it stays current: communicators that this thread makes are on
-/// this GPU. Errors: system_error with the driver's words.
+/// this GPU. Errors: system_error with the driver's message.
 #pragma once
 
 #include <memory>
@@ -18,27 +18,27 @@ using Event = void*;
 
 class Gpu {
  public:
-  /// How many the process may see. An error where there is no driver.
+  /// Number of GPUs that the process can see. An error if there is no driver.
   static Result<int> count();
   /// Loads the kernel from the library that WEIR_TRAIN_KERNELS names, else from libweir_train_cuda.so beside
-  /// the program or in lib beside its folder. Errors also name what of that is missing.
+  /// the program or in the lib folder beside the program's folder. Errors also name what is missing.
   static Result<std::unique_ptr<Gpu>> open(int index);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  /// "GPU 0 (NVIDIA H200)"
+  /// The description, such as "GPU 0 (NVIDIA H200)".
   const std::string& description() const { return description_; }
 
-  /// Bytes that programs may still have.
+  /// Bytes of free GPU memory.
   Result<size_t> available() const;
-  /// Memory of the GPU, zeroed.
+  /// Allocates zeroed GPU memory.
   Result<void*> allocate(size_t bytes);
   void free(void* memory);
-  /// Between any kinds of memory, in the order of the stream.
+  /// Copies between any kinds of memory, in stream order.
   Status copy(void* to, const void* from, size_t bytes, Stream stream);
   Status clear(void* memory, size_t bytes, Stream stream);
 
-  /// Streams do not wait for the default stream.
+  /// Creates a stream that does not wait for the default stream.
   Result<Stream> make_stream();
   void destroy(Stream stream);
   Status synchronize(Stream stream);
@@ -47,10 +47,10 @@ class Gpu {
   void destroy_event(Event event);
   Status record(Event event, Stream stream);
   Status synchronize_event(Event event);
-  /// Milliseconds between events that were reached.
+  /// Milliseconds between two events that have completed.
   Result<float> elapsed(Event begin, Event end);
 
-  /// The kernel, for so many items, as many of which run at a time as the GPU likes.
+  /// Launches the kernel for `items` items; the GPU decides how many run at a time.
   Status launch(const RowLaunch& launch, Index items, Stream stream);
 
  private:

@@ -34,7 +34,7 @@ void GpuOps::note(Status status) {
 
 void* GpuOps::room(Scratch& scratch, size_t bytes) {
   if (scratch.bytes >= bytes && scratch.memory != nullptr) return scratch.memory;
-  finish();  // what is queued may use what there is
+  finish();  // queued work may still use the memory
   if (scratch.memory != nullptr) gpu_.free(scratch.memory);
   scratch = {};
   const Result<void*> memory = gpu_.allocate(bytes);
@@ -85,7 +85,7 @@ double GpuOps::measured_peak() {
   auto* const values = static_cast<float*>(room(matrices, 2 * kLargest * kLargest * sizeof(float)));
   double best = 0;
   double seconds = 0;
-  // Until they are large enough to be worth a measurement.
+  // Matrices grow until they are large enough to measure.
   for (Index size = 256; status_.ok() && size <= kLargest && seconds < 5e-3; size *= 2) {
     seconds = fastest_product(size, values);
     best = std::max(best, 2.0 * static_cast<double>(size * size * size) / seconds);
@@ -94,7 +94,7 @@ double GpuOps::measured_peak() {
   return best;
 }
 
-/// The first of three also loads what cuBLAS needs.
+/// The first of three products also loads what cuBLAS needs.
 double GpuOps::fastest_product(Index size, float* values) {
   using Clock = std::chrono::steady_clock;
   double best = 1e9;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The arithmetic of training on a GPU: cuBLAS for products, the kernel of row operations for the rest, all
-/// on one stream. Arrays are in the GPU's memory.
+/// The arithmetic of training on a GPU: cuBLAS for products, the row-operation kernel for the rest, all on
+/// one stream. Arrays are in the GPU's memory.
 #pragma once
 
 #include <memory>
@@ -25,24 +25,24 @@ class GpuOps final : public Ops {
   std::string description() const override;
   const Status& status() const override { return status_; }
 
-  /// An error of what the caller did on the stream; the first one is kept.
+  /// Reports an error of what the caller did on the stream; the first one is kept.
   void note(Status status);
   Gpu& gpu() { return gpu_; }
   Stream stream() const { return stream_; }
-  /// The highest rate seen in some products of square matrices, in floating-point operations per second,
-  /// with the conversion of operands that training pays as well.
+  /// The highest rate measured for products of square matrices, in FLOP/s, including the conversion of
+  /// operands that training needs as well.
   double measured_peak();
 
  private:
   double fastest_product(Index size, float* values);
-  /// Memory that grows with what is asked of it.
+  /// Memory that grows with the requested size.
   struct Scratch {
     void* memory = nullptr;
     size_t bytes = 0;
   };
 
   GpuOps(Gpu& gpu, Precision precision) : gpu_(gpu), precision_(precision) {}
-  /// Null after an error.
+  /// Returns null after an error.
   void* room(Scratch& scratch, size_t bytes);
   const void* operand(Index count, const float* values, Scratch& scratch);
 
@@ -50,8 +50,8 @@ class GpuOps final : public Ops {
   Precision precision_;
   Stream stream_ = nullptr;
   std::unique_ptr<Cublas> cublas_;
-  Scratch a_, b_;     ///< operands as bf16
-  Scratch partials_;  ///< sums of chunks of rows
+  Scratch a_, b_;     ///< operands converted to bf16
+  Scratch partials_;  ///< partial sums, one per chunk of rows
   Status status_;
 };
 

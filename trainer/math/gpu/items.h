@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How many items each call of the kernel has; for the host, which needs as many teams, and for the kernel.
+/// The number of items of each kernel call, for the host, which launches as many teams, and for the kernel.
 #pragma once
 
 #include "trainer/math/gpu/launch.h"
@@ -15,7 +15,7 @@ namespace weir::trainer::gpu {
 inline constexpr Index kTokens = 256;
 inline constexpr Index kSquareBlockValues = 1024;
 
-/// Sixteen elements are a piece, the last ones fewer.
+/// A piece has sixteen elements; the last one may have fewer.
 WEIR_TRAINER_BOTH Index pieces(Index count) { return (count + kLanes - 1) / kLanes; }
 WEIR_TRAINER_BOTH Index chunks_of(Index rows) { return (rows + kChunkRows - 1) / kChunkRows; }
 WEIR_TRAINER_BOTH Index rows_of(const HeadShape& shape) {
@@ -39,7 +39,7 @@ WEIR_TRAINER_BOTH Index items(const CausalSoftmaxBackward& c) { return c.matrice
 WEIR_TRAINER_BOTH Index items(const CrossEntropyForward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const CrossEntropyBackward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const EmbeddingForward& c) { return c.rows; }
-/// Each token's row of the table, then each position's.
+/// First the row of each token in its table, then the row of each position.
 WEIR_TRAINER_BOTH Index items(const EmbeddingBackward& c) { return (kTokens + c.length) * pieces(c.width); }
 WEIR_TRAINER_BOTH Index items(const Add& c) { return pieces(c.count); }
 WEIR_TRAINER_BOTH Index items(const Scale& c) { return pieces(c.count); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a row operation is on a GPU: one call of the kernel, or several with sums of chunks in between.
+/// Translates a row operation into kernel calls on a GPU: one call, or several with chunk sums in between.
 /// Pure.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace weir::trainer::gpu {
 
-/// Floats for the sums of chunks that the operation keeps between its calls.
+/// Floats for the chunk sums that the operation keeps between its calls.
 inline Index partial_floats(const RowCall& call) {
   return std::visit(Each{[](const LayerNormBackward& c) { return 2 * chunks_of(c.rows) * c.width; },
                          [](const BiasBackward& c) { return chunks_of(c.rows) * c.width; },
@@ -15,7 +15,8 @@ inline Index partial_floats(const RowCall& call) {
                     call);
 }
 
-/// Calls visit(KernelCall, items) in the order in which they must run. `partials` is of partial_floats().
+/// Calls visit(KernelCall, items) in the order in which they must run. `partials` has partial_floats()
+/// floats.
 template <typename Visit>
 void each_kernel_call(const RowCall& call, float* partials, Visit visit) {
   const auto queue = [&](const auto& one) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The kernel of row operations, compiled as CUDA, and for the host as stand-ins of GPUs run it.
+/// The kernel of row operations, compiled as CUDA, and for the host, where fakes of the GPU driver run it.
 #include "trainer/math/gpu/row_items.h"
 
 namespace {
@@ -8,7 +8,7 @@ using weir::trainer::Index;
 using weir::trainer::gpu::KernelCall;
 using weir::trainer::gpu::RowLaunch;
 
-/// The items of one team of so many.
+/// Runs the items of one team out of `teams`.
 template <typename Call>
 WEIR_TRAINER_INLINE void run_items(const Call& call, Index team, Index teams) {
   const Index count = weir::trainer::gpu::items(call);
@@ -34,8 +34,8 @@ extern "C" __global__ __launch_bounds__(256) void weir_train_rows(const __grid_c
   run_team(launch, blockIdx.x * teams + threadIdx.x / weir::trainer::kLanes, gridDim.x * teams);
 }
 #else
-// A block is one thread and one team. As the stand-in of a driver has no code object to ask, the argument's
-// size is told beside it.
+// A block is one thread and one team. The fake driver has no code object to query, so the size of the
+// argument is exported beside the kernel.
 extern "C" {
 extern __attribute__((visibility("default"))) const size_t weir_train_rows_argument_bytes = sizeof(RowLaunch);
 __attribute__((visibility("default"))) void weir_train_rows(const void* launch, uint32_t block,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the one kernel of the trainer's row operations is passed: which call it is, and the call. On a GPU
-/// the threads come in teams of sixteen (lanes.h), each of which takes every so many-th item of a call, say a
-/// row. No item depends on which team takes it, so neither do the bits on how many there are.
+/// The argument of the trainer's only kernel for row operations: which call it is, and the call. On a GPU the
+/// threads form teams of sixteen (lanes.h); a team takes every n-th item of a call, say a row, where n is the
+/// number of teams. No item depends on which team takes it, so the bits do not depend on the number of teams.
 #pragma once
 
 #include <cstring>
@@ -11,12 +11,12 @@
 
 namespace weir::trainer::gpu {
 
-/// Rows whose sum by column is taken first. What a parameter's gradient adds up to then depends on their
-/// number alone: sums of so many rows are added in order.
+/// Rows per chunk; the columns of each chunk are summed first, then the chunks in order. The gradient of a
+/// parameter therefore depends only on the number of rows.
 inline constexpr Index kChunkRows = 32;
 
-/// The halves of LayerNormBackward and of BiasBackward: gradients of x, sums of chunks of rows, and their
-/// sums. `x` and `gain_partials` are null for biases alone. Partials are [chunks, width].
+/// The two halves of LayerNormBackward and of BiasBackward: gradients of x with sums over chunks of rows, and
+/// the sums of these. `x` and `gain_partials` are null for biases alone. Partials are [chunks, width].
 struct LayerNormInput {
   LayerNormBackward call;
 };
@@ -38,7 +38,7 @@ struct AdamWElements {
   float *mean, *variance;
 };
 
-/// What the kernel does; LayerNormBackward, BiasBackward and AdamWStep are made of others.
+/// The calls that the kernel implements; LayerNormBackward, BiasBackward and AdamWStep consist of others.
 using KernelCall =
     std::variant<LayerNormForward, LayerNormInput, ChunkSums, ChunkTotals, AddBiasAndResidual,
                  BiasGeluForward, GeluForward, GeluBackward, SplitQueriesKeysValues, JoinQueriesKeysValues,
@@ -49,7 +49,7 @@ using KernelCall =
 struct RowLaunch {
   static constexpr size_t kCallBytes = 104;
 
-  uint64_t kind;  ///< which of KernelCall
+  uint64_t kind;  ///< index of the alternative in KernelCall
   alignas(8) char call[kCallBytes];
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One item of each call, by one team. On the host a team is one thread with all lanes.
+/// One item of each call, computed by one team. On the host a team is one thread with all lanes.
 #pragma once
 
 #include "trainer/math/bfloat16.h"
@@ -8,8 +8,8 @@
 
 namespace weir::trainer::gpu {
 
-/// Calls visit(at) for the elements [0, count) that are of the calling thread's lane: at % 16. On the host
-/// for all of them.
+/// Calls visit(at) for the elements [0, count) of the calling thread's lane (at % 16); on the host for all
+/// elements.
 template <typename Visit>
 WEIR_TRAINER_INLINE void each_at(Index count, Visit visit) {
 #if defined(__CUDACC__)
@@ -19,7 +19,7 @@ WEIR_TRAINER_INLINE void each_at(Index count, Visit visit) {
 #endif
 }
 
-/// The same for the elements of a piece of an array of `count`.
+/// Calls visit(at) as above, for the elements of one piece of an array of `count`.
 template <typename Visit>
 WEIR_TRAINER_INLINE void each_in_piece(Index piece, Index count, Visit visit) {
   const Index first = piece * kLanes;
@@ -27,7 +27,7 @@ WEIR_TRAINER_INLINE void each_in_piece(Index piece, Index count, Visit visit) {
   each_at(rest < kLanes ? rest : kLanes, [&](Index at) { visit(first + at); });
 }
 
-/// visit() by one thread of the team.
+/// Calls visit() on one thread of the team.
 template <typename Visit>
 WEIR_TRAINER_INLINE void once(Visit visit) {
   each_at(1, [&](Index) { visit(); });
@@ -127,7 +127,7 @@ WEIR_TRAINER_INLINE void run_item(const GeluBackward& c, Index piece) {
   store_first(c.gradient + at, product, rest);
 }
 
-/// Where the piece of one head lies: in rows, and by head.
+/// The position of one head's piece: in rows, and by head.
 struct HeadPiece {
   Index row, head, by_head;
 };
@@ -215,8 +215,8 @@ WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
   each_at(c.width, [&](Index at) { out[at] = token[at] + position[at]; });
 }
 
-/// In the order of rows, as the CPU adds them: all rows are looked at for each token, so that none is written
-/// by two teams.
+/// Adds in the order of rows, as the CPU does: every row is examined for each token, so that no table row is
+/// written by two teams.
 WEIR_TRAINER_INLINE void run_item(const EmbeddingBackward& c, Index item) {
   const Index line = item / pieces(c.width);
   each_in_piece(item % pieces(c.width), c.width, [&](Index at) {

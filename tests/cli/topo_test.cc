@@ -43,7 +43,7 @@ TEST_F(Topo, ShowsThisMachineAndItsRecord) {
 
 TEST_F(Topo, ShowsMachinesInALine) {
   EXPECT_THAT(weir_command("topo '2 x (8 gpu nvswitch 450, 8 nic 50) leaf'").text,
-              HasSubstr("host host0 and 1 more like it"));
+              HasSubstr("host host0 and 1 more of the same class"));
   EXPECT_THAT(weir_command("topo --matrix '(4 gpu mesh 64)'").text, HasSubstr("GPU0     X   NV1"));
   EXPECT_THAT(weir_command("topo --json '(1 gpu)'").text, HasSubstr("\"kind\": \"GPU\""));
   EXPECT_THAT(weir_command("topo --fabric '2 x (1 gpu, 1 nic 25) leaf'").text, HasSubstr("weir fabric 1"));
@@ -74,7 +74,7 @@ TEST_F(Topo, MergesFiles) {
   const CommandResult merged = weir_command("topo '(8 gpu nvswitch 450, 1 nic 50)' " + fabric);
   EXPECT_EQ(merged.code, 0) << merged.text;
   EXPECT_THAT(merged.text, HasSubstr("leaf leaf0  1 hosts, 1 ports, 50 GB/s down"));
-  EXPECT_THAT(merged.text, Not(HasSubstr("more like it"))) << "one host, known by its port's GUID";
+  EXPECT_THAT(merged.text, Not(HasSubstr("more of the same class"))) << "one host, known by its port's GUID";
 }
 
 TEST_F(Topo, BadInputIsOneSentence) {

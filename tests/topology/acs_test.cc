@@ -108,8 +108,8 @@ TEST_F(Acs, TheDoctorNamesPortsThatRedirect) {
   put_bytes(port(2), config_of_port(kAnswers | kForwards));
   const auto files = drivers::files_below(folder_ + "/root");
   EXPECT_THAT(find_acs(*files, graph_).redirecting, ElementsAre("0000:02:00.0", "0000:02:08.0"));
-  EXPECT_THAT(diagnoses(),
-              ElementsAre(Field(&Diagnosis::finding, HasSubstr("ACS is on at 0000:02:00.0, 0000:02:08.0"))));
+  EXPECT_THAT(diagnoses(), ElementsAre(Field(&Diagnosis::finding,
+                                             HasSubstr("ACS is enabled at 0000:02:00.0, 0000:02:08.0"))));
   EXPECT_EQ(diagnoses()[0].weight, Diagnosis::Weight::wrong);
 }
 
@@ -121,7 +121,7 @@ TEST_F(Acs, WhatIsOffIsNotMentioned) {
 TEST_F(Acs, WithoutRootItIsNotKnown) {
   for (int i = 0; i < 3; ++i) put_bytes(port(i), config_of_port(kSetByLinux).substr(0, 64));
   EXPECT_THAT(diagnoses(),
-              ElementsAre(Field(&Diagnosis::finding, HasSubstr("of 3 of their ports only the first 64"))));
+              ElementsAre(Field(&Diagnosis::finding, HasSubstr("for 3 of their ports only the first 64"))));
 }
 
 TEST_F(Acs, ARecordHoldsTheBytes) {

@@ -235,7 +235,8 @@ TEST_F(RocmSmiBesideTheDriver, AddsLinksThatTheDriverDoesNotShow) {
   const Detected detected = run();
   EXPECT_EQ(between(detected.graph, 0, 1).count, 4);
   EXPECT_EQ(between(detected.graph, 0, 1).gb_per_s, 200);
-  EXPECT_THAT(detected.findings, says("rsmi", "2 xGMI links that the kernel driver does not show"));
+  EXPECT_THAT(detected.findings,
+              says("rsmi", "2 xGMI links are reported by ROCm SMI but not by the kernel driver"));
 }
 
 TEST_F(RocmSmiBesideTheDriver, ContradictionsAreToldAndTheDriverWins) {
@@ -243,19 +244,23 @@ TEST_F(RocmSmiBesideTheDriver, ContradictionsAreToldAndTheDriverWins) {
   put("/rocm_smi.json", smi_of_two(4, "pcie"));
   Detected detected = run();
   EXPECT_EQ(between(detected.graph, 0, 1).count, 4);
-  EXPECT_THAT(detected.findings, says("rsmi", "does not know 2 of the xGMI links"));
+  EXPECT_THAT(detected.findings,
+              says("rsmi", "2 xGMI links are reported by the kernel driver but not by ROCm SMI"));
   put("/rocm_smi.json", smi_of_two(2, "xgmi"));
   detected = run();
   EXPECT_EQ(between(detected.graph, 0, 1).count, 4);
-  EXPECT_THAT(detected.findings, says("rsmi", "of 2 pairs of GPUs"));
+  EXPECT_THAT(detected.findings, says("rsmi", "for 2 pairs of GPUs"));
   std::string text = smi_of_two(4, "xgmi");
   put("/rocm_smi.json", text.replace(text.find("\"numa_node\": 0"), 14, "\"numa_node\": 1"));
-  EXPECT_THAT(run().findings, says("rsmi", "GPU 0000:01:00.0 is at NUMA node 0, but ROCm SMI says 1"));
+  EXPECT_THAT(
+      run().findings,
+      says("rsmi",
+           "GPU 0000:01:00.0 is at NUMA node 0 according to the kernel, but at 1 according to ROCm SMI"));
 }
 
 TEST_F(RocmSmiBesideTheDriver, IsAskedOnlyWhereAmdIs) {
   put("/rocm_smi.json", "{");
-  EXPECT_THAT(run().findings, says("rsmi", "no GPU of AMD's"));
+  EXPECT_THAT(run().findings, says("rsmi", "no AMD GPU"));
   put_dies(true);
   const Detected detected = run();
   EXPECT_THAT(detected.findings, says("rsmi", "cannot parse the record of ROCm SMI"));

@@ -26,7 +26,7 @@ TEST_F(Detection, OfNothingIsAHostWithOneNumaNode) {
   EXPECT_EQ(detected.graph.size(), 2);
   EXPECT_THAT(detected.findings, says("cpu", "libhwloc was not available"));
   EXPECT_THAT(detected.findings, says("nvml", "NVML was not available"));
-  EXPECT_THAT(detected.findings, says("kfd", "is not there"));
+  EXPECT_THAT(detected.findings, says("kfd", "is not loaded"));
 }
 
 TEST_F(Detection, OfThisMachineIsTheTruth) {
@@ -117,7 +117,7 @@ TEST_F(Detection, SwitchesThatArePartsOfOne) {
   for (const char* address : {"0000:03:00.0", "0000:07:00.0"})
     put(std::string("/root/sys/bus/pci/devices/") + address + "/current_link_width", "16");
   const Detected detected = run();
-  EXPECT_THAT(detected.findings, says("pci", "switches that are parts of one: 1"));
+  EXPECT_THAT(detected.findings, says("pci", "1 pairs of PCIe switches that form one fabric"));
   const Graph& graph = detected.graph;
   const auto gpus = graph.all(NodeKind::gpu);
   const Path path = Paths(graph, Adjacency(graph), gpus[0]).to(gpus[2]);
@@ -143,7 +143,7 @@ TEST_F(Detection, ContradictionsAreLeftOut) {
   put("/nvml.json", text);
   const Detected detected = run();
   EXPECT_THAT(detected.graph.all(NodeKind::gpu), SizeIs(0));
-  EXPECT_THAT(detected.findings, says("nvml", "left out, because the topology has"));
+  EXPECT_THAT(detected.findings, says("nvml", "discarded its findings: the topology has"));
 }
 
 TEST_F(Detection, PortsOfVerbsAndEthernet) {
@@ -181,7 +181,7 @@ TEST_F(Detection, PortsOfVerbsAndEthernet) {
   EXPECT_FALSE(graph.get<PortFacts>(ports[1])->active);
   EXPECT_EQ(graph[ports[2]].name, "eth0");
   EXPECT_EQ(graph[graph[ports[2]].parent].name, "0000:00:03.0");
-  EXPECT_THAT(detected.findings, says("nic", "the speed of eth0 is not known"));
+  EXPECT_THAT(detected.findings, says("nic", "does not report the speed of eth0"));
 }
 
 TEST_F(Detection, SwitchesThatLldpHeard) {
@@ -229,7 +229,7 @@ TEST_F(Detection, TheDoctorKnowsLimitsAndDrivers) {
   auto machine = drivers::replay_machine(folder_);
   ASSERT_TRUE(machine.ok());
   const auto diagnoses = diagnose_host(**machine, graph);
-  for (const char* words : {"may lock 64 KiB", "/dev/shm holds 1 MiB", "may open 1024 files",
+  for (const char* words : {"may lock only 64 KiB", "/dev/shm has only 1 MiB", "may open only 1024 files",
                             "an IOMMU translates", "nvidia_peermem"})
     EXPECT_THAT(diagnoses, Contains(Field(&Diagnosis::finding, HasSubstr(words))));
   put("/limits", "shm_bytes 1073741824 memlock_bytes 18446744073709551615 open_files 65536");

@@ -62,8 +62,8 @@ TEST(Advise, NarrowAndSlowPcie) {
       ElementsAre(
           diagnoses(
               kWrong,
-              "NIC 0000:90:00.0 is linked by PCIe x8 at 16 GT/s (15.8 GB/s), x16 at 16 GT/s (31.5 GB/s)"),
-          diagnoses(kNotable, "GPU 0000:50:00.0 is linked by PCIe x16 at 2.5 GT/s")));
+              "NIC 0000:90:00.0 has a PCIe x8 link at 16 GT/s (15.8 GB/s), but x16 at 16 GT/s (31.5 GB/s)"),
+          diagnoses(kNotable, "GPU 0000:50:00.0 has a PCIe x16 link at 2.5 GT/s")));
 }
 
 TEST(Advise, GpusFarFromEveryNic) {
@@ -74,8 +74,9 @@ TEST(Advise, GpusFarFromEveryNic) {
   keep_links(graph, [&](const Link& link) { return link.from != gpu && link.to != gpu; });
   graph[gpu].parent = second;
   graph.connect({gpu, second, LinkKind::pci, 1, 32, 0, -1});
-  EXPECT_THAT(diagnose(graph), ElementsAre(diagnoses(
-                                   kWrong, "every NIC is on another NUMA node than GPU " + graph[gpu].name)));
+  EXPECT_THAT(
+      diagnose(graph),
+      ElementsAre(diagnoses(kWrong, "every NIC is on a different NUMA node than GPU " + graph[gpu].name)));
 }
 
 TEST(Advise, HostsThatDifferAndPortsThatAreDown) {
@@ -83,7 +84,7 @@ TEST(Advise, HostsThatDifferAndPortsThatAreDown) {
   graph.get<PortFacts>(graph.all(NodeKind::port)[3])->active = false;
   EXPECT_THAT(diagnose(graph),
               ElementsAre(diagnoses(kNotable, "1 port is down: host host1, port nic1"),
-                          diagnoses(kNotable, "host1 is built differently from the 3 others like host0")));
+                          diagnoses(kNotable, "host1 has different hardware from the 3 hosts like host0")));
 }
 
 TEST(Advise, CablesThatAreMissingOrSlow) {
@@ -95,7 +96,7 @@ TEST(Advise, CablesThatAreMissingOrSlow) {
   Graph missing = whole;
   keep_links(missing, [&](const Link& link) { return !pair(link, "leaf1", "spine2"); });
   EXPECT_THAT(diagnose(missing),
-              testing::Contains(diagnoses(kWrong, "between leaf1 and spine2 there is no cable")));
+              testing::Contains(diagnoses(kWrong, "there is no cable between leaf1 and spine2")));
   Graph thin = whole;
   for (Link& link : thin.links()) {
     if (link.kind == LinkKind::cable && thin[link.from].kind() == NodeKind::fabric_switch &&

@@ -130,9 +130,9 @@ TEST(FabricFile, GraphsOfOtherKindsAreWrittenDown) {
 
 TEST(FabricFile, TheTitleIsNeeded) {
   const auto wrong = [](std::string_view text) { return read_fabric_file({"f", text}).status().message(); };
-  EXPECT_THAT(wrong(""), HasSubstr("f:1: the first line is not the title"));
+  EXPECT_THAT(wrong(""), HasSubstr("f:1: wrong title; expected 'weir fabric 1' as the first line"));
   EXPECT_THAT(wrong("\nweir fabric 1\n"), HasSubstr("f:1:"));
-  EXPECT_THAT(wrong("weir fabric 2\n"), HasSubstr("reads version 1"));
+  EXPECT_THAT(wrong("weir fabric 2\n"), HasSubstr("unknown version; expected version 1"));
   EXPECT_THAT(wrong("weir fabric 1 x\n"), HasSubstr("expected the end of the line"));
   EXPECT_TRUE(read_fabric_file({"f", "weir fabric 1"}).ok());
 }
@@ -158,17 +158,17 @@ TEST(FabricFile, RefusesWhatTheGrammarDoesNotHave) {
 
 TEST(FabricFile, RefusesContradictions) {
   const std::string base = "leaf a,b\nhost h[1-2]\n";
-  EXPECT_EQ(fabric_complaint(base + "spine b\n"), "f:4: switch b has a line already");
-  EXPECT_THAT(fabric_complaint(base + "host h2\n"), HasSubstr("f:4: host h2 has a line already"));
-  EXPECT_THAT(fabric_complaint("leaf a[1-2] guid 5\n"), HasSubstr("one guid is given to 2 switches"));
+  EXPECT_EQ(fabric_complaint(base + "spine b\n"), "f:4: switch b is defined twice");
+  EXPECT_THAT(fabric_complaint(base + "host h2\n"), HasSubstr("f:4: host h2 is defined twice"));
+  EXPECT_THAT(fabric_complaint("leaf a[1-2] guid 5\n"), HasSubstr("one GUID for 2 switches"));
   EXPECT_THAT(fabric_complaint(base + "cable a to c 1G\n"),
-              HasSubstr("f:4: c is cabled but has no line as a switch"));
+              HasSubstr("f:4: c is cabled but not defined as a switch"));
   EXPECT_THAT(fabric_complaint(base + "cable a to a 1G\n"), HasSubstr("cabled to itself"));
   EXPECT_THAT(fabric_complaint(base + "cable a to b 1G\ncable b to a 1G\n"),
               HasSubstr("f:5: b and a are cabled twice"));
   EXPECT_THAT(fabric_complaint(base + "attach h3 to a 1G\n"),
-              HasSubstr("\"h3\" is attached but has no line as a host"));
-  EXPECT_THAT(fabric_complaint(base + "attach h1 to c 1G\n"), HasSubstr("\"c\" has no line as a switch"));
+              HasSubstr("\"h3\" is attached but not defined as a host"));
+  EXPECT_THAT(fabric_complaint(base + "attach h1 to c 1G\n"), HasSubstr("\"c\" is not defined as a switch"));
   EXPECT_THAT(fabric_complaint(base + "attach h1 nic n[1-3] to a,b 1G\n"),
               HasSubstr("3 NICs and 2 switches"));
   EXPECT_THAT(fabric_complaint(base + "attach h1 nic n[1-3] to a 1G rail 0-1\n"),

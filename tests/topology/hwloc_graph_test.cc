@@ -238,7 +238,7 @@ TEST(HwlocGraph, XgmiOfOneHopIsALink) {
 
 TEST(HwlocGraph, ContradictionsAreRefused) {
   const std::string same = replaced(kHwloc2, "name=\"nvml1\"", "name=\"nvml0\"");
-  EXPECT_EQ(graph_of_text(same).status().message(), "hwloc XML: two GPUs are called nvml0");
+  EXPECT_EQ(graph_of_text(same).status().message(), "hwloc XML: two GPUs have the name nvml0");
   const std::string unbounded =
       replaced(kHwloc1, "os_index=\"8\" cpuset=\"0x000000f0\"", "os_index=\"8\" cpuset=\"0xf...f\"");
   EXPECT_THAT(graph_of_text(unbounded).status().message(), HasSubstr("NUMA node 8 has an unbounded set"));
@@ -255,7 +255,7 @@ TEST(HwlocGraph, ContradictionsAreRefused) {
 TEST(HwlocGraph, WhatIsLeftOutIsNoted) {
   const std::string text = replaced(kHwloc2, "<indexes length=\"6\">16 35", "<indexes length=\"6\">16 37");
   EXPECT_THAT(graph_of_text(text).status().message(),
-              HasSubstr("the matrix NVLinkBandwidth names OSDev 37, which is no GPU"));
+              HasSubstr("the matrix NVLinkBandwidth refers to OSDev 37, which is no GPU"));
   Notes notes;
   EXPECT_TRUE(graph_of_text(text, &notes).ok());
   EXPECT_THAT(notes, SizeIs(1));
@@ -266,8 +266,8 @@ TEST(HwlocGraph, WhatIsLeftOutIsNoted) {
   Notes more;
   auto made = graph_of_text(loose, &more);
   ASSERT_TRUE(made.ok());
-  EXPECT_THAT(more, ElementsAre(HasSubstr("CPUFamilyNumber is \"x\""),
-                                HasSubstr("GPU cuda0 stands at no PCI function")));
+  EXPECT_THAT(more,
+              ElementsAre(HasSubstr("CPUFamilyNumber is \"x\""), HasSubstr("GPU cuda0 has no PCI function")));
   EXPECT_FALSE(graph_of_text(loose).ok());
 }
 

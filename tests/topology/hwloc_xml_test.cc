@@ -117,13 +117,13 @@ TEST(HwlocXml, WhatIsNoMachineIsRefused) {
   EXPECT_EQ(hwloc_xml_error("<root/>"), "m.xml:1: the root element is <root>; expected <topology>");
   EXPECT_THAT(hwloc_xml_error("<topology version=\"4.0\"/>"),
               HasSubstr("version of <topology> is \"4.0\"; expected 2.x"));
-  EXPECT_THAT(hwloc_xml_error("<topology version=\"2.0\"/>"), HasSubstr("holds no object"));
+  EXPECT_THAT(hwloc_xml_error("<topology version=\"2.0\"/>"), HasSubstr("contains no object"));
   EXPECT_THAT(hwloc_xml_error("<topology><object type=\"Core\"/></topology>"),
               HasSubstr("type of <object> is \"Core\"; expected Machine"));
   EXPECT_THAT(hwloc_xml_error(machine("", "<object type=\"Machine\"/>")),
-              HasSubstr("m.xml:4: <topology> holds a second"));
+              HasSubstr("m.xml:4: <topology> contains a second"));
   EXPECT_THAT(hwloc_xml_error(std::string("<topology>\n\0</topology>", 23)),
-              HasSubstr("m.xml:2: the file holds a zero byte"));
+              HasSubstr("m.xml:2: the file contains a zero byte"));
   EXPECT_THAT(hwloc_xml_error(std::string(kHwloc2).substr(0, 3000)), HasSubstr("not well-formed"));
 }
 
@@ -137,7 +137,7 @@ TEST(HwlocXml, WrongFieldsAreRefusedWithTheirLine) {
   EXPECT_THAT(wrong("type=\"PU\" cpuset=\"xyz\""), HasSubstr("cpuset of <object> is \"xyz\""));
   EXPECT_THAT(wrong("type=\"PU\" depth=\"1\" depth=\"2\""), HasSubstr("has the attribute depth twice"));
   EXPECT_THAT(wrong("os_index=\"1\""), HasSubstr("<object> has no attribute type"));
-  EXPECT_THAT(wrong("type=\"NUMANode\""), HasSubstr("a NUMANode has no os_index"));
+  EXPECT_THAT(wrong("type=\"NUMANode\""), HasSubstr("a NUMANode without os_index"));
   EXPECT_THAT(wrong("type=\"PCIDev\" pci_busid=\"0000:01:00.0\""), HasSubstr("needs pci_busid and pci_type"));
   EXPECT_THAT(wrong("type=\"PCIDev\" pci_busid=\"0000:01:00.9\""), HasSubstr("expected like 0000:3b:00.0"));
   EXPECT_THAT(wrong("type=\"PCIDev\" pci_type=\"0302 [10de] a1\""),
@@ -148,7 +148,7 @@ TEST(HwlocXml, WrongFieldsAreRefusedWithTheirLine) {
               HasSubstr("1-1 needs pci_busid"));
   EXPECT_THAT(wrong("type=\"PCIDev\" pci_link_speed=\"nan\""),
               HasSubstr("pci_link_speed of <object> is \"nan\""));
-  EXPECT_THAT(wrong("type=\"PU\" gp_index=\"5\" id=\"obj6\""), HasSubstr("expected obj5, as gp_index says"));
+  EXPECT_THAT(wrong("type=\"PU\" gp_index=\"5\" id=\"obj6\""), HasSubstr("expected obj5, to match gp_index"));
   EXPECT_THAT(hwloc_xml_error(machine("<info value=\"x\"/>")), HasSubstr("<info> has no attribute name"));
 }
 
@@ -157,7 +157,7 @@ TEST(HwlocXml, WhatIsThereOnceIsNotTwice) {
               HasSubstr("second object with gp_index 1"));
   EXPECT_THAT(hwloc_xml_error(machine(
                   "<object type=\"NUMANode\" os_index=\"2\"/>\n<object type=\"NUMANode\" os_index=\"2\"/>")),
-              HasSubstr("m.xml:4: there is a second object with NUMA node 2; the first is in line 3"));
+              HasSubstr("m.xml:4: a second object with NUMA node 2; the first is in line 3"));
   const std::string twice = replaced(kHwloc2, "pci_busid=\"0000:81:00.0\"", "pci_busid=\"0000:03:00.0\"");
   EXPECT_THAT(hwloc_xml_error(twice), HasSubstr("second object with pci_busid 0000:03:00.0"));
   Notes notes;
@@ -177,7 +177,7 @@ TEST(HwlocXml, MatricesAreComplete) {
   EXPECT_THAT(matrix(index + "<u64values length=\"2\">x </u64values>"),
               HasSubstr("a value of <u64values> is \"x\""));
   EXPECT_THAT(matrix("<indexes length=\"2\">9 </indexes><u64values length=\"2\">1 </u64values>"),
-              HasSubstr("names Machine with os_index 9, which is not in the file"));
+              HasSubstr("refers to Machine with os_index 9, which is not in the file"));
   EXPECT_THAT(matrix("<other/>"), HasSubstr("expected <indexes> or <u64values>"));
   EXPECT_THAT(
       hwloc_xml_error(replaced(kHwloc2, "<indexes length=\"6\">16 35", "<indexes length=\"6\">16 16")),
@@ -192,14 +192,14 @@ TEST(HwlocXml, WhatIsNotKnownIsNoted) {
   const std::string text =
       machine("<object type=\"Quark\" os_index=\"7\" spin=\"1\"/>\n<strange a=\"1\"/>\nstray\n",
               "<novelty><deep/></novelty>\n");
-  EXPECT_THAT(hwloc_xml_error(text), HasSubstr("there is text inside <object>"));
+  EXPECT_THAT(hwloc_xml_error(text), HasSubstr("unexpected text inside <object>"));
   Notes notes;
   auto document = read_hwloc_xml({"m.xml", text}, &notes);
   ASSERT_TRUE(document.ok()) << document.status().message();
   EXPECT_THAT(
-      notes, ElementsAre(HasSubstr("m.xml:2: there is text"),
-                         HasSubstr("m.xml:3: type Quark of an object is not known"),
-                         HasSubstr("m.xml:4: <strange> in an object"), HasSubstr("<novelty> in <topology>")));
+      notes,
+      ElementsAre(HasSubstr("m.xml:2: unexpected text"), HasSubstr("m.xml:3: unknown object type Quark"),
+                  HasSubstr("m.xml:4: <strange> in an object"), HasSubstr("<novelty> in <topology>")));
   EXPECT_EQ(document->machine.children[0].attributes[0].first, "spin");
   EXPECT_EQ(document->machine.others[0].name, "strange");
   EXPECT_EQ(document->others[0].children[0].name, "deep");

@@ -182,7 +182,7 @@ TEST(Ibnetdiscover, HostsWithoutANameAreToldApart) {
   Notes notes;
   auto graph = graph_of(*fabric, &notes);
   ASSERT_TRUE(graph.ok());
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("descriptions of 3 adapters do not tell their hosts apart")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("descriptions of 3 adapters do not identify their hosts")));
   std::vector<std::string> hosts;
   for (const Index at : graph->all(NodeKind::host)) hosts.push_back((*graph)[at].name);
   EXPECT_THAT(hosts, ElementsAre("MT4129 ConnectX7   Mellanox 0000000000000010",
@@ -196,7 +196,7 @@ TEST(Ibnetdiscover, RefusesWhatDoesNotFitTogether) {
           "[3]	\"S-00000000000000a2\"[9]		# \"MF0;leaf2:MQM9701/U1\" lid 2 4xNDR\n", "")),
       "f:21: port 9 leads to port 3 of S-00000000000000c1, which lists no cable there");
   EXPECT_THAT(ib_complaint(small_fabric_with("\"S-00000000000000c1\"[1]", "\"S-00000000000000c1\"[2]")),
-              HasSubstr("f:11: port 3 leads to port 2 of S-00000000000000c1, which says it leads to port 4"));
+              HasSubstr("f:11: port 3 leads to port 2 of S-00000000000000c1, but that port leads to port 4"));
   EXPECT_THAT(ib_complaint(small_fabric_with("[4]	\"S-0", "[3]	\"S-0")),
               HasSubstr("f:12: port 3 of S-00000000000000a1 has two cables"));
   EXPECT_THAT(ib_complaint(small_fabric_with("\"H-00000000000000b1\"[1]", "\"H-00000000000000bb\"[1]")),
@@ -213,14 +213,14 @@ TEST(Ibnetdiscover, RefusesWhatDoesNotFitTogether) {
 TEST(Ibnetdiscover, RefusesBrokenLines) {
   EXPECT_THAT(ib_complaint(""), HasSubstr("f:1: the file lists no node"));
   EXPECT_THAT(ib_complaint("[1] \"S-1\"[1] # \"a\" lid 1\n"),
-              HasSubstr("f:1: a port comes before the line of its node"));
+              HasSubstr("f:1: a port before the line of its node"));
   EXPECT_THAT(ib_complaint("hello\n"), HasSubstr("f:1: found \"hello\", expected a line of ibnetdiscover"));
-  EXPECT_THAT(ib_complaint("vendid=1\nvendid=2\n"), HasSubstr("f:2: vendid comes twice"));
+  EXPECT_THAT(ib_complaint("vendid=1\nvendid=2\n"), HasSubstr("f:2: vendid occurs twice"));
   EXPECT_THAT(ib_complaint("vendid=0x1ffffffff\n"),
               HasSubstr("a vendor, a hexadecimal number up to ffffffff"));
   EXPECT_THAT(ib_complaint("vendid=1\ndevid=2\n"), HasSubstr("ends in the middle of a node"));
   EXPECT_THAT(ib_complaint("vendid=1\nswitchguid=1(1)\nSwitch 3 \"S-1\" # \"a\" base port 0 lid 1 lmc 0\n"),
-              HasSubstr("f:3: Switch comes without its vendid=, devid= and switchguid="));
+              HasSubstr("f:3: Switch without vendid=, devid= and switchguid="));
   EXPECT_THAT(ib_complaint(small_fabric_with("Switch	65 \"S-00000000000000a2\"",
                                              "Switch	65 \"S-00000000000000a3\"")),
               HasSubstr("expected the GUID a2 of the line before"));
@@ -237,7 +237,7 @@ TEST(Ibnetdiscover, RefusesBrokenLines) {
                                              "n\xc3\xb6"
                                              "de1")),
               HasSubstr("in quotation marks"));
-  EXPECT_THAT(ib_complaint(std::string("vend\0id", 7)), HasSubstr("byte 0x00 is no text"));
+  EXPECT_THAT(ib_complaint(std::string("vend\0id", 7)), HasSubstr("byte 0x00 is not text"));
   // A switch without ports is whole, and so is the text without its last node, an aggregation node.
   for (size_t length = kSmall.find("\n[1]") + 2; length < kSmall.rfind("\nvendid"); ++length)
     EXPECT_FALSE(read_ibnetdiscover({"f", kSmall.substr(0, length)}).ok()) << length;
@@ -246,7 +246,7 @@ TEST(Ibnetdiscover, RefusesBrokenLines) {
 TEST(Ibnetdiscover, ChassisHeadingsAreNoted) {
   std::string text(kSmall);
   text.insert(text.find("vendid"), "Chassis 1 (guid 0x1)\n# Spine Nodes\n");
-  EXPECT_THAT(ib_complaint(text), HasSubstr("which chassis a node is in"));
+  EXPECT_THAT(ib_complaint(text), HasSubstr("it only names the chassis of a node"));
   Notes notes;
   EXPECT_TRUE(read_ibnetdiscover({"f", text}, &notes).ok());
   EXPECT_EQ(notes.size(), 1u);
@@ -284,7 +284,7 @@ TEST(Ibnetdiscover, ThePortsFormGivesTheSameKindOfValue) {
 TEST(Ibnetdiscover, ThePortsFormMayBeFiltered) {
   const std::string_view without_spine = kPorts.substr(0, kPorts.find("SW     2  3"));
   EXPECT_THAT(ib_complaint(std::string(without_spine)),
-              HasSubstr("f:6: the cable of port 1 is left out: \"spine\""));
+              HasSubstr("f:6: the cable of port 1 is ignored: \"spine\""));
   Notes notes;
   EXPECT_TRUE(read_ibnetdiscover({"f", without_spine}, &notes).ok());
   EXPECT_EQ(notes.size(), 1u);

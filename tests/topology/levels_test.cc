@@ -61,7 +61,7 @@ TEST(LinkSpeed, Words) {
 TEST(Listing, TextIsChecked) {
   EXPECT_TRUE(check_text({"a", "caf\xc3\xa9\tb\r\nc"}).ok());
   EXPECT_EQ(check_text({"a", std::string_view("x\ny\0z", 5)}).message(),
-            "a:2: byte 0x00 is no text; expected printable characters, tabs and line ends");
+            "a:2: byte 0x00 is not text; expected printable characters, tabs and line ends");
 }
 
 TEST(Listing, TheCursorKeepsTheFirstMiss) {

@@ -37,9 +37,9 @@ TEST(Check, FindsWhatIsWrong) {
     change(graph);
     return graph;
   };
-  expect_wrong(with([&](Graph& g) { g[gpu].parent = kNone; }), "which nothing holds");
-  expect_wrong(with([&](Graph& g) { g[gpu].parent = g.size() - 1; }), "before what holds it");
-  expect_wrong(with([&](Graph& g) { g[gpu].parent = -7; }), "before what holds it");
+  expect_wrong(with([&](Graph& g) { g[gpu].parent = kNone; }), "without a parent");
+  expect_wrong(with([&](Graph& g) { g[gpu].parent = g.size() - 1; }), "before its parent");
+  expect_wrong(with([&](Graph& g) { g[gpu].parent = -7; }), "before its parent");
   expect_wrong(with([&](Graph& g) { g.add("p", gpu, PortFacts()); }), "port p in a GPU");
   expect_wrong(with([&](Graph& g) { g.add(g[gpu]); }), "same name");
   expect_wrong(with([&](Graph& g) { g.get<GpuFacts>(good.all(NodeKind::gpu)[1])->device = 0; }),
@@ -49,12 +49,12 @@ TEST(Check, FindsWhatIsWrong) {
                }),
                "PCI address");
   expect_wrong(with([&](Graph& g) { g.add({gpu, nic, LinkKind::pci, 1, 1, 0, -1}); }), "1 PCIe links from");
-  expect_wrong(with([&](Graph& g) { g.connect({gpu, nic, LinkKind::xgmi, 1, 1, 0, -1}); }), "cannot join");
+  expect_wrong(with([&](Graph& g) { g.connect({gpu, nic, LinkKind::xgmi, 1, 1, 0, -1}); }), "cannot connect");
   expect_wrong(with([&](Graph& g) { g.connect({gpu, gpu, LinkKind::xgmi, 1, 1, 0, -1}); }), "from node");
   expect_wrong(with([&](Graph& g) { g.connect({gpu, 999, LinkKind::xgmi, 1, 1, 0, -1}); }), "to node 999");
   expect_wrong(with([&](Graph& g) { g.links()[0].count = 0; }), "count below 1");
   expect_wrong(with([&](Graph& g) { g.links()[0].gb_per_s = -1; }), "negative");
-  expect_wrong(with([&](Graph& g) { g.links()[0].gb_per_s = NAN; }), "no number");
+  expect_wrong(with([&](Graph& g) { g.links()[0].gb_per_s = NAN; }), "not a number");
   expect_wrong(with([&](Graph& g) { g.links()[0].latency_us = INFINITY; }), "latency");
   expect_wrong(with([&](Graph& g) {
                  const Index a = g.add("a", kNone, FabricSwitchFacts{1, 0, 0});

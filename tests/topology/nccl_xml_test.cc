@@ -130,12 +130,12 @@ TEST(NcclXml, SwitchesOfOneFabricAreNear) {
 
 TEST(NcclXml, BadFilesAreRefusedWithTheirLine) {
   const std::vector<std::array<std::string, 3>> cases = {
-      {"version=\"1\" name", "version=\"3\" name", "a.xml:2: version 3 of the format is not known"},
+      {"version=\"1\" name", "version=\"3\" name", "a.xml:2: unknown version 3 of the format"},
       {"<system version=\"1\"", "<system", "a.xml:2: <system> has no attribute version"},
       {"<cpu numaid=\"0\"", "<cpu", "a.xml:3: <cpu> has no attribute numaid"},
       {"familyid=\"6\"", "familyid=\"six\"", "a.xml:3: familyid of <cpu> is \"six\""},
       {"busid=\"0000:1A:00.0\"", "busid=\"0000:11:00.0\"",
-       "a.xml:11: busid 0000:11:00.0 stands in line 5 already"},
+       "a.xml:11: duplicate busid 0000:11:00.0; the first is in line 5"},
       {"busid=\"0000:10:00.0\" ", "", "a.xml:4: <pci> has no attribute busid"},
       {"32.0 GT/s PCIe", "fast", "a.xml:4: link_speed of <pci> is \"fast\""},
       {"link_width=\"16\"", "link_width=\"-1\"", "a.xml:4: link_width of <pci> is \"-1\""},
@@ -150,8 +150,8 @@ TEST(NcclXml, BadFilesAreRefusedWithTheirLine) {
        "16 NVLink links from"},
       {"speed=\"400000\"", "speed=\"0\"", "a.xml:18: speed of <net> mlx5_0 is missing or 0"},
       {"guid=\"0xabc\"", "guid=\"xyz\"", "a.xml:18: guid of <net>"},
-      {"<nic>\n", "<nic><wlan/>\n", "a.xml:17: <wlan> in <nic> is not known"},
-      {"gdr=\"1\">", "gdr=\"1\" color=\"red\">", "a.xml:6: attribute color of <gpu> is not known"},
+      {"<nic>\n", "<nic><wlan/>\n", "a.xml:17: unknown element <wlan> in <nic>"},
+      {"gdr=\"1\">", "gdr=\"1\" color=\"red\">", "a.xml:6: unknown attribute color of <gpu>"},
       {"</cpu>\n  <cpu", "\n  <cpu", "not well-formed XML"},
   };
   for (const auto& [what, by, sentence] : cases) {
@@ -204,12 +204,13 @@ TEST(NcclGraphXml, ReadsAndWrites) {
 
 TEST(NcclGraphXml, BadFiles) {
   const std::vector<std::array<std::string, 3>> cases = {
-      {"nchannels=\"2\"", "nchannels=\"3\"", "g.xml:2: the graph has 2 channels; nchannels says 3"},
+      {"nchannels=\"2\"", "nchannels=\"3\"",
+       "g.xml:2: the graph has 2 channels; expected 3, the value of nchannels"},
       {"typeintra=\"NVL\"", "typeintra=\"FAST\"", "g.xml:2: typeintra of <graph> is \"FAST\""},
       {"dev=\"1a\"", "dev=\"zz\"", "g.xml:3: dev of <net>"},
       {"<graphs version=\"1\"", "<graphs version=\"2\"", "g.xml:1: version of <graphs>"},
-      {"<gpu dev=\"1\"/>", "<tpu/>", "g.xml:4: <tpu> in <channel> is not known"},
-      {"<gpu dev=\"0\"/><gpu dev=\"1\"/>", "", "g.xml:4: the channel passes nothing"},
+      {"<gpu dev=\"1\"/>", "<tpu/>", "g.xml:4: unknown element <tpu> in <channel>"},
+      {"<gpu dev=\"0\"/><gpu dev=\"1\"/>", "", "g.xml:4: the channel is empty"},
   };
   for (const auto& [what, by, sentence] : cases) {
     EXPECT_THAT(read_nccl_graph_xml({"g.xml", replaced(kGraphs, what, by)}).status().message(),

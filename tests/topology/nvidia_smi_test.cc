@@ -109,11 +109,11 @@ TEST(NvidiaSmi, GapsAreNotedAndStay) {
       "NIC1\tSYS\tPIX\n"
       "some words\n";
   EXPECT_EQ(nvidia_smi_error(text),
-            "topo.txt:4: row NIC0 has 2 cells; expected 4; the others are taken as unknown");
+            "topo.txt:4: row NIC0 has 2 cells; expected 4; the others are treated as unknown");
   Notes notes;
   const NvidiaSmi matrix = nvidia_smi_of(text, &notes);
   EXPECT_THAT(notes, ElementsAre(HasSubstr("row NIC0 has 2 cells"), HasSubstr("row NIC1 has 2 cells"),
-                                 HasSubstr("topo.txt:6: \"some words\" means nothing here")));
+                                 HasSubstr("topo.txt:6: unknown line \"some words\"")));
   EXPECT_EQ(matrix.cells.at(2, 3).path, SmiPath::unknown);
   Notes more;
   EXPECT_EQ(nvidia_smi_of(write_nvidia_smi(matrix), &more), matrix);
@@ -125,41 +125,44 @@ TEST(NvidiaSmi, GapsAreNotedAndStay) {
 }
 
 TEST(NvidiaSmi, WhatDoesNotReadIsRefusedWithItsLine) {
-  EXPECT_THAT(nvidia_smi_error(""), HasSubstr("there is no matrix"));
+  EXPECT_THAT(nvidia_smi_error(""), HasSubstr("no matrix found"));
   const std::string head = "\tGPU0\tGPU1\n";
   const std::string rows = "GPU0\tX\tSYS\nGPU1\tSYS\tX\n";
   EXPECT_EQ(nvidia_smi_error(head + rows), "");
   EXPECT_EQ(nvidia_smi_error(head + "GPU0\tX\tSYS\n"),
-            "topo.txt:2: row GPU1 is missing; the head names that device");
-  EXPECT_EQ(
-      nvidia_smi_error(head + "GPU0\tX\tNEAR\n"),
-      "topo.txt:2: \"NEAR\" in row GPU0 for GPU1 is no cell; expected X, NV#, PIX, PXB, PHB, NODE or SYS");
+            "topo.txt:2: row GPU1 is missing, although the head has that device");
+  EXPECT_EQ(nvidia_smi_error(head + "GPU0\tX\tNEAR\n"),
+            "topo.txt:2: \"NEAR\" in row GPU0 for GPU1 is not a valid cell; expected X, NV#, PIX, PXB, PHB, "
+            "NODE or SYS");
   for (const char* links : {"NV", "NV0", "NV-1", "NVx", "NV1000", "NV99999999999999999999"})
-    EXPECT_THAT(nvidia_smi_error(head + "GPU0\tX\t" + links + "\n"), HasSubstr("is no cell")) << links;
+    EXPECT_THAT(nvidia_smi_error(head + "GPU0\tX\t" + links + "\n"), HasSubstr("is not a valid cell"))
+        << links;
   EXPECT_THAT(nvidia_smi_error(head + "GPU0\tSYS\tX\n"),
-              HasSubstr("row GPU0 has SYS for GPU0; X stands for"));
+              HasSubstr("row GPU0 has SYS for GPU0; expected X exactly for"));
   EXPECT_THAT(nvidia_smi_error(head + "GPU0\tX\tX\n"), HasSubstr("row GPU0 has X for GPU1"));
   EXPECT_THAT(nvidia_smi_error(head + rows + "GPU1\tSYS\tX\n"),
-              HasSubstr("topo.txt:4: row GPU1 is there twice; the first is in line 3"));
+              HasSubstr("topo.txt:4: row GPU1 occurs twice; the first is in line 3"));
   EXPECT_THAT(nvidia_smi_error(head + "GPU0\tX\tSYS\t0-3\n"),
-              HasSubstr("1 words stand behind the cells of row GPU0"));
-  EXPECT_THAT(nvidia_smi_error("\tGPU0\tGPU0\n"), HasSubstr("GPU0 is twice in the head"));
+              HasSubstr("1 words follow the cells of row GPU0"));
+  EXPECT_THAT(nvidia_smi_error("\tGPU0\tGPU0\n"), HasSubstr("GPU0 occurs twice in the head"));
   EXPECT_THAT(nvidia_smi_error("\tGPU0\tCPU Affinity\tCPU Affinity\n"),
               HasSubstr("the head ends with \"CPU Affinity\""));
   EXPECT_THAT(nvidia_smi_error("\tGPU0\tSize\xff\n"), HasSubstr("the head ends with"));
   EXPECT_THAT(nvidia_smi_error("\tGPU0\tCPU Affinity\nGPU0\tX\t3-1\n"),
-              HasSubstr("\"3-1\" behind the cells of row GPU0"));
-  EXPECT_THAT(nvidia_smi_error("\tGPU0\tNIC0\nGPU0\tX\tNV4\n"), HasSubstr("NVLinks join GPUs only"));
+              HasSubstr("\"3-1\" after the cells of row GPU0"));
+  EXPECT_THAT(nvidia_smi_error("\tGPU0\tNIC0\nGPU0\tX\tNV4\n"),
+              HasSubstr("expected NVLinks between GPUs only"));
   EXPECT_THAT(nvidia_smi_error(head + rows + "NIC Legend:\n  NIC0: mlx5_0\n"),
-              HasSubstr("which is no NIC of the head"));
+              HasSubstr("which is not a NIC of the head"));
   std::string wide;
   for (int i = 0; i < 1025; ++i) wide += fmt::format("\tGPU{}", i);
-  EXPECT_THAT(nvidia_smi_error(wide), HasSubstr("the head names 1025 devices; expected at most 1024"));
+  EXPECT_THAT(nvidia_smi_error(wide), HasSubstr("the head has 1025 devices; expected at most 1024"));
 }
 
 TEST(NvidiaSmi, CellsThatDifferAreNoted) {
   const std::string text = "\tGPU0\tGPU1\nGPU0\tX\tSYS\nGPU1\tNODE\tX\n";
-  EXPECT_EQ(nvidia_smi_error(text), "topo.txt:3: row GPU1 has NODE for GPU0, but row GPU0 has SYS for it");
+  EXPECT_EQ(nvidia_smi_error(text),
+            "topo.txt:3: row GPU1 has NODE for GPU0, but row GPU0 has SYS for the same pair");
   Notes notes;
   EXPECT_THAT(graph(nvidia_smi_of(text, &notes), &notes).all(NodeKind::numa), SizeIs(2));
   EXPECT_THAT(notes, SizeIs(1));
@@ -212,29 +215,28 @@ TEST(NvidiaSmiGraph, MoreLinksThanAGpuHasAreASwitch) {
   uneven.replace(uneven.rfind("\tNV18\tX"), 5, "\tNV17");
   Notes notes;
   NvidiaSmi matrix = nvidia_smi_of(uneven, &notes);
-  EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("NVLinks to other GPUs; a GPU has at most 18"));
+  EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("NVLinks to other GPUs; expected at most 18"));
   EXPECT_TRUE(graph_of(matrix, &notes).ok());
 }
 
 TEST(NvidiaSmiGraph, ContradictionsAreRefusedOrNoted) {
   const std::string text = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tPIX\tPXB\nGPU1\tPIX\tX\tPIX\nGPU2\tPXB\tPIX\tX\n";
   const NvidiaSmi matrix = nvidia_smi_of(text);
-  EXPECT_EQ(
-      graph_of(matrix).status().message(),
-      "nvidia-smi: GPU0 and GPU2 are PXB apart, but other cells or affinities make that PIX (over GPU1); the "
-      "nearer counts");
+  EXPECT_EQ(graph_of(matrix).status().message(),
+            "nvidia-smi: GPU0 and GPU2 have the path PXB, but other cells or affinities imply PIX (over "
+            "GPU1); the nearer path is used");
   Notes notes;
   EXPECT_THAT(graph(matrix, &notes).all(NodeKind::bridge), SizeIs(2));
   EXPECT_THAT(notes, SizeIs(1));
   const NvidiaSmi apart = nvidia_smi_of(
       "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tSYS\t0-3\t0\nGPU1\tSYS\tX\t0-3\t0\n");
   EXPECT_THAT(graph_of(apart).status().message(),
-              HasSubstr("are SYS apart, but other cells or affinities make that NODE"));
+              HasSubstr("have the path SYS, but other cells or affinities imply NODE"));
   EXPECT_THAT(graph(apart, &notes).all(NodeKind::numa), SizeIs(1));
   const NvidiaSmi together =
       nvidia_smi_of("\tGPU0\tGPU1\tCPU Affinity\nGPU0\tX\tNODE\t0-3\nGPU1\tNODE\tX\t4-7\n");
   EXPECT_THAT(graph_of(together).status().message(),
-              HasSubstr("the cells put GPU0 and GPU1 at one NUMA node, but one has CPU affinity 0-3"));
+              HasSubstr("the cells put GPU0 and GPU1 on one NUMA node, but one has CPU affinity 0-3"));
   EXPECT_EQ(graph(together, &notes).get<NumaFacts>(1)->affinity, "");
   NvidiaSmi by_hand;
   by_hand.devices.resize(3);
@@ -248,7 +250,7 @@ TEST(NvidiaSmiGraph, WhatIsHiddenByNvlinkGoesByAffinity) {
   const NvidiaSmi unsaid = nvidia_smi_of(
       "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\tX\tNV4\tNV4\t0-3\nGPU1\tNV4\tX\tNV4\t\nGPU2\tNV4\tNV4\tX\t\n");
   EXPECT_THAT(graph_of(unsaid).status().message(),
-              HasSubstr("nothing says whether GPU0 and GPU1 are at one NUMA node"));
+              HasSubstr("it is unknown whether GPU0 and GPU1 share a NUMA node"));
   Notes notes;
   EXPECT_THAT(graph(unsaid, &notes).all(NodeKind::numa), SizeIs(2));
 }

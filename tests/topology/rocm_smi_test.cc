@@ -93,7 +93,7 @@ TEST(RocmSmi, WhatIsNotAvailableStaysUnknown) {
 }
 
 TEST(RocmSmi, WhatDoesNotReadIsRefusedWithItsLine) {
-  EXPECT_THAT(rocm_smi_error(""), HasSubstr("there is no section Link Type between two GPUs"));
+  EXPECT_THAT(rocm_smi_error(""), HasSubstr("the section Link Type between two GPUs is missing"));
   EXPECT_EQ(rocm_smi_error(types("  GPU0 GPU1\nGPU0 0 XGMI\nGPU1 XGMI 0\n")), "");
   EXPECT_EQ(rocm_smi_error(types("  GPU0 GPU1\nGPU0 0 XGMI\n")),
             "topo.txt:3: the section Link Type between two GPUs ends without a row for GPU1");
@@ -104,20 +104,20 @@ TEST(RocmSmi, WhatDoesNotReadIsRefusedWithItsLine) {
   EXPECT_THAT(rocm_smi_error(types("  GPU0 GPU1\nGPU0 0\n")), HasSubstr("row GPU0 has 1 cells; expected 2"));
   EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU0 XGMI\n")), HasSubstr("expected 0 for a GPU and itself"));
   EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU0 0\nGPU0 0\n")),
-              HasSubstr("row GPU0 is there twice; the first is in line 3"));
-  EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU7 0\n")), HasSubstr("row GPU7 is of no GPU of the head"));
-  EXPECT_THAT(rocm_smi_error(types("  GPU0 GPU0\n")), HasSubstr("GPU0 is twice in the head"));
-  EXPECT_THAT(rocm_smi_error(types("  GPU0 CPU0\n")), HasSubstr("\"CPU0\" is no GPU"));
+              HasSubstr("row GPU0 occurs twice; the first is in line 3"));
+  EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU7 0\n")), HasSubstr("row GPU7 belongs to no GPU of the head"));
+  EXPECT_THAT(rocm_smi_error(types("  GPU0 GPU0\n")), HasSubstr("GPU0 occurs twice in the head"));
+  EXPECT_THAT(rocm_smi_error(types("  GPU0 CPU0\n")), HasSubstr("\"CPU0\" is not a GPU"));
   EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU0   0            15 ", "GPU0   0            1e9")),
               HasSubstr("a whole number"));
   EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU[0]       GPU[1] ", "GPU[1]       GPU[0] ")),
-              HasSubstr("names other GPUs"));
+              HasSubstr("differs from that of the first matrix"));
   EXPECT_THAT(rocm_smi_error(replaced(kText, "Hops", "Weight")),
-              HasSubstr("Weight between two GPUs is there twice"));
+              HasSubstr("Weight between two GPUs occurs twice"));
   EXPECT_THAT(rocm_smi_error(std::string(kText) + "== Numa Nodes ==\n"),
-              HasSubstr("Numa Nodes is there twice"));
+              HasSubstr("Numa Nodes occurs twice"));
   EXPECT_THAT(rocm_smi_error(replaced(kText, "Node: 1", "Node: x")),
-              HasSubstr("\"x\" is no number of a NUMA node"));
+              HasSubstr("\"x\" is not a NUMA node number"));
   EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU3 :", "GPU9 :")), HasSubstr("GPU9 is in no matrix before"));
   EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU3 :", "GPU0 :")),
               HasSubstr("GPU0 has two values for Numa Node:"));
@@ -126,7 +126,7 @@ TEST(RocmSmi, WhatDoesNotReadIsRefusedWithItsLine) {
 TEST(RocmSmi, WhatMeansNothingIsNoted) {
   const std::string text = "WARNING: something\n" + std::string(kText) +
                            "=== Link accessibility between two GPUs ===\n  GPU0\nGPU0 True\n";
-  EXPECT_EQ(rocm_smi_error(text), "topo.txt:1: \"WARNING: something\" means nothing here");
+  EXPECT_EQ(rocm_smi_error(text), "topo.txt:1: unknown line \"WARNING: something\"");
   Notes notes;
   const RocmSmi matrix = rocm_smi_of(text, &notes);
   EXPECT_THAT(notes, SizeIs(2));
@@ -151,7 +151,7 @@ TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
   const std::string text = kText;
   const std::string without = text.substr(0, text.find("================================ Numa"));
   const RocmSmi matrix = rocm_smi_of(without);
-  EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("the text gives no NUMA node for 4 of 4 GPUs"));
+  EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("no NUMA node is given for 4 of 4 GPUs"));
   Notes notes;
   auto graph = graph_of(matrix, &notes);
   ASSERT_TRUE(graph.ok());
@@ -164,7 +164,7 @@ TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
 TEST(RocmSmiGraph, HopsThatContradictTheNodesAreRefusedOrNoted) {
   const RocmSmi matrix =
       rocm_smi_of(replaced(kText, "GPU3 : (Topology) Numa Node: 1", "GPU3 : (Topology) Numa Node: 0"));
-  EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("GPU0 and GPU3 are 3 hops of PCIE apart"));
+  EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("GPU0 and GPU3 are 3 PCIE hops apart"));
   Notes notes;
   auto graph = graph_of(matrix, &notes);
   ASSERT_TRUE(graph.ok());

@@ -77,7 +77,7 @@ TEST(TopologyYaml, GivesTheGraphThatIsAskedFor) {
 
 TEST(TopologyYaml, KindsThatAreNotTakenAreNoted) {
   const std::string text = "- topology: r\n  ring: {rings: []}\n- topology: f\n  flat: true\n";
-  EXPECT_THAT(yaml_complaint(text), HasSubstr("y:1: topology r of the kind ring is left out"));
+  EXPECT_THAT(yaml_complaint(text), HasSubstr("y:1: topology r of the kind ring is ignored"));
   Notes notes;
   auto topologies = read_topology_yaml({"y", text}, &notes);
   ASSERT_TRUE(topologies.ok());
@@ -90,7 +90,7 @@ TEST(TopologyYaml, ErrorsTellTheLine) {
   EXPECT_EQ(yaml_complaint(tree + "    - switch: a\n      nodes: n1\n    - switch: b\n      children: c\n"),
             "y:6: switch c is below b but is not defined");
   EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes: n[2-1]\n"),
-              HasSubstr("y:5: the range 2-1 counts down"));
+              HasSubstr("y:5: the range 2-1 is descending"));
   EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      color: red\n"),
               HasSubstr("y:5: a switch has the key \"color\""));
   EXPECT_THAT(yaml_complaint(tree + "    - nodes: n\n"), HasSubstr("a switch has no key switch"));
@@ -106,14 +106,14 @@ TEST(TopologyYaml, ErrorsTellTheLine) {
   EXPECT_THAT(yaml_complaint("- topology: t\n  flat: maybe\n"), HasSubstr("expected true or false"));
   EXPECT_THAT(yaml_complaint("- topology: t\n  flat: [true]\n"), HasSubstr("expected true or false"));
   EXPECT_THAT(yaml_complaint("- topology: t\n  flat: true\n- topology: t\n  flat: true\n"),
-              HasSubstr("y:3: topology \"t\" comes twice"));
+              HasSubstr("y:3: topology \"t\" occurs twice"));
   EXPECT_THAT(yaml_complaint("- flat: true\n"), HasSubstr("has no key topology"));
   EXPECT_THAT(yaml_complaint("topology: t\n"), HasSubstr("the file is a mapping; expected a list"));
   EXPECT_THAT(yaml_complaint("[]\n"), HasSubstr("no topology"));
   EXPECT_THAT(
       yaml_complaint(
           "- topology: b\n  block:\n    block_sizes: [4, 2]\n    blocks:\n    - block: b\n      nodes: n\n"),
-      HasSubstr("y:3: block_sizes holds \"2\""));
+      HasSubstr("y:3: block_sizes contains \"2\""));
 }
 
 TEST(Yaml, IsStrict) {
@@ -122,13 +122,13 @@ TEST(Yaml, IsStrict) {
     EXPECT_FALSE(root.ok()) << text;
     return root.status().message();
   };
-  EXPECT_THAT(wrong(""), HasSubstr("y:1: the file holds no YAML document"));
+  EXPECT_THAT(wrong(""), HasSubstr("y:1: the file contains no YAML document"));
   EXPECT_THAT(wrong("a: [\n"), HasSubstr("not well-formed YAML"));
   EXPECT_THAT(wrong("a: 1\nb: &x 2\n"), HasSubstr("y:2: anchors"));
   EXPECT_THAT(wrong("a: *x\n"), HasSubstr("aliases"));
   EXPECT_THAT(wrong("a: !!str 1\n"), HasSubstr("tags"));
   EXPECT_THAT(wrong("a: 1\n---\nb: 1\n"), HasSubstr("y:2: a second document"));
-  EXPECT_THAT(wrong("a: 1\nb: 2\na: 3\n"), HasSubstr("y:3: the key \"a\" comes twice"));
+  EXPECT_THAT(wrong("a: 1\nb: 2\na: 3\n"), HasSubstr("y:3: the key \"a\" occurs twice"));
   EXPECT_THAT(wrong("[a]: 1\n"), HasSubstr("a key is a list"));
   EXPECT_THAT(wrong(std::string(60, '[') + std::string(60, ']')), HasSubstr("more than 50 deep"));
   EXPECT_THAT(wrong(std::string("a\0b", 3)), HasSubstr("byte 0x00"));

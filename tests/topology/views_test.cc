@@ -262,7 +262,7 @@ TEST(HostView, MeshesStandOnRings) {
   EXPECT_EQ(count(drawing, BoxStyle::ring), 8u);
   EXPECT_EQ(count(drawing, LinkKind::nvlink), 16u);
   EXPECT_THAT(all_texts(drawing),
-              AllOf(HasSubstr("16 of 28 pairs are joined"), HasSubstr("each GPU: 150 GB/s"),
+              AllOf(HasSubstr("16 of 28 pairs are connected"), HasSubstr("each GPU: 150 GB/s"),
                     HasSubstr("8 times 2 links of 25 GB/s")));
 }
 
@@ -383,7 +383,7 @@ TEST(FabricView, LargeOnesAreFolded) {
   EXPECT_EQ(parts.pods[0].hosts.size(), 1u);
   EXPECT_EQ(parts.pods[1].hosts[0].size(), 2u);
   EXPECT_THAT(all_texts(layout_of_fabric(graph)),
-              AllOf(HasSubstr("39 times this: 8 leaves, 32 hosts"), HasSubstr("32 hosts\n8 GPUs each"),
+              AllOf(HasSubstr("39 groups like this: 8 leaves, 32 hosts"), HasSubstr("32 hosts\n8 GPUs each"),
                     HasSubstr("1250 hosts\n10000 GPUs"), HasSubstr("10000 cables\n500000 GB/s"),
                     HasSubstr("16 spines"), HasSubstr("1600 GB/s\n32 \xc3\x97 50")));
 }
@@ -439,7 +439,7 @@ TEST(Page, IsOneFileWithOneHostOfEachClass) {
   for (size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1)) ++drawings;
   EXPECT_EQ(drawings, 3u);
   EXPECT_LT(page.size(), 200000u);
-  EXPECT_THAT(page, AllOf(HasSubstr("10012 GPUs in 1253 hosts"), HasSubstr("1250 hosts are like this"),
+  EXPECT_THAT(page, AllOf(HasSubstr("10012 GPUs in 1253 hosts"), HasSubstr("1250 hosts of this class"),
                           HasSubstr("prefers-color-scheme"), Not(HasSubstr("src=")), Not(HasSubstr("href=")),
                           Not(HasSubstr("url("))));
   const size_t script = page.find("<script>"), end = page.find("</script>");
@@ -450,7 +450,7 @@ TEST(Page, ManyClassesAreCutWithAWord) {
   std::string line;
   for (int i = 1; i <= 30; ++i) line += fmt::format("{}({} gpu)", i > 1 ? " + " : "", i);
   const std::string page = html_of(make_graph(line));
-  EXPECT_THAT(page, HasSubstr("of 30 classes; the 24 with the most hosts are shown"));
+  EXPECT_THAT(page, HasSubstr("There are 30 classes of hosts; the 24 with the most hosts are shown"));
 }
 
 TEST(Html, SaysNothingOfWhatIsNotThere) {

@@ -39,7 +39,7 @@ TEST(Tree, ShowsWhatThereIs) {
   const std::string text =
       tree_of(make_graph("3 x (2 numa, 4 gpu nvswitch 300 pcie 32, 2 nic 25) leaf by 2 2:1 spine 2"));
   for (const char* words :
-       {"host host0 and 2 more like it\n", "  NUMA node 0  CPU 16 GB/s to NUMA node 1\n",
+       {"host host0 and 2 more of the same class\n", "  NUMA node 0  CPU 16 GB/s to NUMA node 1\n",
         "    PCIe switch 0000:10:00.0  32 GB/s\n",
         "      GPU 0  0000:50:00.0, 32 GB/s, NVLink 300 GB/s to an NVSwitch\n",
         "        port nic0  200 Gb/s\n", "nearest NICs\n  GPU 0    PIX  nic0\n",

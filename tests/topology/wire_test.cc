@@ -75,10 +75,10 @@ TEST(Wire, RefusesWhatIsNoGraph) {
   EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("count below 1"));
   graph = everything();
   graph.add({0, 999, LinkKind::pci, 1, 1, 0, -1});
-  EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("joins no nodes"));
+  EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("does not connect two nodes"));
   graph = everything();
   graph[3].parent = 7000;
-  EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("held by node 7000"));
+  EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("invalid parent node 7000"));
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace {
 
 constexpr size_t kFirstExtended = 0x100;
 constexpr size_t kWholeSpace = 4096;
-constexpr size_t kForEverybody = 64;  // the kernel shows more to root alone
+constexpr size_t kForEverybody = 64;  // without privileges the kernel shows only the first 64 bytes
 constexpr uint32_t kAcs = 0x000d;
-// Requests, completions, and what came from above.
+// ACS control bits that redirect requests, completions, and upstream traffic to the root complex.
 constexpr uint16_t kRequestRedirect = 1 << 2, kCompletionRedirect = 1 << 3, kUpstreamForwarding = 1 << 4;
 
 uint32_t word_at(std::string_view config, size_t at, size_t bytes) {
@@ -23,7 +23,7 @@ uint32_t word_at(std::string_view config, size_t at, size_t bytes) {
   return word;
 }
 
-/// Ports of switches on the way to a device: its path has all ports, beginning with the root port.
+/// The switch ports on the path of a device; the path has all ports, beginning with the root port.
 void add_ports(const std::string& path, std::set<std::string>& ports) {
   std::vector<std::string> addresses;
   for (const std::string_view part : split_list(path, '/')) {
@@ -37,7 +37,7 @@ void add_ports(const std::string& path, std::set<std::string>& ports) {
 
 std::optional<uint16_t> acs_control(std::string_view config) {
   size_t at = kFirstExtended;
-  // No more steps than there are places for headers: a broken list may lead in a circle.
+  // Bounded by the number of possible headers: a broken list may be a cycle.
   for (size_t step = 0; step < kWholeSpace / 4 && at >= kFirstExtended && at + 8 <= config.size(); ++step) {
     const uint32_t header = word_at(config, at, 4);
     if (header == 0 || header == UINT32_MAX) return std::nullopt;

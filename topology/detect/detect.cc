@@ -12,7 +12,7 @@
 namespace weir::topology {
 namespace {
 
-/// Runs a probe; what would make the graph unsound is taken back.
+/// Runs a probe; if the graph is invalid afterwards, the probe's additions are removed.
 template <typename ProbeIt>
 void run(const char* name, ProbeIt probe_it, drivers::Machine& machine, Detected& detected) {
   Graph before = detected.graph;
@@ -21,10 +21,10 @@ void run(const char* name, ProbeIt probe_it, drivers::Machine& machine, Detected
   const Status sound = check(detected.graph);
   if (sound.ok()) return;
   detected.graph = std::move(before);
-  probe.doubt(fmt::format("left out, because {}", sound.message()));
+  probe.doubt(fmt::format("discarded its findings: {}", sound.message()));
 }
 
-/// Management ports are device files, which only some may use.
+/// Management ports are device files with restricted access.
 bool has_management_port(drivers::Machine& machine) {
   const std::vector<std::string> names = machine.files().list("/dev/infiniband");
   return std::any_of(names.begin(), names.end(),
@@ -53,7 +53,7 @@ Index Probe::gpu_at(const std::string& address, int numa) {
   const std::string name = address.empty() ? fmt::format("gpu{}", graph.all(NodeKind::gpu).size()) : address;
   const Index node = graph.add(name, parent, facts);
   if (graph[parent].kind() == NodeKind::numa) graph.connect({node, parent, LinkKind::pci, 1, 0, 0, -1});
-  doubt(fmt::format("the driver knows GPU {}, which the PCI tree does not show", name));
+  doubt(fmt::format("the driver reports GPU {}, which the PCI tree does not show", name));
   return node;
 }
 
@@ -65,7 +65,7 @@ Detected detect_subnet(drivers::Machine& machine) {
 
 Detected detect(drivers::Machine& machine, const DetectOptions& options) {
   Detected detected;
-  // In order: later ones refine what earlier ones found.
+  // The order matters: later probes refine what earlier ones found.
   if (options.host) {
     detected.graph = *options.host;
   } else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Finds out what one host is made of, by asking everything that knows a part of it.
+/// Detects the devices and links of one host by querying all available sources.
 ///
-/// Probes run in phases: the processors and the PCI tree (cpu), what its links do (pci), GPUs (nvml, kfd,
-/// rsmi), ports of NICs (nic), what kind of host it is (host). Each says what it found, or why not; one that
-/// fails takes only itself down.
+/// Probes run in phases: processors and the PCI tree (cpu), PCIe link speeds (pci), GPUs (nvml, kfd, rsmi),
+/// ports of NICs (nic), the kind of host (host). Each reports what it found, or why it found nothing; a probe
+/// that fails affects only its own results.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@
 
 namespace weir::topology {
 
-/// What a probe has to say.
+/// A remark of a probe.
 struct Finding {
   enum class Kind : uint8_t {
-    found,   ///< this was there
-    absent,  ///< it was not, and that is all right
-    doubt    ///< something does not fit, failed or is hidden
+    found,   ///< the device or property exists
+    absent,  ///< it does not exist, which is no problem
+    doubt    ///< something is inconsistent, failed or is hidden
   };
   std::string probe;
   Kind kind = Kind::found;
@@ -30,28 +30,29 @@ struct Finding {
 };
 
 struct Detected {
-  Graph graph;  ///< of this host, which is its first node, and of its networks; passes check()
+  Graph graph;  ///< this host, which is the first node, and its networks; passes check()
   std::vector<Finding> findings;
 };
 
 struct DetectOptions {
-  /// Whether to ask the InfiniBand subnet, which takes as long as the subnet is large.
+  /// Whether to query the InfiniBand subnet, which takes time proportional to its size.
   enum class Subnet : uint8_t {
     never,
-    if_permitted,  ///< where a management port is seen
+    if_permitted,  ///< only if a management port is accessible
     always
   };
   Subnet subnet = Subnet::if_permitted;
-  std::string lldp_socket;  ///< of lldpd; empty: the usual one
-  /// What a file says of the host, which is then not looked at: the first node is the only host.
+  std::string lldp_socket;  ///< path of lldpd's socket; empty: the default path
+  /// The description of the host from a file; the host is then not probed, and the first node is the only
+  /// host.
   std::optional<Graph> host;
 };
 
-/// The network alone, as far as the InfiniBand subnet tells. Empty where it may not be asked.
+/// Only the network, as reported by the InfiniBand subnet. Empty if it may not be queried.
 Detected detect_subnet(drivers::Machine& machine);
 
-/// Never fails: a host of which nothing is known is a host with one NUMA node. Takes tens of milliseconds,
-/// longer where drivers of GPUs have to wake up.
+/// Never fails: if nothing is known about a host, it is a host with one NUMA node. Takes tens of
+/// milliseconds, longer if GPU drivers have to start.
 Detected detect(drivers::Machine& machine, const DetectOptions& options = {});
 
 }  // namespace weir::topology

@@ -15,15 +15,15 @@ using Weight = Diagnosis::Weight;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-/// What of the first host of a graph matters here.
+/// The properties of a graph's first host that the checks below need.
 struct Devices {
   bool nvidia = false;
   bool verbs = false;
-  size_t on_pci = 0;  ///< GPUs and NICs
+  size_t on_pci = 0;  ///< number of GPUs and NICs
 
   explicit Devices(const Graph& graph) {
     for (Index node = 0; node < graph.size(); ++node) {
-      if (graph.holder(node, NodeKind::host) != 0) continue;  // of another host
+      if (graph.holder(node, NodeKind::host) != 0) continue;  // belongs to another host
       const auto* gpu = graph.get<GpuFacts>(node);
       const auto* port = graph.get<PortFacts>(node);
       nvidia |= gpu != nullptr && gpu->pci.vendor == 0x10de;
@@ -38,21 +38,22 @@ void diagnose_limits(const drivers::Limits& limits, const Devices& devices,
   if (limits.memlock_bytes < 64 * kMiB && devices.verbs) {
     diagnoses.push_back(
         {Weight::wrong,
-         fmt::format("a process may lock {} KiB of memory; a NIC needs all of its buffers locked",
+         fmt::format("a process may lock only {} KiB of memory, but all buffers of a NIC must be locked",
                      limits.memlock_bytes / 1024),
          "ulimit -l unlimited, or memlock in /etc/security/limits.conf (docker: --ulimit memlock=-1)"});
   }
   if (limits.shm_bytes < 64 * kMiB) {
     diagnoses.push_back(
         {Weight::notable,
-         fmt::format("/dev/shm holds {} MiB: weir does not need it, other libraries and data loaders do",
-                     limits.shm_bytes / kMiB),
+         fmt::format(
+             "/dev/shm has only {} MiB: weir does not use it, but other libraries and data loaders do",
+             limits.shm_bytes / kMiB),
          "make it larger (docker: --shm-size=1g)"});
   }
   if (limits.open_files < 4096) {
     diagnoses.push_back(
         {Weight::notable,
-         fmt::format("a process may open {} files; each connection and each allocation takes one",
+         fmt::format("a process may open only {} files; each connection and each allocation takes one",
                      limits.open_files),
          "ulimit -n 65536"});
   }
@@ -65,8 +66,8 @@ void diagnose_iommu(drivers::Files& files, const Devices& devices, std::vector<D
       arguments.find("iommu.passthrough=1") != std::string::npos)
     return;
   diagnoses.push_back({Weight::notable,
-                       "an IOMMU translates what devices send each other: between GPUs and NICs that costs "
-                       "bandwidth, or forbids it",
+                       "an IOMMU translates peer-to-peer traffic of devices: between GPUs and NICs this "
+                       "reduces the bandwidth or prevents direct access",
                        "boot with iommu=pt"});
 }
 
@@ -83,22 +84,21 @@ void diagnose_acs(drivers::Files& files, const Devices& devices, const Graph& gr
   if (devices.on_pci < 2) return;
   const AcsFindings acs = find_acs(files, graph);
   if (!acs.redirecting.empty()) {
-    diagnoses.push_back(
-        {Weight::wrong,
-         fmt::format("PCIe switches send what GPUs and NICs below them say to each other up to the "
-                     "root complex, because ACS is on at {}",
-                     listed(acs.redirecting)),
-         "as root, for each: setpci -s ADDRESS ECAP_ACS+6.w=0 (again after each boot), or switch "
-         "ACS off in the firmware; not where virtual machines own the devices"});
+    diagnoses.push_back({Weight::wrong,
+                         fmt::format("PCIe switches redirect traffic between GPUs and NICs below them to the "
+                                     "root complex, because ACS is enabled at {}",
+                                     listed(acs.redirecting)),
+                         "as root, for each: setpci -s ADDRESS ECAP_ACS+6.w=0 (again after each boot), or "
+                         "disable ACS in the firmware; keep it if virtual machines own the devices"});
   }
   if (acs.hidden > 0) {
     diagnoses.push_back(
         {Weight::notable,
-         fmt::format("whether PCIe switches send peer-to-peer traffic up to the root complex (ACS) "
-                     "is not known: of {} of their ports only the first 64 bytes of the "
-                     "configuration space can be read",
-                     acs.hidden),
-         "weir doctor as root"});
+         fmt::format(
+             "it is unknown whether PCIe switches redirect peer-to-peer traffic to the root complex (ACS): "
+             "for {} of their ports only the first 64 bytes of the configuration space can be read",
+             acs.hidden),
+         "run weir doctor as root"});
   }
 }
 
@@ -113,8 +113,8 @@ std::vector<Diagnosis> diagnose_host(drivers::Machine& machine, const Graph& gra
   diagnose_acs(machine.files(), devices, graph, diagnoses);
   if (devices.nvidia && devices.verbs && machine.files().list("/sys/module/nvidia_peermem").empty()) {
     diagnoses.push_back({Weight::notable,
-                         "the module nvidia_peermem is not loaded: NICs reach GPU memory only if kernel and "
-                         "driver can do it by dma-buf",
+                         "the module nvidia_peermem is not loaded: NICs reach GPU memory only if the kernel "
+                         "and the driver support dma-buf",
                          "modprobe nvidia_peermem"});
   }
   return diagnoses;

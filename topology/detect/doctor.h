@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is wrong or slow on a host besides its topology: limits, drivers, the IOMMU, ACS.
+/// Checks a host for problems besides its topology: limits, drivers, the IOMMU, ACS.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace weir::topology {
 
-/// `graph`: what detect() found on the same machine.
+/// `graph`: the result of detect() on the same machine.
 std::vector<Diagnosis> diagnose_host(drivers::Machine& machine, const Graph& graph);
 
 }  // namespace weir::topology

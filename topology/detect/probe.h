@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What probes share. Each has one function, in a file of its own.
+/// The common part of all probes. Each probe is one function, in a file of its own.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace weir::topology {
 
-/// What a probe works on: it asks the machine, adds to the graph, and says what it found.
+/// The context of a probe: it queries the machine, adds to the graph, and reports its findings.
 class Probe {
  public:
   Probe(std::string name, drivers::Machine& machine, Detected& detected)
@@ -26,11 +26,11 @@ class Probe {
   void absent(std::string sentence) { say(Finding::Kind::absent, std::move(sentence)); }
   void doubt(std::string sentence) { say(Finding::Kind::doubt, std::move(sentence)); }
 
-  /// The first node, which detection makes.
+  /// The host: the first node, which detection creates.
   Index host() const { return 0; }
   /// The device of that kind at a PCI address, or kNone.
   Index at_address(NodeKind kind, const std::string& address) const;
-  /// A GPU at that address. One that the PCI tree does not show is added to the host, or to the NUMA node
+  /// The GPU at that address. If the PCI tree does not show it, it is added to the host, or to the NUMA node
   /// with that number.
   Index gpu_at(const std::string& address, int numa = -1);
 

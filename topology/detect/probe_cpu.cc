@@ -10,7 +10,7 @@
 namespace weir::topology {
 namespace {
 
-/// Without hwloc: NUMA nodes as the kernel lists them.
+/// Used without hwloc: the NUMA nodes that the kernel lists.
 void read_numa_nodes(Probe& probe) {
   for (const std::string& name : probe.files.list("/sys/devices/system/node")) {
     int64_t number = 0;
@@ -36,14 +36,14 @@ void probe_cpu(Probe& probe) {
   const Result<std::string> xml = probe.machine.hwloc_xml();
   if (!xml.ok()) {
     read_numa_nodes(probe);
-    return probe.doubt(fmt::format("the PCI tree is not known: {}", xml.status().message()));
+    return probe.doubt(fmt::format("the PCI tree could not be read: {}", xml.status().message()));
   }
   Notes notes;
   Result<HwlocXml> document = read_hwloc_xml({"hwloc", xml.value()}, &notes);
   Result<Graph> graph = document.ok() ? graph_of(*document, &notes) : document.status();
   if (!graph.ok()) {
     read_numa_nodes(probe);
-    return probe.doubt(fmt::format("what hwloc found cannot be read: {}", graph.status().message()));
+    return probe.doubt(fmt::format("hwloc's output could not be read: {}", graph.status().message()));
   }
   probe.graph = std::move(*graph);
   const auto count = [&](NodeKind kind) { return probe.graph.all(kind).size(); };

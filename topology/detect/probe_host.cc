@@ -8,7 +8,7 @@
 namespace weir::topology {
 namespace {
 
-/// Who runs a virtual machine, by what firmware says; the first that fits.
+/// Providers of virtual machines by firmware strings; the first match counts.
 struct Known {
   const char* word;
   const char* name;
@@ -53,14 +53,13 @@ void probe_host(Probe& probe) {
       switches |= !probe.graph.get<BridgeFacts>(node)->root;
     if (!switches) {
       probe.doubt(
-          "the virtual machine shows no PCIe switches: which device is near which is not known unless a "
-          "topology "
-          "file says it (NCCL_TOPO_FILE)");
+          "the virtual machine shows no PCIe switches: the distances between devices are unknown unless a "
+          "topology file describes them (NCCL_TOPO_FILE)");
     }
   }
   for (const char* file : {"/.dockerenv", "/run/.containerenv"}) {
     if (probe.files.real_path(file)) {
-      probe.found("a container: devices that it was not given are not seen");
+      probe.found("a container: devices that are not assigned to it are invisible");
       break;
     }
   }

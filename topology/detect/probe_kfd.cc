@@ -14,14 +14,14 @@
 namespace weir::topology {
 namespace {
 
-// AMD's kernel driver, /sys/class/kfd/kfd/topology; Linux, drivers/gpu/drm/amd/amdkfd/kfd_crat.h and
-// kfd_topology.c.
+// Reads AMD's kernel driver, /sys/class/kfd/kfd/topology; see Linux, drivers/gpu/drm/amd/amdkfd/kfd_crat.h
+// and kfd_topology.c.
 constexpr const char* kNodes = "/sys/class/kfd/kfd/topology/nodes";
 constexpr int64_t kXgmi = 11;
-/// As many links has MI250 (gfx90a) between the two dies of a package, and nowhere else.
+/// Number of links between the two dies of an MI250 (gfx90a) package; it occurs nowhere else.
 constexpr int kInsidePackage = 4;
 
-/// "name value" by line.
+/// Properties in lines of "name value".
 class Properties {
  public:
   explicit Properties(const std::string& text) {
@@ -32,7 +32,7 @@ class Properties {
       if (parts.size() == 2 && parse_number(parts[1], value)) values_[std::string(parts[0])] = value;
     }
   }
-  /// 0 where there is none.
+  /// The property's value; 0 if there is none.
   int64_t operator[](const std::string& name) const {
     const auto found = values_.find(name);
     return found == values_.end() ? 0 : static_cast<int64_t>(found->second);
@@ -46,16 +46,16 @@ struct KfdLink {
   int64_t from, to, type, weight, least, most;
 };
 
-/// A GPU as the driver counts: of a divided one each partition.
+/// A GPU as the driver counts it: each partition of a partitioned GPU.
 struct KfdGpu {
   int64_t number = 0;
-  std::string address;  ///< of the PCI function that all partitions of a GPU share
-  int function = 0;     ///< newer drivers have the number of a partition here
+  std::string address;  ///< address of the PCI function that all partitions of a GPU share
+  int function = 0;     ///< newer drivers store the partition number here
   Properties properties{""};
-  Index node = kNone;  ///< in the graph
+  Index node = kNone;  ///< its node in the graph
 };
 
-/// "gfx90a" of 90010: decimal, then two hexadecimal digits.
+/// "gfx90a" from 90010: decimal digits, then two hexadecimal digits.
 std::string arch_of(int64_t version) {
   if (version <= 0 || version > 999999) return "";
   return fmt::format("gfx{}{:x}{:x}", version / 10000, version / 100 % 100, version % 100);
@@ -66,7 +66,7 @@ class KfdReader {
   explicit KfdReader(Probe& probe) : probe_(probe) {}
 
   void read() {
-    std::set<int64_t> numbers;  // in their order, which is not that of their names
+    std::set<int64_t> numbers;  // in numerical order, which differs from the order of names
     for (const std::string& name : probe_.files.list(kNodes)) {
       int64_t number = 0;
       if (parse_int(name, number)) numbers.insert(number);
@@ -91,7 +91,7 @@ class KfdReader {
     const auto text = probe_.files.read(folder + "/properties");
     if (!text)
       return probe_.doubt(
-          fmt::format("{}/properties cannot be read (containers may see only their own GPUs)", folder));
+          fmt::format("{}/properties cannot be read (a container can see only its own GPUs)", folder));
     const Properties properties(*text);
     if (properties["simd_count"] == 0) {
       if (properties["cpu_cores_count"] > 0) numa_.emplace(number, static_cast<int>(numa_.size()));
@@ -118,7 +118,7 @@ class KfdReader {
         {p["node_from"], p["node_to"], p["type"], p["weight"], p["min_bandwidth"], p["max_bandwidth"]});
   }
 
-  /// The processor's node that is nearest to a GPU, by PCIe or, beside the same memory, by xGMI.
+  /// The number of the NUMA node nearest to a GPU, by PCIe or, if they share memory, by xGMI.
   int numa_of(int64_t number) const {
     const KfdLink* nearest = nullptr;
     for (const KfdLink& link : links_) {
@@ -142,7 +142,7 @@ class KfdReader {
     facts.units = added ? units : facts.units + units;
     const std::string mode =
         probe_.files.read("/sys/bus/pci/devices/" + gpu.address + "/current_compute_partition").value_or("");
-    // A container may show a single one of several partitions.
+    // A container may show only one of several partitions.
     if (several || (!mode.empty() && mode != "SPX")) add_partition(gpu, mode);
   }
 
@@ -155,7 +155,7 @@ class KfdReader {
     probe_.graph.connect({node, gpu.node, LinkKind::inner, 1, kInnerGbPerS, 0, -1});
   }
 
-  /// Links between partitions of two GPUs are one link between the GPUs.
+  /// Links between partitions of two GPUs are links between the GPUs.
   void add_link(const KfdLink& link) {
     const auto from = gpus_.find(link.from), to = gpus_.find(link.to);
     if (link.type != kXgmi || from == gpus_.end() || to == gpus_.end()) return;
@@ -174,11 +174,11 @@ class KfdReader {
 
   Probe& probe_;
   std::map<int64_t, KfdGpu> gpus_;
-  std::map<int64_t, int> numa_;  ///< NUMA numbers by KFD's numbers of processors
+  std::map<int64_t, int> numa_;  ///< NUMA numbers; key: KFD's number of the processor
   std::vector<KfdLink> links_;
   std::set<std::pair<Index, Index>> added_;
-  std::map<Index, int> devices_;             ///< numbers of GPUs, by node
-  std::set<std::pair<Index, int>> numbers_;  ///< of partitions, with their GPUs
+  std::map<Index, int> devices_;             ///< numbers of GPUs; key: node
+  std::set<std::pair<Index, int>> numbers_;  ///< pairs of a GPU and a partition number
   int partitions_ = 0;
   int packages_ = 0;
 };
@@ -186,7 +186,7 @@ class KfdReader {
 }  // namespace
 
 void probe_kfd(Probe& probe) {
-  if (probe.files.list(kNodes).empty()) return probe.absent("AMD's kernel driver (KFD) is not there");
+  if (probe.files.list(kNodes).empty()) return probe.absent("AMD's kernel driver (KFD) is not loaded");
   KfdReader(probe).read();
 }
 

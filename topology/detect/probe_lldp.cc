@@ -11,7 +11,7 @@
 namespace weir::topology {
 namespace {
 
-/// The port behind a network interface: its own, or that of the verbs device on the same NIC.
+/// The port of a network interface: its own, or that of the verbs device on the same NIC.
 Index port_of(const Probe& probe, const std::string& interface) {
   for (const Index port : probe.graph.all(NodeKind::port)) {
     if (probe.graph[port].name == interface) return port;
@@ -26,7 +26,8 @@ Index port_of(const Probe& probe, const std::string& interface) {
   return kNone;
 }
 
-/// A NIC for an interface that is no device, as those of network namespaces are: it has a cable all the same.
+/// A NIC for an interface without a device, such as those of network namespaces, because it has a cable as
+/// well.
 Index add_port(Probe& probe, const std::string& interface) {
   const std::vector<Index> numa = probe.graph.all(NodeKind::numa);
   if (numa.empty()) return kNone;
@@ -46,7 +47,7 @@ Index add_port(Probe& probe, const std::string& interface) {
 void probe_lldp(Probe& probe, const std::string& socket) {
   const auto neighbors = probe.machine.lldp(socket);
   if (!neighbors.ok()) return probe.absent(neighbors.status().message());
-  std::map<std::string, Index> switches;  // by chassis
+  std::map<std::string, Index> switches;  // key: chassis
   int cables = 0;
   for (const drivers::LldpNeighbor& neighbor : neighbors.value()) {
     if (!neighbor.is_switch || neighbor.chassis.empty()) continue;
@@ -55,7 +56,7 @@ void probe_lldp(Probe& probe, const std::string& socket) {
     if (port == kNone) continue;
     const auto [at, added] = switches.try_emplace(neighbor.chassis, kNone);
     if (added) {
-      // The chassis tells switches of one name apart, on all hosts alike.
+      // The chassis id distinguishes switches of the same name, consistently on all hosts.
       const bool named = !neighbor.chassis_name.empty();
       at->second = probe.graph.add(
           named ? fmt::format("{} ({})", neighbor.chassis_name, neighbor.chassis) : neighbor.chassis, kNone,
@@ -66,7 +67,7 @@ void probe_lldp(Probe& probe, const std::string& socket) {
     ++cables;
   }
   if (cables == 0)
-    return probe.absent("lldpd runs, and has heard of no switch (yet: switches speak every 30 s)");
+    return probe.absent("lldpd runs but has no message from a switch yet (switches send one every 30 s)");
   probe.found(fmt::format("{} cables to {} Ethernet switches", cables, switches.size()));
 }
 

@@ -12,21 +12,21 @@
 namespace weir::topology {
 namespace {
 
-/// The last PCI device on a path; empty: none.
+/// The last PCI address in a path; empty: none.
 std::string address_in(const std::string& path) {
   std::string found;
   for (const std::string_view part : split_list(path, '/')) parse_pci_address(part, found);
   return found;
 }
 
-/// The number that a text begins with; 0: none.
+/// The number at the beginning of a text; 0: none.
 double leading_number(const std::optional<std::string>& text) {
   double value = 0;
   if (text) parse_number(std::string_view(*text).substr(0, text->find_first_of(" :")), value);
   return value;
 }
 
-/// "fe80:0000:0000:0000:0002:c903:0010:3f2b" -> the last 64 bits.
+/// The last 64 bits of "fe80:0000:0000:0000:0002:c903:0010:3f2b".
 uint64_t guid_of(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), ':'), text.end());
   uint64_t value = 0;
@@ -42,13 +42,12 @@ class NicReader {
     for (const std::string& interface : probe_.files.list("/sys/class/net")) read_interface(interface);
     if (verbs_ > 0) probe_.found(fmt::format("{} ports of verbs devices", verbs_));
     if (interfaces_ > 0) probe_.found(fmt::format("{} network interfaces of devices", interfaces_));
-    if (verbs_ + interfaces_ == 0) probe_.absent("no network device but virtual ones");
-    if (!mute_.empty())
-      probe_.doubt(fmt::format("the speed of {} is not known: the driver does not tell it", mute_));
+    if (verbs_ + interfaces_ == 0) probe_.absent("only virtual network devices");
+    if (!mute_.empty()) probe_.doubt(fmt::format("the driver does not report the speed of {}", mute_));
   }
 
  private:
-  /// The NIC behind a folder of sysfs; one that the PCI tree does not show is added to its NUMA node.
+  /// The NIC of a sysfs folder; if the PCI tree does not show it, it is added to its NUMA node.
   Index nic_of(const std::string& folder, const std::string& name) {
     const std::string real = probe_.files.real_path(folder).value_or("");
     const std::string address = address_in(real);
@@ -69,7 +68,7 @@ class NicReader {
     return node;
   }
 
-  /// The port of that name, made if it is new.
+  /// The port of that name, created if necessary.
   Index port_of(Index nic, const std::string& name) {
     for (Index node = nic + 1; node < probe_.graph.size(); ++node) {
       if (probe_.graph[node].parent == nic && probe_.graph[node].name == name) return node;
@@ -108,11 +107,12 @@ class NicReader {
       uint64_t lid = 0;
       if (parse_hex(probe_.files.read(port_folder + "/lid").value_or(""), lid))
         facts.lid = static_cast<int>(lid & 0xffff);
-      // On InfiniBand the port's own; on Ethernet addresses come and go, so the device's, counted on.
+      // On InfiniBand the port's own GUID; on Ethernet addresses change, so the device's GUID plus the port
+      // number.
       facts.guid = ethernet ? guid_of(probe_.files.read(folder + "/node_guid").value_or("")) +
                                   static_cast<uint64_t>(facts.number - 1)
                             : guid_of(probe_.files.read(port_folder + "/gids/0").value_or(""));
-      // "100 Gb/sec (4X EDR)"
+      // A text like "100 Gb/sec (4X EDR)".
       set_speed(node, name,
                 facts.active ? 1000 * leading_number(probe_.files.read(port_folder + "/rate")) : 0);
       ++verbs_;
@@ -136,7 +136,7 @@ class NicReader {
   std::vector<Index> with_verbs_;
   int verbs_ = 0;
   int interfaces_ = 0;
-  std::string mute_;  ///< ports that are up and do not tell their speed
+  std::string mute_;  ///< ports that are up but do not report their speed
 };
 
 }  // namespace

@@ -20,15 +20,15 @@ void fill_facts(GpuFacts& gpu, const NvmlGpu& told, int number) {
   gpu.model_name = told.name;
   gpu.uuid = told.uuid;
   if (told.major > 0) gpu.arch = fmt::format("sm_{}{}", told.major, told.minor);
-  // NVML speaks for what the GPU does now; an idle one has slowed its link, which is why its best counts too.
+  // NVML reports the current state; an idle GPU has slowed its link down, so the maximum is read as well.
   gpu.pci.gt_per_s = std::max(gpu.pci.gt_per_s, pcie_gt_per_s(told.pcie_generation));
   gpu.pci.width = std::max(gpu.pci.width, told.pcie_width);
   gpu.pci.most_gt_per_s = std::max(gpu.pci.most_gt_per_s, pcie_gt_per_s(told.most_pcie_generation));
   gpu.pci.most_width = std::max(gpu.pci.most_width, told.most_pcie_width);
 }
 
-/// The other end of a link: a GPU, the processor, a switch that is seen or the one that stands for all that
-/// are not.
+/// The other end of a link: a GPU, the processor, a visible switch, or the node that represents all invisible
+/// ones.
 Index far_end(Probe& probe, Index gpu, const NvmlLink& link, const std::string& invisible) {
   const Index peer = probe.at_address(NodeKind::gpu, link.address);
   if (peer != kNone) return peer;
@@ -45,7 +45,7 @@ Index far_end(Probe& probe, Index gpu, const NvmlLink& link, const std::string& 
   return probe.graph.add(name, probe.host(), facts);
 }
 
-/// The links of one GPU, those to the same end together.
+/// Adds the links of one GPU; links to the same end are combined.
 void add_links(Probe& probe, Index gpu, const NvmlGpu& told) {
   std::map<Index, int> counts;
   int lost = 0;
@@ -61,14 +61,14 @@ void add_links(Probe& probe, Index gpu, const NvmlGpu& told) {
   for (const auto& [end, count] : counts) {
     const Link link{gpu, end, LinkKind::nvlink, count, count * one, 0, -1};
     if (probe.graph[end].kind() == NodeKind::gpu) {
-      probe.graph.add(link);  // the other GPU tells of the other direction
+      probe.graph.add(link);  // the other GPU reports the other direction
     } else {
       probe.graph.connect(link);
     }
   }
   if (lost > 0) {
     probe.doubt(fmt::format(
-        "{} NVLinks of GPU {} lead to GPUs that are not visible here (a container, or the driver hides them)",
+        "{} NVLinks of GPU {} lead to GPUs that are not visible here (hidden by a container or the driver)",
         lost, told.address));
   }
 }
@@ -81,7 +81,7 @@ void probe_nvml(Probe& probe) {
     bool there = false;
     for (const Index node : probe.graph.all(NodeKind::gpu))
       there |= probe.graph.get<GpuFacts>(node)->pci.vendor == 0x10de;
-    return there ? probe.doubt(fmt::format("there are GPUs of NVIDIA's, but {}", nvml.status().message()))
+    return there ? probe.doubt(fmt::format("NVIDIA GPUs are present, but {}", nvml.status().message()))
                  : probe.absent(nvml.status().message());
   }
   const std::vector<NvmlGpu>& gpus = nvml.value().gpus;
@@ -107,8 +107,7 @@ void probe_nvml(Probe& probe) {
     }
   }
   join_nvswitches(probe.graph);
-  probe.found(
-      fmt::format("{} GPUs, {} ends of NVLinks (driver {})", gpus.size(), links, nvml.value().driver));
+  probe.found(fmt::format("{} GPUs, {} NVLink ends (driver {})", gpus.size(), links, nvml.value().driver));
 }
 
 }  // namespace weir::topology

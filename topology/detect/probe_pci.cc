@@ -12,7 +12,7 @@
 namespace weir::topology {
 namespace {
 
-/// "16.0 GT/s PCIe" -> 16; 0 for "Unknown" and the like.
+/// "16.0 GT/s PCIe" -> 16; 0 for "Unknown" and similar texts.
 double gt_per_s(const std::optional<std::string>& text) {
   double value = 0;
   return text && parse_number(std::string_view(*text).substr(0, text->find(' ')), value) ? value : 0;
@@ -25,7 +25,7 @@ int lanes(const std::optional<std::string>& text) {
 
 PciFacts* pci_facts(Graph& graph, Index node) { return const_cast<PciFacts*>(pci_of(graph[node])); }
 
-/// What the kernel says of the link above a device. What both ends could do is the lesser of the two.
+/// The kernel's data about the link above a device. The maximum is the lesser of what both ends support.
 void read_link(drivers::Files& files, const std::string& folder, PciFacts& pci) {
   pci.gt_per_s = gt_per_s(files.read(folder + "/current_link_speed"));
   pci.width = lanes(files.read(folder + "/current_link_width"));
@@ -37,7 +37,7 @@ void read_link(drivers::Files& files, const std::string& folder, PciFacts& pci) 
   if (upper_width > 0) pci.most_width = std::min(pci.most_width, upper_width);
 }
 
-/// Broadcom's driver lists which of its switches are parts of one: a folder for each, in it a link per peer.
+/// Broadcom's driver lists which of its switches form one fabric: a folder per switch with a link per peer.
 void read_fabrics(Probe& probe) {
   for (const Index node : probe.graph.all(NodeKind::bridge)) {
     BridgeFacts& bridge = *probe.graph.get<BridgeFacts>(node);
@@ -49,7 +49,7 @@ void read_fabrics(Probe& probe) {
     }
   }
   const int pairs = join_pci_fabrics(probe.graph);
-  if (pairs > 0) probe.found(fmt::format("pairs of PCIe switches that are parts of one: {}", pairs));
+  if (pairs > 0) probe.found(fmt::format("{} pairs of PCIe switches that form one fabric", pairs));
 }
 
 }  // namespace
@@ -72,10 +72,9 @@ void probe_pci(Probe& probe) {
     }
   }
   read_fabrics(probe);
-  if (known > 0) probe.found(fmt::format("the speed of {} PCIe links", known));
+  if (known > 0) probe.found(fmt::format("the speeds of {} PCIe links", known));
   if (known == 0 && unknown > 0)
-    probe.absent(
-        "no PCIe device tells the speed of its link, as is usual for the devices of a virtual machine");
+    probe.absent("no PCIe device reports its link speed, as is usual in a virtual machine");
 }
 
 }  // namespace weir::topology

@@ -25,7 +25,7 @@ bool has_amd_gpus(const Graph& graph) {
   return false;
 }
 
-/// Adds what the kernel driver did not show, and says where both differ: libraries and drivers of different
+/// Adds what the kernel driver did not show, and reports differences: libraries and drivers of different
 /// releases have given wrong links before.
 class RsmiReader {
  public:
@@ -58,8 +58,9 @@ class RsmiReader {
     if (facts.uuid.empty() && gpu.unique_id != 0) facts.uuid = fmt::format("0x{:016x}", gpu.unique_id);
     const Index numa = probe_.graph.holder(node, NodeKind::numa);
     if (gpu.numa_node >= 0 && numa != kNone && probe_.graph.get<NumaFacts>(numa)->number != gpu.numa_node) {
-      probe_.doubt(fmt::format("GPU {} is at NUMA node {}, but ROCm SMI says {}", gpu.address,
-                               probe_.graph.get<NumaFacts>(numa)->number, gpu.numa_node));
+      probe_.doubt(
+          fmt::format("GPU {} is at NUMA node {} according to the kernel, but at {} according to ROCm SMI",
+                      gpu.address, probe_.graph.get<NumaFacts>(numa)->number, gpu.numa_node));
     }
     for (Index child = node + 1; child < probe_.graph.size(); ++child) {
       auto* partition = probe_.graph.get<PartitionFacts>(child);
@@ -94,30 +95,31 @@ class RsmiReader {
     }
     const auto missing = std::count_if(known_.begin(), known_.end(),
                                        [&](const auto& link) { return told.count(link.first) == 0; });
-    if (added > 0) probe_.doubt(fmt::format("{} xGMI links that the kernel driver does not show", added));
+    if (added > 0)
+      probe_.doubt(fmt::format(
+          "{} xGMI links are reported by ROCm SMI but not by the kernel driver; they are added", added));
     if (missing > 0) {
       probe_.doubt(fmt::format(
-          "ROCm SMI does not know {} of the xGMI links that the kernel driver shows, which are kept",
-          missing));
+          "{} xGMI links are reported by the kernel driver but not by ROCm SMI; they are kept", missing));
     }
     if (others > 0) {
-      probe_.doubt(fmt::format(
-          "of {} pairs of GPUs ROCm SMI and the kernel driver tell different numbers of xGMI links; the "
-          "driver's are kept",
-          others));
+      probe_.doubt(
+          fmt::format("for {} pairs of GPUs, ROCm SMI and the kernel driver report different numbers of xGMI "
+                      "links; the driver's numbers are kept",
+                      others));
     }
   }
 
   Probe& probe_;
   const drivers::RocmSmi& smi_;
-  std::vector<Index> nodes_;  ///< by the library's number
+  std::vector<Index> nodes_;  ///< index: the library's number of the GPU
   std::map<Pair, int> known_;
 };
 
 }  // namespace
 
 void probe_rsmi(Probe& probe) {
-  if (!has_amd_gpus(probe.graph)) return probe.absent("no GPU of AMD's that ROCm SMI could be asked of");
+  if (!has_amd_gpus(probe.graph)) return probe.absent("no AMD GPU, so ROCm SMI was not queried");
   Result<drivers::RocmSmi> smi = probe.machine.rocm_smi();
   if (!smi.ok()) return probe.absent(smi.status().message());
   if (smi->gpus.empty()) return probe.absent("ROCm SMI shows no GPU");

@@ -18,7 +18,7 @@ void probe_subnet(Probe& probe) {
   Result<IbFabric> fabric = read_ibnetdiscover({"subnet", text.value()}, &notes);
   Result<Graph> switches = fabric.ok() ? graph_of(*fabric, &notes) : fabric.status();
   if (!switches.ok()) return probe.doubt(switches.status().message());
-  // Ports are known again by their GUIDs.
+  // Ports are recognised by their GUIDs.
   const std::array<Graph, 2> parts = {probe.graph, std::move(*switches)};
   Result<Graph> merged = merge(parts);
   if (!merged.ok()) return probe.doubt(merged.status().message());

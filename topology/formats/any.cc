@@ -22,7 +22,7 @@
 namespace weir::topology {
 namespace {
 
-/// The name of the first element of an XML file; empty: it is none. Comments and declarations come before.
+/// The name of the first element of an XML file, after comments and declarations; empty: not XML.
 std::string_view root_of(std::string_view text) {
   for (size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at + 1)) {
     const std::string_view rest = text.substr(at + 1);
@@ -36,7 +36,7 @@ std::string_view root_of(std::string_view text) {
   return {};
 }
 
-/// The first line that says something: not empty, no comment.
+/// The first line that is neither empty nor a comment.
 std::string_view first_line(std::string_view text) {
   Lines lines(text);
   for (std::string_view line; lines.next(line);) {
@@ -51,7 +51,7 @@ bool has_word(std::string_view line, std::string_view word) {
   return std::find(all.begin(), all.end(), word) != all.end();
 }
 
-/// In any case of letters.
+/// Compares without regard to case.
 bool begins_with_any(std::string_view line, std::initializer_list<std::string_view> beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
     return equals_ignoring_case(line.substr(0, beginning.size()), beginning);
@@ -65,9 +65,7 @@ Result<Graph> read_xml(const Source& source, Notes* notes) {
     return document.ok() ? graph_of(*document, notes) : document.status();
   }
   if (root == "graphs") {
-    return refuse(
-        source, 1,
-        "this is a graph file of NCCL, with the rings and trees that it chose; expected a topology");
+    return refuse(source, 1, "this is an NCCL graph file with rings and trees; expected a topology");
   }
   auto file = read_nccl_xml(source, notes);
   if (!file.ok()) return file.status();
@@ -76,7 +74,7 @@ Result<Graph> read_xml(const Source& source, Notes* notes) {
 
 Result<Graph> read_by_beginning(const Source& source, Notes* notes) {
   const std::string_view line = first_line(source.text);
-  if (line.empty()) return refuse(source, 1, "there is nothing in it; expected a topology");
+  if (line.empty()) return refuse(source, 1, "the file is empty; expected a topology");
   if (line.starts_with('<')) return read_xml(source, notes);
   if (has_word(line, "GPU0") || line.starts_with("GPU0") || line.starts_with("\x1b[4m")) {
     auto matrix = read_nvidia_smi(source, notes);

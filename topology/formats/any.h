@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Any of the formats of this folder, recognised by its beginning.
+/// Reads any of the formats of this folder, recognised by its beginning.
 #pragma once
 
 #include "topology/formats/source.h"
@@ -7,9 +7,9 @@
 
 namespace weir::topology {
 
-/// Recognises, reads, makes a graph and checks it. What begins like no format counts as a synthetic machine
-/// in a line. Errors: those of the reader; invalid_argument for files that describe no topology (graphs of
-/// NCCL).
+/// Recognises the format, reads the text, builds a graph and checks it. A text that begins like no other
+/// format is read as a synthetic machine in one line. Errors: those of the reader; invalid_argument for files
+/// that describe no topology (NCCL's graph files).
 Result<Graph> read_any(const Source& source, Notes* notes = nullptr);
 
 }  // namespace weir::topology

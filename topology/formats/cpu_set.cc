@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kWordBits = 32;
 
-/// Takes what stands before the first comma off `rest`.
+/// Removes the part before the first comma from `rest` and returns it.
 std::string_view take_part(std::string_view& rest) {
   const size_t end = std::min(rest.find(','), rest.size());
   const std::string_view part = rest.substr(0, end);

@@ -15,10 +15,10 @@ namespace {
 
 using fabric::Part;
 
-/// Levels, ports, counts and rails.
+/// Largest value of levels, ports, counts and rails.
 constexpr int kMostNumber = 1'000'000;
 
-/// Words of a line up to a comment; blanks and '#' in quotation marks are part of a word.
+/// Splits a line into words, up to a comment; blanks and '#' in quotation marks are part of a word.
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> found;
   size_t begin = std::string_view::npos;
@@ -80,8 +80,8 @@ class FabricReader {
     text_.next(line);
     words_ = words_of(line);
     if (!take("weir") || !take("fabric"))
-      return refuse(source_, 1, "the first line is not the title 'weir fabric 1'");
-    if (!take("1")) return refuse(source_, 1, "this program reads version 1: 'weir fabric 1'");
+      return refuse(source_, 1, "wrong title; expected 'weir fabric 1' as the first line");
+    if (!take("1")) return refuse(source_, 1, "unknown version; expected version 1, 'weir fabric 1'");
     return need_end();
   }
 
@@ -210,7 +210,7 @@ class FabricReader {
   std::vector<std::string_view> words_;
   size_t at_ = 0;
   FabricFile file_;
-  std::vector<size_t> lines_[4];  ///< of the items, by Part
+  std::vector<size_t> lines_[4];  ///< line number of each item; index: Part
   size_t budget_ = kMostNames;
 };
 
@@ -229,7 +229,7 @@ void write_attachment(const FabricAttachment& one, std::string& text) {
     std::vector<std::string> rails;
     for (const int rail : one.rails) rails.push_back(std::to_string(rail));
     std::string list = compress_hostlist(rails);
-    // Numbers that share brackets have nothing around them.
+    // Numbers that share brackets need no text around them.
     std::erase_if(list, [](char c) { return c == '[' || c == ']'; });
     text += fmt::format(" rail {}", list);
   }

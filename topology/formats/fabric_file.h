@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir's own file for a network that is typed by hand, or written down after it was found.
+/// weir's own file format for a network, written by hand or by a program that detected it.
 ///
 ///   weir fabric 1                              the first line
 ///   spine  spine[1-2]                          switches of level 2
@@ -24,12 +24,13 @@
 ///   numbers = numbers and ranges               0-7 or 0,2
 ///   names   = a list of hostlist.h             node[01-08],login or any name in quotation marks
 ///
-/// The number in the title changes with the meaning of any line. One item per line, words are separated by
-/// blanks or tabs, '#' begins a comment, the order of lines is free. Every name that is attached or cabled
-/// must have its own line; names of switches and of hosts are apart.
+/// The number in the title changes if the meaning of any line changes. One item per line; words are separated
+/// by blanks or tabs; '#' begins a comment; the order of lines does not matter. Every name that is attached
+/// or cabled must have a line that defines it; switches and hosts have separate namespaces.
 ///
-/// With NICs, each host has all of them, and `to` names one switch for all, or one for each in turn; without,
-/// each host is attached to all switches. Rails are one for all or one for each NIC (or switch) in turn.
+/// With NICs, each host has all of them, and `to` names one switch for all, or one for each in order;
+/// without, each host is attached to all switches. `rail` gives one rail for all or one for each NIC (or
+/// switch) in order.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ struct FabricSwitches {
   std::vector<std::string> names;
   int level = 1;
   bool island = false;
-  uint64_t guid = 0;  ///< 0: not given
+  uint64_t guid = 0;  ///< 0: not specified
 
   bool operator==(const FabricSwitches&) const = default;
 };
@@ -55,19 +56,19 @@ struct FabricCable {
   std::vector<std::string> from;
   std::vector<std::string> to;
   int count = 1;
-  double gbit_per_s = 0;  ///< of each; 0: not known
+  double gbit_per_s = 0;  ///< speed of each cable; 0: unknown
 
   bool operator==(const FabricCable&) const = default;
 };
 
 struct FabricAttachment {
   std::vector<std::string> hosts;
-  std::vector<std::string> nics;  ///< empty: the host itself is attached
+  std::vector<std::string> nics;  ///< NICs of each host; empty: the host itself is attached
   int port = 1;
   std::vector<std::string> switches;
-  int count = 1;  ///< 1 where NICs are named
+  int count = 1;  ///< cables per attachment; 1 if NICs are named
   double gbit_per_s = 0;
-  std::vector<int> rails;  ///< none, one, or one per NIC or switch
+  std::vector<int> rails;  ///< no rail, one for all, or one per NIC or switch
   uint64_t guid = 0;
 
   bool operator==(const FabricAttachment&) const = default;
@@ -84,28 +85,27 @@ struct FabricFile {
 
 inline constexpr size_t kMostPairs = 1'000'000;
 
-/// Errors: another title; words that the grammar above does not have; names that come twice or nowhere; lists
-/// whose lengths do not fit; a NIC's port attached twice; the same two switches cabled twice with one speed,
-/// or one with itself; more than kMostNames names, or kMostPairs
-/// cables or attachments.
+/// Errors: another title; words that the grammar above does not have; names defined twice or not at all;
+/// lists of unequal length; a NIC's port attached twice; two switches cabled twice at one speed, or one
+/// cabled to itself; more than kMostNames names, or kMostPairs cables or attachments.
 Result<FabricFile> read_fabric_file(const Source& source, Notes* notes = nullptr);
 
-/// Switches first, then hosts, cables and attachments; lists compressed.
+/// Writes switches first, then hosts, cables and attachments; lists are compressed.
 std::string write_fabric_file(const FabricFile& fabric);
 
-/// Switches and hosts in the order of the file, then NICs with a port each. Errors: what read_fabric_file()
-/// refuses.
+/// Switches and hosts in the order of the file, then NICs with one port each. Errors: those of
+/// read_fabric_file().
 Result<Graph> graph_of(const FabricFile& fabric);
 
 /// The network of any graph: its switches, hosts, and links to switches from hosts, NICs and ports. Speeds
-/// are rounded to 1e-6 Gbit/s; switches without a level get one (levels.h). Left out: what is inside of
-/// hosts, latencies, lids, how many ports a switch has. Names must be printable.
+/// are rounded to 1e-6 Gbit/s; switches without a level get one (levels.h). Omitted: the inside of hosts,
+/// latencies, LIDs, numbers of switch ports. Names must be printable.
 FabricFile fabric_of(const Graph& graph);
 
 namespace fabric {
 
 enum class Part : unsigned char { switches, hosts, cables, attachments };
-/// Makes the error about an item of that list of a FabricFile.
+/// Makes the error about one item of that list of a FabricFile.
 using RefusePart = std::function<Status(Part part, size_t item, const std::string& sentence)>;
 
 Status check(const FabricFile& fabric, const RefusePart& refuse);

@@ -17,13 +17,13 @@
 namespace weir::topology {
 namespace {
 
-/// Links between two nodes of the network, both directions as one.
+/// Links between two nodes of the network; both directions count as one.
 struct Cable {
   Index from = kNone;
   Index to = kNone;
-  double gbit_per_s = 0;  ///< of each
+  double gbit_per_s = 0;  ///< speed of each link
   int rail = -1;
-  int counts[2] = {0, 0};  ///< there and back
+  int counts[2] = {0, 0};  ///< links in the two directions
 
   int count() const { return std::max(counts[0], counts[1]); }
 };
@@ -48,7 +48,7 @@ class FabricFinder {
   bool is_switch(Index node) const { return graph_[node].kind() == NodeKind::fabric_switch; }
   int level(Index node) const { return levels_[static_cast<size_t>(node)]; }
 
-  /// Whether a link from it to a switch is one of the network.
+  /// Whether a link from this node to a switch belongs to the network.
   bool is_end(Index node) const {
     const NodeKind kind = graph_[node].kind();
     const bool kind_fits = kind == NodeKind::host || kind == NodeKind::nic || kind == NodeKind::port;
@@ -102,7 +102,7 @@ class FabricFinder {
     }
   }
 
-  /// First what leads from one switch with one speed, then switches that lead to the same ones.
+  /// First combines cables from one switch at one speed, then switches with the same peers.
   void write_cables() {
     std::map<std::tuple<Index, int, double>, size_t> by_from;
     std::vector<FabricCable> single;
@@ -129,7 +129,8 @@ class FabricFinder {
     }
   }
 
-  /// One line per way of attaching, with all hosts that do so, in the order of hosts and of what is in them.
+  /// One line per kind of attachment, with all hosts that share it, in the order of hosts and of their
+  /// contents.
   void write_attachments() {
     std::unordered_map<Index, size_t> host_places;
     for (const Index host : graph_.all(NodeKind::host)) host_places.emplace(host, host_places.size());
@@ -175,7 +176,7 @@ class FabricFinder {
         if (rail < 0) rail = port->rail;
       }
       if (one.port < 1) one.port = 1;
-      // Ports that have no numbers of their own are told apart.
+      // Distinguishes ports without numbers of their own.
       while (!used.emplace(host, one.nics[0], one.port).second) ++one.port;
     }
     if (rail >= 0) one.rails = {rail};

@@ -22,7 +22,7 @@ bool is_name(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName && is_printable(name);
 }
 
-/// What a line of attachments says for one host: its NIC, switch and rail of each place.
+/// A line of attachments for one host: NIC, switch and rail at each position.
 size_t places_of(const FabricAttachment& one) {
   return one.nics.empty() ? one.switches.size() : one.nics.size();
 }
@@ -41,9 +41,10 @@ class FabricCheck {
     WEIR_TRY(check_switches());
     for (size_t i = 0; i < file_.hosts.size(); ++i) {
       const std::string& name = file_.hosts[i];
-      if (!is_name(name)) return refuse_(Part::hosts, i, fmt::format("{} is no name of a host", shown(name)));
+      if (!is_name(name))
+        return refuse_(Part::hosts, i, fmt::format("{} is not a valid host name", shown(name)));
       if (!hosts_.emplace(name, static_cast<Index>(i)).second)
-        return refuse_(Part::hosts, i, fmt::format("host {} has a line already", name));
+        return refuse_(Part::hosts, i, fmt::format("host {} is defined twice", name));
     }
     for (size_t i = 0; i < file_.cables.size(); ++i) WEIR_TRY(check_cable(i));
     for (size_t i = 0; i < file_.attachments.size(); ++i) WEIR_TRY(check_attachment(i));
@@ -55,16 +56,18 @@ class FabricCheck {
     for (size_t i = 0; i < file_.switches.size(); ++i) {
       const FabricSwitches& one = file_.switches[i];
       if (one.level < 1 || (one.island && one.level != 1))
-        return refuse_(Part::switches, i,
-                       fmt::format("level {} is none; leaves have 1, islands too", one.level));
+        return refuse_(
+            Part::switches, i,
+            fmt::format("invalid level {}; expected at least 1, the level of leaves and islands", one.level));
       if (one.guid != 0 && one.names.size() != 1)
-        return refuse_(Part::switches, i, fmt::format("one guid is given to {} switches", one.names.size()));
+        return refuse_(Part::switches, i,
+                       fmt::format("one GUID for {} switches; expected one switch", one.names.size()));
       if (one.names.empty()) return refuse_(Part::switches, i, "the line names no switch");
       for (const std::string& name : one.names) {
         if (!is_name(name))
-          return refuse_(Part::switches, i, fmt::format("{} is no name of a switch", shown(name)));
+          return refuse_(Part::switches, i, fmt::format("{} is not a valid switch name", shown(name)));
         if (!switches_.emplace(name, static_cast<Index>(switches_.size())).second)
-          return refuse_(Part::switches, i, fmt::format("switch {} has a line already", name));
+          return refuse_(Part::switches, i, fmt::format("switch {} is defined twice", name));
       }
     }
     return {};
@@ -77,7 +80,7 @@ class FabricCheck {
     if (one.from.empty() || one.to.empty()) return wrong("the line names no switch");
     links_ += one.from.size() * one.to.size();
     if (links_ > kMostPairs)
-      return wrong(fmt::format("there are more than {} pairs with cables", kMostPairs));
+      return wrong(fmt::format("more than {} pairs of switches with cables", kMostPairs));
     std::vector<Index> from;
     std::vector<Index> to;
     WEIR_TRY(find_switches(i, one.from, from));
@@ -87,9 +90,9 @@ class FabricCheck {
         if (from[a] == to[b]) return wrong(fmt::format("switch {} is cabled to itself", one.from[a]));
         const auto [low, high] = std::minmax(from[a], to[b]);
         if (!cables_.emplace(low, high, one.gbit_per_s).second)
-          return wrong(
-              fmt::format("{} and {} are cabled twice with this speed; expected one line with the number",
-                          one.from[a], one.to[b]));
+          return wrong(fmt::format(
+              "{} and {} are cabled twice at this speed; expected one line with the number of cables",
+              one.from[a], one.to[b]));
       }
     }
     return {};
@@ -99,7 +102,7 @@ class FabricCheck {
     for (const std::string& name : names) {
       const auto known = switches_.find(name);
       if (known == switches_.end())
-        return refuse_(Part::cables, cable, fmt::format("{} is cabled but has no line as a switch", name));
+        return refuse_(Part::cables, cable, fmt::format("{} is cabled but not defined as a switch", name));
       found.push_back(known->second);
     }
     return {};
@@ -113,32 +116,32 @@ class FabricCheck {
       return wrong("the number, port or speed is negative");
     if (one.hosts.empty() || one.switches.empty()) return wrong("the line names no host or no switch");
     if (one.switches.size() != 1 && one.switches.size() != places)
-      return wrong(fmt::format("there are {} NICs and {} switches; expected one switch or as many", places,
+      return wrong(fmt::format("{} NICs and {} switches; expected one switch or one per NIC", places,
                                one.switches.size()));
     if (one.rails.size() > 1 && one.rails.size() != places)
-      return wrong(fmt::format("there are {} rails; expected one or {}", one.rails.size(), places));
+      return wrong(fmt::format("{} rails; expected one or {}", one.rails.size(), places));
     if (one.count != 1 && !one.nics.empty())
       return wrong(fmt::format("a NIC's port has {} cables; expected one", one.count));
     if (one.guid != 0 && (one.hosts.size() != 1 || one.nics.size() != 1))
-      return wrong("a guid is given; expected one host with one NIC");
+      return wrong("a GUID for several ports; expected one host with one NIC");
     links_ += one.hosts.size() * places;
-    if (links_ > kMostPairs) return wrong(fmt::format("there are more than {} attachments", kMostPairs));
+    if (links_ > kMostPairs) return wrong(fmt::format("more than {} attachments", kMostPairs));
     for (const std::string& name : one.switches) {
-      if (!switches_.contains(name)) return wrong(fmt::format("{} has no line as a switch", shown(name)));
+      if (!switches_.contains(name)) return wrong(fmt::format("{} is not defined as a switch", shown(name)));
     }
     for (const std::string& name : one.nics) {
-      if (!is_name(name)) return wrong(fmt::format("{} is no name of a NIC", shown(name)));
+      if (!is_name(name)) return wrong(fmt::format("{} is not a valid NIC name", shown(name)));
     }
     for (const std::string& host : one.hosts) {
       const auto known = hosts_.find(host);
       if (known == hosts_.end())
-        return wrong(fmt::format("{} is attached but has no line as a host", shown(host)));
+        return wrong(fmt::format("{} is attached but not defined as a host", shown(host)));
       for (size_t place = 0; place < places; ++place) WEIR_TRY(check_place(i, known->second, place));
     }
     return {};
   }
 
-  /// That it is not attached already.
+  /// An error if it is attached already.
   Status check_place(size_t i, Index host, size_t place) {
     const FabricAttachment& one = file_.attachments[i];
     const std::string& name = file_.hosts[static_cast<size_t>(host)];
@@ -149,8 +152,9 @@ class FabricCheck {
     }
     const std::string& to = switch_at(one, place);
     if (direct_.emplace(host, switches_.at(to), one.gbit_per_s, rail_at(one, place)).second) return {};
-    return refuse_(Part::attachments, i,
-                   fmt::format("{} is attached to {} twice; expected one line with the number", name, to));
+    return refuse_(
+        Part::attachments, i,
+        fmt::format("{} is attached to {} twice; expected one line with the number of cables", name, to));
   }
 
   const FabricFile& file_;

@@ -11,12 +11,12 @@
 namespace weir::topology {
 namespace {
 
-/// Numbers with more digits are only text.
+/// Digit strings that are longer are treated as text.
 constexpr size_t kMostDigits = 15;
 
 Status wrong(const std::string& sentence) { return {Code::invalid_argument, sentence}; }
 
-/// Appends the texts of a bracket's content: "01-04,7".
+/// Appends the texts of the content of brackets: "01-04,7".
 Status expand_bracket(std::string_view content, size_t budget, std::vector<std::string>& texts) {
   std::string_view rest = content;
   for (bool more = true; more;) {
@@ -29,20 +29,21 @@ Status expand_bracket(std::string_view content, size_t budget, std::vector<std::
     const std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
     int64_t first = 0;
     int64_t last = 0;
-    // Signs are caught by the digits: a second '-' stays in `high`.
+    // Signs are rejected by the digit check: a second '-' stays in `high`.
     if (low.size() > kMostDigits || high.size() > kMostDigits || !parse_int(low, first) ||
         !parse_int(high, last) || first < 0 || last < 0) {
-      return wrong(fmt::format("[{}] holds {}; expected numbers and ranges like 1-4 or 01-04",
+      return wrong(fmt::format("[{}] contains {}; expected numbers and ranges like 1-4 or 01-04",
                                content.substr(0, 60), shown(range)));
     }
-    if (last < first) return wrong(fmt::format("the range {}-{} counts down", low, high));
+    if (last < first)
+      return wrong(fmt::format("the range {}-{} is descending; expected an ascending one", low, high));
     if (high.size() > low.size() && high.front() == '0') {
       return wrong(
-          fmt::format("the range {}-{} has different numbers of leading zeros at its ends", low, high));
+          fmt::format("the ends of the range {}-{} have different numbers of leading zeros", low, high));
     }
     if (static_cast<uint64_t>(last - first) >= budget - std::min(budget, texts.size())) {
       return wrong(
-          fmt::format("the range {}-{} is too long; at most {} names are taken", low, high, kMostNames));
+          fmt::format("the range {}-{} is too long; expected at most {} names", low, high, kMostNames));
     }
     for (int64_t number = first; number <= last; ++number)
       texts.push_back(fmt::format("{:0{}}", number, low.size()));
@@ -50,7 +51,7 @@ Status expand_bracket(std::string_view content, size_t budget, std::vector<std::
   return {};
 }
 
-/// A part of an item: one text, or those of a bracket.
+/// A part of an item: one text, or all texts of a pair of brackets.
 using Part = std::vector<std::string>;
 
 size_t longest(const Part& part) {
@@ -59,7 +60,7 @@ size_t longest(const Part& part) {
       ->size();
 }
 
-/// All combinations of the parts, the last runs fastest.
+/// All combinations of the parts; the last part varies fastest.
 void combine(const std::vector<Part>& parts, size_t count, std::vector<std::string>& names) {
   std::vector<size_t> at(parts.size());
   for (size_t made = 0; made < count; ++made) {
@@ -72,7 +73,7 @@ void combine(const std::vector<Part>& parts, size_t count, std::vector<std::stri
   }
 }
 
-/// Takes a quoted name from the front of `rest`.
+/// Removes a quoted name from the front of `rest`.
 Status take_quoted(std::string_view& rest, std::string& name) {
   const std::string_view all = rest;
   rest.remove_prefix(1);
@@ -85,13 +86,13 @@ Status take_quoted(std::string_view& rest, std::string& name) {
   if (rest.empty()) return wrong(fmt::format("a quotation mark is missing after {}", shown(all)));
   rest.remove_prefix(1);
   if (name.empty() || name.size() > kLongestName || !is_printable(name)) {
-    return wrong(
-        fmt::format("{} is no name; expected 1 to {} printable characters", shown(name), kLongestName));
+    return wrong(fmt::format("{} is not a valid name; expected 1 to {} printable characters", shown(name),
+                             kLongestName));
   }
   return {};
 }
 
-/// Takes one item, up to a comma outside of brackets, from the front of `rest`.
+/// Removes one item, up to a comma outside brackets, from the front of `rest`.
 Status take_item(std::string_view& rest, size_t budget, std::vector<std::string>& names) {
   const std::string_view all = rest;
   std::vector<Part> parts;
@@ -108,17 +109,17 @@ Status take_item(std::string_view& rest, size_t budget, std::vector<std::string>
     } else {
       part.emplace_back(rest.substr(0, rest.find_first_of("[,")));
       if (!is_plain_name(part[0])) {
-        return wrong(fmt::format("{} holds characters that no name has", shown(part[0])));
+        return wrong(fmt::format("{} contains characters that are not allowed in names", shown(part[0])));
       }
       rest.remove_prefix(part[0].size());
     }
     if (count > budget / part.size()) {
-      return wrong(fmt::format("{} names more than the {} that are taken", shown(all), kMostNames));
+      return wrong(fmt::format("{} lists more than {} names", shown(all), kMostNames));
     }
     count *= part.size();
     length += longest(part);
     if (length > kLongestName) {
-      return wrong(fmt::format("{} names something longer than {} characters", shown(all), kLongestName));
+      return wrong(fmt::format("{} contains a name longer than {} characters", shown(all), kLongestName));
     }
   }
   if (parts.empty()) return wrong("the list is empty or has an empty name");
@@ -153,7 +154,7 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view text, size_t& 
       WEIR_TRY(take_item(rest, budget, item));
     }
     if (item.size() > budget) {
-      return wrong(fmt::format("the list names more than the {} that are taken", kMostNames));
+      return wrong(fmt::format("the list has more than {} names", kMostNames));
     }
     budget -= item.size();
     names.insert(names.end(), std::make_move_iterator(item.begin()), std::make_move_iterator(item.end()));
@@ -168,7 +169,7 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view text, size_t& 
 
 namespace {
 
-/// A name around one of its numbers.
+/// A name split at one of its numbers.
 struct Split {
   std::string_view prefix;
   std::string_view digits;
@@ -179,7 +180,8 @@ Split split_at(std::string_view name, size_t begin, size_t end) {
   return {name.substr(0, begin), name.substr(begin, end - begin), name.substr(end)};
 }
 
-/// `name` around the number in which `other` first differs from it; false: they differ in more than a number.
+/// Splits `name` at the number in which `other` first differs from it; false: they differ in more than one
+/// number.
 bool split_where_different(std::string_view name, std::string_view other, Split& split) {
   const auto different = std::mismatch(name.begin(), name.end(), other.begin(), other.end()).first;
   auto begin = static_cast<size_t>(different - name.begin());
@@ -191,7 +193,7 @@ bool split_where_different(std::string_view name, std::string_view other, Split&
   return true;
 }
 
-/// The digits of `name` if it looks like `split` with another number in it, else nothing.
+/// The digits of `name` if it equals `split` with another number in it, else nothing.
 std::string_view digits_like(std::string_view name, const Split& split) {
   const size_t around = split.prefix.size() + split.suffix.size();
   if (name.size() <= around || name.size() - around > kMostDigits) return {};
@@ -201,14 +203,14 @@ std::string_view digits_like(std::string_view name, const Split& split) {
   return like ? own.digits : std::string_view();
 }
 
-/// The number after `digits` in a range that began with `width` digits.
+/// The successor of `digits` in a range that began with `width` digits.
 std::string next_number(std::string_view digits, size_t width) {
   int64_t number = 0;
   parse_int(digits, number);
   return fmt::format("{:0{}}", number + 1, width);
 }
 
-/// Appends the names from `at` that share brackets, or one name; gives the place behind them.
+/// Appends the names from `at` on that share brackets, or one name; returns the position after them.
 size_t append_group(const std::vector<std::string>& names, size_t at, std::string& text) {
   Split split;
   const std::string& first = names[at];

@@ -18,7 +18,7 @@ namespace {
 
 using Need = XmlFile::Need;
 
-/// Objects, infos and other elements together: no host comes near.
+/// Maximum number of objects, infos and other elements together, far above any real host.
 constexpr size_t kMostElements = 1'000'000;
 
 bool is_known_type(std::string_view type) {
@@ -29,7 +29,7 @@ bool is_known_type(std::string_view type) {
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
-/// The words between blanks, tabs and line ends.
+/// The words separated by blanks, tabs and line ends.
 std::vector<std::string_view> words_of_lines(std::string_view text) {
   std::vector<std::string_view> found;
   Lines lines(text);
@@ -56,7 +56,7 @@ class HwlocReader {
   Status read_text_field(pugi::xml_node element, std::string_view name, std::string_view value,
                          HwlocObject& object, bool& known);
   Status check_object(pugi::xml_node element, HwlocObject& object);
-  /// The sentence about a second object with what only one should have; empty: it is the first.
+  /// The sentence about a second object with a property that must be unique; empty: it is the first.
   std::string second_with(pugi::xml_node element, const std::string& what);
   Status read_latencies(pugi::xml_node element, HwlocLatencies& latencies);
   Status read_distances(pugi::xml_node element, HwlocDistances& distances);
@@ -64,7 +64,7 @@ class HwlocReader {
   Status check_distances(pugi::xml_node element, const HwlocDistances& distances);
   Status read_info(pugi::xml_node element, HwlocPairs& infos);
   Status read_element(pugi::xml_node element, HwlocElement& kept);
-  /// Each once, and only those, if any are given. Called for every element.
+  /// Allows each attribute once, and only the given ones if any are given. Called for every element.
   Status check_attributes(pugi::xml_node element, std::initializer_list<std::string_view> known);
   Status no_text(pugi::xml_node element);
   Status read_whole(pugi::xml_node element, std::string_view name, std::string_view value, int64_t most,
@@ -79,7 +79,7 @@ class HwlocReader {
   Notes* notes_;
   HwlocXml document_;
   size_t elements_ = 0;
-  /// The line in which there was first what should be there once.
+  /// The line of the first occurrence of a property that must be unique.
   std::unordered_map<std::string, size_t> once_;
   std::set<std::string> os_indices_;
   std::set<int64_t> gp_indices_;
@@ -106,8 +106,8 @@ Status HwlocReader::check_attributes(pugi::xml_node element, std::initializer_li
   if (known.size() == 0) return {};
   for (const std::string_view name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      WEIR_TRY(file_.leave_out(
-          notes_, element, fmt::format("attribute {} of <{}> is not known; left out", name, element.name())));
+      WEIR_TRY(file_.leave_out(notes_, element,
+                               fmt::format("unknown attribute {} of <{}>; ignored", name, element.name())));
     }
   }
   return {};
@@ -116,9 +116,8 @@ Status HwlocReader::check_attributes(pugi::xml_node element, std::initializer_li
 Status HwlocReader::no_text(pugi::xml_node element) {
   for (const pugi::xml_node child : element.children()) {
     if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) {
-      return file_.leave_out(
-          notes_, element,
-          fmt::format("there is text inside <{}>, where none is expected; left out", element.name()));
+      return file_.leave_out(notes_, element,
+                             fmt::format("unexpected text inside <{}>; ignored", element.name()));
     }
   }
   return {};
@@ -127,7 +126,7 @@ Status HwlocReader::no_text(pugi::xml_node element) {
 std::string HwlocReader::second_with(pugi::xml_node element, const std::string& what) {
   const auto [found, is_new] = once_.emplace(what, file_.line(element));
   if (is_new) return "";
-  return fmt::format("there is a second object with {}; the first is in line {}", what, found->second);
+  return fmt::format("a second object with {}; the first is in line {}", what, found->second);
 }
 
 Status HwlocReader::read_text_field(pugi::xml_node element, std::string_view name, std::string_view value,
@@ -191,18 +190,18 @@ Status HwlocReader::read_field(pugi::xml_node element, std::string_view name, st
 Status HwlocReader::check_object(pugi::xml_node element, HwlocObject& object) {
   if (object.type.empty()) return file_.refuse(element, "<object> has no attribute type");
   if (!is_known_type(object.type)) {
-    WEIR_TRY(file_.leave_out(
-        notes_, element, fmt::format("type {} of an object is not known; taken as a group", object.type)));
+    WEIR_TRY(file_.leave_out(notes_, element,
+                             fmt::format("unknown object type {}; treated as a group", object.type)));
   }
   if (const std::string* id = hwloc::find(object.attributes, "id"); id != nullptr && id->starts_with("obj")) {
     int64_t number = 0;
     WEIR_TRY(read_whole(element, "id", std::string_view(*id).substr(3), INT64_MAX, number));
     if (object.gp_index != 0 && object.gp_index != number)
-      return unlike(element, "id", *id, fmt::format("obj{}, as gp_index says", object.gp_index));
+      return unlike(element, "id", *id, fmt::format("obj{}, to match gp_index", object.gp_index));
     object.gp_index = number;
   }
   if (object.type == "NUMANode" && (object.os_index < 0 || object.os_index > INT32_MAX))
-    return file_.refuse(element, "a NUMANode has no os_index from 0 to 2147483647");
+    return file_.refuse(element, "a NUMANode without os_index; expected one from 0 to 2147483647");
   if (object.type == "PCIDev" && (object.pci_busid.empty() || object.pci_type.empty()))
     return file_.refuse(element, "a PCIDev needs pci_busid and pci_type");
   if (object.type == "Bridge" && (object.bridge_type.empty() || object.bridge_pci.empty()))
@@ -212,7 +211,7 @@ Status HwlocReader::check_object(pugi::xml_node element, HwlocObject& object) {
   if (object.os_index >= 0) os_indices_.insert(key_of(object.type, object.os_index));
   std::string second;
   if (object.gp_index != 0 && !gp_indices_.insert(object.gp_index).second)
-    return file_.refuse(element, fmt::format("there is a second object with gp_index {}", object.gp_index));
+    return file_.refuse(element, fmt::format("a second object with gp_index {}", object.gp_index));
   if (object.type == "NUMANode") second = second_with(element, fmt::format("NUMA node {}", object.os_index));
   if (!second.empty()) return file_.refuse(element, second);
   if (!object.pci_busid.empty()) second = second_with(element, "pci_busid " + object.pci_busid);
@@ -241,7 +240,7 @@ Status HwlocReader::read_object(pugi::xml_node element, HwlocObject& object) {
     } else {
       if (name != "page_type" && name != "userdata") {
         WEIR_TRY(file_.leave_out(notes_, child,
-                                 fmt::format("<{}> in an object is not known; kept, but not used", name)));
+                                 fmt::format("unknown element <{}> in an object; kept, but not used", name)));
       }
       WEIR_TRY(read_element(child, object.others.emplace_back()));
     }
@@ -302,8 +301,9 @@ Status HwlocReader::read_references(pugi::xml_node element, HwlocDistances& dist
       reference.type = word.substr(0, colon);
       word.remove_prefix(std::min(colon + 1, word.size()));
       if (reference.type.empty() || word.empty()) {
-        return file_.refuse(element,
-                            "<indexes> of <distances2hetero> holds a word that is not like OSDev:12");
+        return file_.refuse(
+            element,
+            "<indexes> of <distances2hetero> contains an invalid word; expected words like OSDev:12");
       }
     }
     WEIR_TRY(read_whole(element, "a number", word, INT64_MAX, reference.index));
@@ -360,11 +360,12 @@ Status HwlocReader::check_distances(pugi::xml_node element, const HwlocDistances
                                              : gp_indices_.contains(reference.index);
     const char* which = distances.by_os_index ? "os_index" : "gp_index";
     if (!there) {
-      return file_.refuse(element, fmt::format("the matrix {} names {} with {} {}, which is not in the file",
-                                               distances.name, type, which, reference.index));
+      return file_.refuse(element,
+                          fmt::format("the matrix {} refers to {} with {} {}, which is not in the file",
+                                      distances.name, type, which, reference.index));
     }
     if (!seen.insert(reference.index).second) {
-      return file_.refuse(element, fmt::format("the matrix {} names {} with {} {} twice", distances.name,
+      return file_.refuse(element, fmt::format("the matrix {} refers to {} with {} {} twice", distances.name,
                                                type, which, reference.index));
     }
   }
@@ -397,7 +398,7 @@ Result<HwlocXml> HwlocReader::read() {
     const std::string_view name = child.name();
     if (name == "object") {
       if (!document_.machine.type.empty())
-        return file_.refuse(child, "<topology> holds a second object; expected one machine");
+        return file_.refuse(child, "<topology> contains a second object; expected one machine");
       WEIR_TRY(read_object(child, document_.machine));
       if (document_.machine.type != "Machine" && document_.machine.type != "System")
         return unlike(child, "type", document_.machine.type, "Machine");
@@ -408,13 +409,13 @@ Result<HwlocXml> HwlocReader::read() {
       WEIR_TRY(read_info(child, document_.infos));
     } else {
       if (std::find(kUnused.begin(), kUnused.end(), name) == kUnused.end()) {
-        WEIR_TRY(file_.leave_out(notes_, child,
-                                 fmt::format("<{}> in <topology> is not known; kept, but not used", name)));
+        WEIR_TRY(file_.leave_out(
+            notes_, child, fmt::format("unknown element <{}> in <topology>; kept, but not used", name)));
       }
       WEIR_TRY(read_element(child, document_.others.emplace_back()));
     }
   }
-  if (document_.machine.type.empty()) return file_.refuse(root, "<topology> holds no object");
+  if (document_.machine.type.empty()) return file_.refuse(root, "<topology> contains no object");
   for (size_t i = 0; i < matrices.size(); ++i) WEIR_TRY(check_distances(matrices[i], document_.distances[i]));
   return std::move(document_);
 }
@@ -423,7 +424,7 @@ Result<HwlocXml> HwlocReader::read() {
 
 Result<HwlocXml> read_hwloc_xml(const Source& source, Notes* notes) {
   if (const size_t zero = source.text.find('\0'); zero != std::string_view::npos)
-    return refuse(source, line_of(source.text, zero), "the file holds a zero byte; expected XML text");
+    return refuse(source, line_of(source.text, zero), "the file contains a zero byte; expected XML text");
   auto file = XmlFile::parse(source);
   WEIR_TRY(file.status());
   return HwlocReader(*file, notes).read();

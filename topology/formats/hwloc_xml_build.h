@@ -17,62 +17,62 @@ struct Numa {
   CpuSet cpus;
 };
 
-/// Where in the machine an object of processors (or of the whole) is.
+/// The position in the machine of an object without a node of its own.
 struct Place {
-  Index parent = kNone;      ///< what holds the devices that are found there
-  std::vector<Index> numas;  ///< what these are connected to
+  Index parent = kNone;      ///< parent of the devices found there
+  std::vector<Index> numas;  ///< NUMA nodes to which these devices are connected
 };
 
-/// A graph in the making, and what its later parts must know of the earlier ones.
+/// A graph under construction, with the data that later parts need from earlier ones.
 struct Build {
   const HwlocXml& document;
   Notes* notes;
   Graph graph{};
   Index host = kNone;
-  std::vector<Numa> numas{};  ///< those with processors, one of each set of processors
+  std::vector<Numa> numas{};  ///< NUMA nodes with processors, one per set of processors
   /// GPUs (by PCI device and by the devices of their libraries) and NVSwitches (by PCI device).
   std::unordered_map<const HwlocObject*, Index> nodes{};
   std::unordered_map<const HwlocObject*, Place> places{};
-  std::unordered_map<std::string, int> names{};  ///< how often a name was asked for; see free_name()
-  std::unordered_set<std::string> gpu_names{};   ///< of the libraries
+  std::unordered_map<std::string, int> names{};  ///< number of requests for each name; see free_name()
+  std::unordered_set<std::string> gpu_names{};   ///< names given by the libraries
   int split_gpus = 0;
 
   Status refuse(const std::string& sentence) const {
     return {Code::invalid_argument, "hwloc XML: " + sentence};
   }
-  /// For what may be left out: a note where the caller wants notes, else an error.
+  /// Reports an omission: a note if the caller takes notes, else an error.
   Status leave_out(const std::string& sentence) const;
-  /// `name`, or that with a number behind it where a sibling of that kind has it.
+  /// `name`, with a number appended if a sibling of that kind has it.
   std::string free_name(Index parent, NodeKind kind, const std::string& name);
-  /// Where an object that is no device is.
+  /// The position of an object that is not a device.
   const Place& place_of(const HwlocObject& object);
 };
 
-/// What is above a device on its way to the processors.
+/// The nodes above a device on its path to the processors.
 struct Above {
   enum class Stage { processors, root_bus, port, inside_switch };
 
   const Place* place = nullptr;
-  Index bridge = kNone;  ///< kNone: the NUMA nodes of the place
+  Index bridge = kNone;  ///< kNone: connected to the position's NUMA nodes
   Stage stage = Stage::processors;
-  double port_gb_per_s = 0;  ///< of the port that is no node, if there is one
-  uint32_t vendor = 0;       ///< of the switch
+  double port_gb_per_s = 0;  ///< speed of the port above that is not a node, if any
+  uint32_t vendor = 0;       ///< vendor of the switch
 
   Index parent() const { return bridge == kNone ? place->parent : bridge; }
 };
 
-/// A link of kind pci to what is above; the speed is the object's or that of the port above it.
+/// A link of kind pci to the node above; the speed is the object's or that of the port above it.
 void connect_above(Build& build, Index node, const HwlocObject& object, const Above& above);
 
-/// The host, its packages and NUMA nodes.
+/// Adds the host, its packages and NUMA nodes.
 Status add_processors(Build& build);
-/// All below them that is attached by PCI, and network devices that are not.
+/// Adds all devices below them on PCI, and network devices that are not on PCI.
 Status add_devices(Build& build);
-/// A PCI function that is a GPU, or a GPU that is split into several.
+/// Adds a PCI function that is a GPU, or a GPU that is split into several.
 Status add_gpus(Build& build, const HwlocObject& object, const PciFacts& pci, const Above& above);
-/// A PCI function or a device of the operating system without one, and its ports.
+/// Adds a NIC: a PCI function, or an operating-system device without one, and its ports.
 void add_nic(Build& build, const HwlocObject& object, const PciFacts& pci, const Above& above);
-/// Links of NVLink and xGMI, from the matrices.
+/// Adds the NVLink and xGMI links of the matrices.
 Status add_gpu_links(Build& build);
 
 }  // namespace weir::topology::hwloc

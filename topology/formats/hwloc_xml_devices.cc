@@ -14,7 +14,7 @@ namespace {
 
 using Stage = Above::Stage;
 
-// The recursions here are bounded by the depth that the reader accepts.
+// The recursions here are bounded by the reader's depth limit.
 class Devices {
  public:
   explicit Devices(Build& build) : build_(build) {}
@@ -34,7 +34,7 @@ class Devices {
   Status read_pci(const HwlocObject& object, PciFacts& pci);
 
   Build& build_;
-  std::unordered_set<const HwlocObject*> used_;  ///< bridges that lead to something
+  std::unordered_set<const HwlocObject*> used_;  ///< bridges with a device below them
 };
 
 Status Devices::read_pci(const HwlocObject& object, PciFacts& pci) {
@@ -86,7 +86,7 @@ Status Devices::add_bridge(const HwlocObject& object, const Above& above) {
   } else {
     below.stage = is_host_bridge ? Stage::root_bus : Stage::inside_switch;
     below.vendor = facts.pci.vendor;
-    // A bridge without host bridge is where its bus begins, whatever it calls itself.
+    // A bridge without a host bridge is the beginning of its bus, whatever its own type says.
     facts.root = is_host_bridge || above.stage == Stage::processors;
     std::string name = object.pci_busid;
     if (is_host_bridge && !parse_buses(object.bridge_pci, name)) name = "root";
@@ -119,7 +119,7 @@ Status Devices::add_function(const HwlocObject& object, const Above& above) {
 Status Devices::add_virtual(const HwlocObject& object, const Above& above) {
   int device = 0;
   if (library_of(object, device) != Library::none)
-    return build_.leave_out(fmt::format("GPU {} stands at no PCI function; left out", object.name));
+    return build_.leave_out(fmt::format("GPU {} has no PCI function; ignored", object.name));
   if (network_of(build_.document, object) != Network::none) add_nic(build_, object, {}, above);
   return {};
 }

@@ -21,13 +21,13 @@ bool parse_field(std::string_view text, size_t digits, uint32_t& value) {
   return true;
 }
 
-/// "[10de:2335]".
+/// A text like "[10de:2335]".
 bool parse_pair(std::string_view text, uint32_t& vendor, uint32_t& device) {
   return text.size() == 11 && text[0] == '[' && text[5] == ':' && text[10] == ']' &&
          parse_field(text.substr(1, 4), 4, vendor) && parse_field(text.substr(6, 4), 4, device);
 }
 
-/// Groups of `digits` hex digits between colons; the number of groups, 0: not written like that.
+/// Groups of `digits` hex digits between colons; returns the number of groups, 0: another notation.
 template <size_t kMost>
 size_t parse_groups(std::string_view text, size_t digits, std::array<uint32_t, kMost>& groups) {
   size_t count = 0;
@@ -91,7 +91,7 @@ bool parse_hardware_address(std::string_view text, uint64_t& guid, int& bytes) {
   if (count != 6 && count != 20) return false;
   bytes = static_cast<int>(count);
   if (count == 6) {
-    // EUI-64: ff:fe in the middle, and the bit for "made by the vendor" turned.
+    // EUI-64: ff:fe in the middle, and the universal/local bit inverted.
     const std::array<uint32_t, 8> eui = {groups[0] ^ 2, groups[1], groups[2], 0xff,
                                          0xfe,          groups[3], groups[4], groups[5]};
     std::copy(eui.begin(), eui.end(), groups.end() - 8);

@@ -9,10 +9,10 @@
 namespace weir::topology::hwloc {
 namespace {
 
-using Names = std::vector<const HwlocObject*>;  ///< the devices of libraries that are one GPU
+using Names = std::vector<const HwlocObject*>;  ///< devices of several libraries that are one GPU
 
-/// The GPUs at a PCI function, each with its names. A GPU of AMD that is split into several has one function
-/// and a name of ROCm SMI for each; what other libraries see there is the first.
+/// The GPUs at a PCI function, each with its names. An AMD GPU that is split into several has one function
+/// and one ROCm SMI name per part; devices of other libraries there belong to the first.
 std::vector<Names> gpus_at(const HwlocObject& function) {
   std::vector<Names> gpus(1);
   size_t of_rsmi = 0;
@@ -52,7 +52,7 @@ Status add_gpus(Build& build, const HwlocObject& object, const PciFacts& pci, co
     Library best = Library::none;
     for (const HwlocObject* name : names) {
       if (!build.gpu_names.insert(name->name).second)
-        return build.refuse(fmt::format("two GPUs are called {}", name->name));
+        return build.refuse(fmt::format("two GPUs have the name {}", name->name));
       describe(*name, gpu);
       int device = 0;
       const Library library = library_of(*name, device);

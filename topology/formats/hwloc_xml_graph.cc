@@ -14,8 +14,8 @@ namespace weir::topology {
 namespace hwloc {
 namespace {
 
-/// All NUMA nodes are connected pairwise: more would be a quadratic number of links for a machine that is
-/// not.
+/// Maximum number of NUMA nodes: all are connected pairwise, so that more would mean a quadratic number of
+/// links, and no real machine has more.
 constexpr size_t kMostNumas = 1024;
 
 struct Processors {
@@ -23,7 +23,7 @@ struct Processors {
   std::vector<const HwlocObject*> numas;
 };
 
-// Recursion is bounded by the depth that the reader accepts.
+// The recursion is bounded by the reader's depth limit.
 void collect(const HwlocObject& object, Processors& found) {
   if (object.type == "Package" || object.type == "Socket") found.packages.push_back(&object);
   if (object.type == "NUMANode") found.numas.push_back(&object);
@@ -37,7 +37,7 @@ const std::string* machine_info(const HwlocXml& document, std::string_view name)
   return of_object != nullptr ? of_object : find(document.infos, name);
 }
 
-/// hwloc says what uname says.
+/// hwloc reports the architecture name of uname.
 std::string arch_of(const std::string* text) {
   if (text == nullptr) return "";
   if (*text == "aarch64") return "arm64";
@@ -51,7 +51,7 @@ Status read_number(const Build& build, const HwlocPairs& infos, const char* name
   if (text == nullptr) return {};
   if (!parse_int(*text, read) || read < 0 || read > 0xffff) {
     return build.leave_out(
-        fmt::format("{} is \"{}\"; expected a whole number; left out", name, text->substr(0, 100)));
+        fmt::format("{} is \"{}\"; expected a whole number; ignored", name, text->substr(0, 100)));
   }
   number = static_cast<int>(read);
   return {};
@@ -64,7 +64,7 @@ Status read_cpu(const Build& build, const HwlocPairs& infos, PackageFacts& packa
   if (const std::string* model = find(infos, "CPUModel"); model != nullptr) package.model_name = trim(*model);
   WEIR_TRY(read_number(build, infos, "CPUFamilyNumber", cpu.family));
   WEIR_TRY(read_number(build, infos, "CPUModelNumber", cpu.model));
-  // hwloc adds CPUID's extended family to the family, NCCL puts it four bits higher.
+  // hwloc adds CPUID's extended family to the family, NCCL shifts it by four bits.
   constexpr int kExtended = 15;
   if (cpu.family > kExtended) cpu.family = kExtended + ((cpu.family - kExtended) << 4);
   return {};
@@ -97,7 +97,7 @@ Status add_packages(Build& build, const Processors& found, std::vector<Package>&
   return {};
 }
 
-/// The package that alone has processors of the set, else the host.
+/// The package that alone contains processors of the set, or the host.
 Index holder_of(const Build& build, const std::vector<Package>& packages, const CpuSet& cpus) {
   Index holder = kNone;
   for (const Package& package : packages) {
@@ -126,14 +126,14 @@ Status add_numa(Build& build, const std::vector<Package>& packages, const HwlocO
   }
   const std::string name = build.free_name(parent, NodeKind::numa, fmt::to_string(number));
   const Index node = build.graph.add(name, parent, std::move(facts));
-  // Memory of two sorts at one place (HBM beside DRAM) is two nodes: devices belong to the first.
+  // Memory of two kinds at one position (HBM beside DRAM) is two nodes: devices belong to the first.
   const bool is_second = std::any_of(build.numas.begin(), build.numas.end(),
                                      [&cpus](const Numa& other) { return other.cpus == cpus; });
   if ((object.cpuset.empty() || !cpus.empty()) && !is_second) build.numas.push_back({node, std::move(cpus)});
   return {};
 }
 
-/// Inside a package nothing limits; where nothing is known of the processors, this is not known either.
+/// Inside a package nothing limits; if nothing is known about the processors, the package is unknown as well.
 double between_gb_per_s(const Graph& graph, Index a, Index b) {
   const Index package = graph.holder(a, NodeKind::package);
   if (package != kNone && package == graph.holder(b, NodeKind::package)) return kInnerGbPerS;

@@ -47,7 +47,7 @@ Library library_of(const HwlocObject& object, int& device) {
 
 Network network_of(const HwlocXml& document, const HwlocObject& object) {
   if (object.type != "OSDev" || object.osdev_type < 0) return Network::none;
-  if (document.version.starts_with('3')) {  // a mask since then
+  if (document.version.starts_with('3')) {  // a mask since version 3
     constexpr int kInterface = 16;
     constexpr int kVerbs = 32;
     if ((object.osdev_type & kVerbs) != 0) return Network::verbs;
@@ -76,7 +76,7 @@ Function function_of(const HwlocXml& document, const HwlocObject& object, const 
   if (computes || subclass == kAccelerator || subclass == kThreeD) return Function::gpu;
   if (base == kDisplay && (pci.vendor == kNvidia || pci.vendor == kAmd)) return Function::gpu;
   if (subclass == kOtherDisplay && pci.vendor == kIntel) return Function::gpu;
-  // hwloc sees switches that it may not read: then NVML alone knew what they are.
+  // hwloc shows switches that it cannot read; only NVML has identified them.
   if (object.subtype == "NVSwitch" || (subclass == kOtherBridge && pci.vendor == kNvidia))
     return Function::nvswitch;
   const bool has_verbs = has_child(object, [&document](const HwlocObject& child) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the objects of hwloc's XML are. Internal to hwloc_xml_*.cc.
+/// Classifies the objects of hwloc's XML. Internal to hwloc_xml_*.cc.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,26 @@
 
 namespace weir::topology::hwloc {
 
-/// Makers, as PCI numbers them.
+/// PCI vendor numbers.
 inline constexpr uint32_t kNvidia = 0x10de;
 inline constexpr uint32_t kAmd = 0x1002;
 
-/// A bridge, a PCI function or a device of the operating system.
+/// Whether an object is a bridge, a PCI function or an operating-system device.
 bool is_device(const HwlocObject& object);
 
-/// Whose name for a GPU a device of the operating system is. The first is the best for its number.
+/// Which library's GPU name an operating-system device has. The first library is the preferred one for the
+/// number.
 enum class Library { nvml, rsmi, cuda, level_zero, opencl, none };
 
-/// `device` becomes its number there ("opencl0d3": 3 of platform 0).
+/// `device` becomes its number in that library ("opencl0d3": 3 of platform 0).
 Library library_of(const HwlocObject& object, int& device);
 
-/// What of the network a device of the operating system is.
+/// The network role of an operating-system device.
 enum class Network { none, interface, verbs };
 
 Network network_of(const HwlocXml& document, const HwlocObject& object);
 
-/// What a PCI function is; see graph_of() in hwloc_xml.h.
+/// The kind of a PCI function; see graph_of() in hwloc_xml.h.
 enum class Function { other, gpu, nic, nvswitch };
 
 Function function_of(const HwlocXml& document, const HwlocObject& object, const PciFacts& pci);

@@ -16,7 +16,7 @@ using ObjectsByKey = std::unordered_map<std::string, const HwlocObject*>;
 std::string key_of_gp(int64_t index) { return fmt::format("gp {}", index); }
 std::string key_of_os(const std::string& type, int64_t index) { return fmt::format("{} {}", type, index); }
 
-// Recursion is bounded by the depth that the reader accepts.
+// The recursion is bounded by the reader's depth limit.
 void collect(const HwlocObject& object, ObjectsByKey& found) {
   if (object.gp_index != 0) found.emplace(key_of_gp(object.gp_index), &object);
   if (object.os_index >= 0) found.emplace(key_of_os(object.type, object.os_index), &object);
@@ -42,7 +42,7 @@ class GpuLinks {
 Status GpuLinks::find_matrix(const char* name, const HwlocDistances*& matrix) const {
   for (const HwlocDistances& one : build_.document.distances) {
     if (one.name != name) continue;
-    if (matrix != nullptr) return build_.refuse(fmt::format("there are two matrices {}", name));
+    if (matrix != nullptr) return build_.refuse(fmt::format("two matrices {}; expected one", name));
     matrix = &one;
   }
   if (matrix == nullptr || matrix->values.size() == matrix->objects.size() * matrix->objects.size())
@@ -51,7 +51,7 @@ Status GpuLinks::find_matrix(const char* name, const HwlocDistances*& matrix) co
                                    matrix->values.size()));
 }
 
-/// The node for each object of a matrix; kNone: it is left out.
+/// The node for each object of a matrix; kNone: ignored.
 Status GpuLinks::ends_of(const HwlocDistances& matrix, std::vector<Index>& ends) {
   for (const HwlocReference& reference : matrix.objects) {
     const std::string& type = matrix.type.empty() ? reference.type : matrix.type;
@@ -63,21 +63,21 @@ Status GpuLinks::ends_of(const HwlocDistances& matrix, std::vector<Index>& ends)
       const auto node = build_.nodes.find(object->second);
       if (node != build_.nodes.end()) {
         end = node->second;
-      } else if (!is_device(*object->second)) {  // POWER: the processors to which NVLink goes
+      } else if (!is_device(*object->second)) {  // POWER: the processors at which NVLinks end
         const Place& place = build_.place_of(*object->second);
         if (place.numas.size() == 1) end = place.numas[0];
       }
     }
     if (end == kNone) {
       WEIR_TRY(build_.leave_out(fmt::format(
-          "the matrix {} names {} {}, which is no GPU, NVSwitch or NUMA node of the graph; left out",
+          "the matrix {} refers to {} {}, which is no GPU, NVSwitch or NUMA node of the graph; ignored",
           matrix.name, type, reference.index)));
     }
   }
   return {};
 }
 
-/// How many links make up a bandwidth (MB/s).
+/// Number of links that make up a bandwidth (MB/s).
 int link_count(uint64_t mb_per_s) {
   for (const uint64_t of_one : {25000, 20000}) {
     if (mb_per_s % of_one == 0 && mb_per_s / of_one <= 1000) return static_cast<int>(mb_per_s / of_one);
@@ -110,7 +110,7 @@ Status GpuLinks::add_xgmi(const HwlocDistances& matrix, const HwlocDistances* ho
   WEIR_TRY(ends_of(matrix, ends));
   const size_t size = ends.size();
   if (hops != nullptr && hops->objects != matrix.objects)
-    return build_.refuse("XGMIHops names other objects than XGMIBandwidth");
+    return build_.refuse("XGMIHops and XGMIBandwidth refer to different objects; expected the same");
   constexpr uint64_t kInvented = 100000;
   bool invented = true;
   for (size_t i = 0; i < size * size; ++i) {

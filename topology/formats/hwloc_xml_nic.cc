@@ -11,7 +11,7 @@
 namespace weir::topology::hwloc {
 namespace {
 
-/// A NIC whose ports are being added.
+/// A NIC under construction, whose ports are being added.
 struct Nic {
   Build& build;
   Index node;
@@ -30,12 +30,12 @@ PortLayer layer_of(const Nic& nic, int lid) {
   constexpr uint32_t kAmazon = 0x1d0f;
   const uint32_t subclass = nic.pci.class_code >> 8;
   if (subclass == kInfiniband) return PortLayer::infiniband;
-  // Verbs devices of Amazon speak neither.
+  // Amazon's verbs devices are neither InfiniBand nor Ethernet.
   if (subclass != kEthernet || nic.pci.vendor == kAmazon) return PortLayer::unknown;
   return lid == 0 ? PortLayer::ethernet : PortLayer::infiniband;
 }
 
-/// The numbers in the names "Port1State", "Port2State", ...
+/// The port numbers from the names "Port1State", "Port2State", ...
 std::vector<int> port_numbers(const HwlocObject& device) {
   constexpr std::string_view kBegin = "Port";
   constexpr std::string_view kEnd = "State";
@@ -71,7 +71,7 @@ void add_verbs_ports(const Nic& nic, const HwlocObject& device) {
     const std::string* text = info("LID");
     if (text != nullptr && parse_hex(*text, lid) && lid <= 0xffff) port.lid = static_cast<int>(lid);
     port.layer = layer_of(nic, port.lid);
-    // Several functions of one adapter share SysImageGUID, not the GUID in the GID of their port.
+    // Several functions of one adapter share SysImageGUID, but not the GUID in their port's GID.
     const std::string* gid = info("GID0");
     const std::string* node_guid = find(device.infos, "NodeGUID");
     if (gid != nullptr) {

@@ -15,7 +15,7 @@ class HwlocWriter {
   std::string write(const HwlocXml& document);
 
  private:
-  /// "<name", at the current depth.
+  /// Writes "<name" at the current depth.
   void begin(std::string_view name) { out_ += fmt::format("{:{}}<{}", "", 2 * depth_, name); }
   void attribute(std::string_view name, std::string_view value) {
     out_ += fmt::format(" {}=\"{}\"", name, xml_text(value));
@@ -42,7 +42,7 @@ class HwlocWriter {
   void write_element(const HwlocElement& element);
   void write_latencies(const HwlocLatencies& latencies);
   void write_distances(const HwlocDistances& distances);
-  /// Ten words in an element, as hwloc does, which counts their characters.
+  /// Writes ten words per element as hwloc does, which counts their characters.
   template <typename T, typename Text>
   void write_words(std::string_view name, const std::vector<T>& values, Text text);
 
@@ -111,7 +111,7 @@ void HwlocWriter::write_object(const HwlocObject& object) {
   if (object.infos.empty() && object.others.empty() && object.latencies.empty() && object.children.empty())
     return close();
   open();
-  // hwloc 1 reads page types only before anything else.
+  // hwloc 1 accepts page types only as the first elements.
   for (const HwlocElement& other : object.others) write_element(other);
   write_infos(object.infos);
   for (const HwlocLatencies& latencies : object.latencies) write_latencies(latencies);

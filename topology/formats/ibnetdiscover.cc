@@ -19,7 +19,7 @@ uint64_t port_key(size_t node, int port) {
   return (static_cast<uint64_t>(node) << 8) | static_cast<uint64_t>(port);
 }
 
-/// "S-2c5eab0300b87b40".
+/// A text like "S-2c5eab0300b87b40".
 std::string label(IbKind kind, uint64_t guid) {
   return fmt::format("{}-{:016x}", "SHR"[static_cast<int>(kind)], guid);
 }
@@ -77,7 +77,7 @@ class CableCheck {
     const bool itself = peer->second == n && other.number == port.number;
     if (other.peer != node.guid || other.peer_number != port.number || itself) {
       return refuse_(n, p,
-                     fmt::format("port {} leads to port {} of {}, which says it leads to port {} of {}",
+                     fmt::format("port {} leads to port {} of {}, but that port leads to port {} of {}",
                                  port.number, port.peer_number, label(port.peer_kind, port.peer),
                                  other.peer_number, label(other.peer_kind, other.peer)));
     }
@@ -90,7 +90,7 @@ class CableCheck {
   std::unordered_map<uint64_t, size_t> ports_;
 };
 
-/// Whether the first line that is no comment is one of the form of ports.
+/// Whether the first line that is not a comment has the per-port form.
 bool has_ports_form(std::string_view text) {
   Lines lines(text);
   for (std::string_view line; lines.next(line);) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What ibnetdiscover (rdma-core, infiniband-diags) prints about an InfiniBand fabric.
+/// The output of ibnetdiscover (rdma-core, infiniband-diags) about an InfiniBand fabric.
 ///
-/// Two forms are read, told apart by the first line that is no comment. The full one (ibnetdiscover, with
-/// -f too, with -g where that lists no node twice):
+/// Two forms are read, distinguished by the first line that is not a comment. The full form (ibnetdiscover,
+/// also with -f, and with -g if that lists no node twice):
 ///
 ///   vendid=0x2c9
 ///   devid=0xd2f2
@@ -15,12 +15,12 @@
 ///   Ca      1 "H-e09d7303007a4bd8"   # "node1 mlx5_5"
 ///   [1](e09d7303007a4bd8)   "S-2c5eab0300b87b40"[1]     # lid 647 lmc 0 "MF0;leaf4:MQM9701/U1" lid 73 4xNDR
 ///
-/// and that of ports (ibnetdiscover -p), one line per port:
+/// and the per-port form (ibnetdiscover -p), one line per port:
 ///
 ///   CA   647  1 0xe09d7303007a4bd8 4x NDR - SW    73  1 0x2c5eab0300b87b40 ( 'node1 mlx5_5' - 'leaf4' )
 ///
-/// What is not kept: comments, chassis headings of -g, and ports without a cable. The form of ports lacks the
-/// GUIDs of adapters: that of the port listed first stands for it; vendor, device, lmc and system are 0.
+/// Not kept: comments, chassis headings of -g, and ports without a cable. The per-port form lacks the GUIDs
+/// of adapters: that of the port listed first is used instead; vendor, device, lmc and system are 0.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,12 @@ namespace weir::topology {
 
 enum class IbKind : uint8_t { fabric_switch, adapter, router };
 
-/// An end of a cable, as the node that has it lists it.
+/// One end of a cable, as listed by the node that has it.
 struct IbPort {
   int number = 0;
-  int external = 0;   ///< what is printed at the chassis (-g); 0: not given
-  uint64_t guid = 0;  ///< of this port, not of switches; 0: not given
-  int lid = 0;        ///< not of switches
+  int external = 0;   ///< port number printed on the chassis (-g); 0: not given
+  uint64_t guid = 0;  ///< GUID of this port, 0 for switches or if not given
+  int lid = 0;        ///< LID of the port, 0 for switches
   int lmc = 0;
   IbKind peer_kind = IbKind::fabric_switch;
   uint64_t peer = 0;  ///< GUID of the node at the other end
@@ -51,9 +51,9 @@ struct IbPort {
   uint64_t peer_guid = 0;
   std::string peer_description;
   int peer_lid = 0;
-  int width = 0;  ///< lanes as running; 0: not known
+  int width = 0;  ///< number of lanes in use; 0: unknown
   InfinibandSpeed speed = InfinibandSpeed::unknown;
-  std::string attributes;  ///< what -f adds: "s=4 w=2 v=4 e=4"
+  std::string attributes;  ///< attributes added by -f: "s=4 w=2 v=4 e=4"
 
   bool operator==(const IbPort&) const = default;
 };
@@ -62,15 +62,15 @@ struct IbNode {
   IbKind kind = IbKind::fabric_switch;
   uint32_t vendor = 0;
   uint32_t device = 0;
-  uint64_t system_guid = 0;  ///< equal for what is one machine or adapter; 0: not given
+  uint64_t system_guid = 0;  ///< equal for nodes of one machine or adapter; 0: not given
   uint64_t guid = 0;
-  uint64_t port_guid = 0;  ///< of switches
+  uint64_t port_guid = 0;  ///< switches only
   int port_count = 0;
   std::string description;
-  bool enhanced_port_0 = false;  ///< this and what follows: of switches
+  bool enhanced_port_0 = false;  ///< switches only, like the fields below
   int lid = 0;
   int lmc = 0;
-  std::vector<IbPort> ports;  ///< those with a cable
+  std::vector<IbPort> ports;  ///< ports with a cable
 
   bool operator==(const IbNode&) const = default;
 };
@@ -81,24 +81,24 @@ struct IbFabric {
   bool operator==(const IbFabric&) const = default;
 };
 
-/// Errors: text of neither form, cut off or with numbers out of range; a node or port listed twice; a cable
-/// that only one end lists or that leads to an unknown node. Left out with a note: chassis headings; in the
-/// form of ports (often filtered by whom it is for) cables to nodes that have no line.
+/// Errors: text of neither form, truncated or with numbers out of range; a node or port listed twice; a cable
+/// that only one end lists or that leads to an unknown node. Ignored with a note: chassis headings; in the
+/// per-port form (whose output is often filtered) cables to nodes that have no line.
 Result<IbFabric> read_ibnetdiscover(const Source& source, Notes* notes = nullptr);
 
-/// In the full form.
+/// Writes the full form.
 std::string write_ibnetdiscover(const IbFabric& fabric);
 
 /// Hosts with NICs and their ports, switches with levels, cables with their speed; parallel cables of one
 /// speed between two switches are one link.
 ///
 /// The first word of an adapter's description is its host and the second its NIC ("node7 mlx5_0"); any other
-/// description names the host, and the NIC is named by its GUID. A switch's "MF0;leaf4:MQM9701/U1" is
-/// "leaf4". What cannot be told apart by name has its GUID behind it.
+/// description is the host's name, and the NIC is named by its GUID. A switch's "MF0;leaf4:MQM9701/U1" is
+/// "leaf4". Names that are not unique get the GUID appended.
 ///
-/// Left out with a note, refused without notes: SHARP's aggregation nodes, routers, cables from a switch to
-/// itself, what two ends of a cable say differently about its speed (the slower counts), hosts that have no
-/// name of their own. Errors: those of cables as in read_ibnetdiscover.
+/// Ignored with a note, or refused without notes: SHARP's aggregation nodes, routers, cables from a switch to
+/// itself, different speeds at the two ends of a cable (the slower counts), hosts without a name of their
+/// own. Errors: those of cables as in read_ibnetdiscover.
 Result<Graph> graph_of(const IbFabric& fabric, Notes* notes = nullptr);
 
 namespace ib {
@@ -109,14 +109,14 @@ inline constexpr size_t kNode = SIZE_MAX;
 
 inline constexpr uint64_t kMostGuid = UINT64_MAX;
 
-/// A helper inside a switch that reduces in the network (SHARP).
+/// A SHARP aggregation node: a helper inside a switch that reduces in the network.
 bool is_aggregation_node(IbKind kind, std::string_view description);
 
-/// That every cable is listed by both ends, and nothing twice. Aggregation nodes need not be listed
-/// themselves.
+/// Checks that every cable is listed by both ends, and nothing twice. Aggregation nodes themselves need not
+/// be listed.
 Status check(const IbFabric& fabric, const RefuseAt& refuse);
 
-/// Where each node and each port of it was read.
+/// The line of each node and of each of its ports.
 struct Places {
   std::vector<size_t> nodes;
   std::vector<std::vector<size_t>> ports;

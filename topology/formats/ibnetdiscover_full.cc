@@ -15,7 +15,7 @@ constexpr int kMostPorts = 255;
 constexpr int kMostLid = 65535;
 constexpr int kMostLmc = 7;
 
-/// The lines before a node's own.
+/// The lines before the line of a node.
 struct Head {
   bool begun = false;
   bool vendor = false;
@@ -37,24 +37,24 @@ bool take_kind(Cursor& line, IbKind& kind) {
   return true;
 }
 
-/// `"S-2c5eab0300b87b40"`.
+/// Takes `"S-2c5eab0300b87b40"`.
 bool take_label(Cursor& line, IbKind& kind, uint64_t& guid) {
   return line.need("\"") && take_kind(line, kind) && line.hex("a GUID", kMostGuid, guid) && line.need("\"");
 }
 
-/// `[3]`, and `[ext 7]` if it is there.
+/// Takes `[3]`, and `[ext 7]` if present.
 bool take_number(Cursor& line, int& number, int& external) {
   if (!line.need("[") || !line.number("a port", 1, kMostPorts, number) || !line.need("]")) return false;
   if (!line.take("[ext ")) return true;
   return line.number("a port of the chassis", 1, 9999, external) && line.need("]");
 }
 
-/// `(e09d7303007a4bd8)` if it is there.
+/// Takes `(e09d7303007a4bd8)` if present.
 bool take_guid(Cursor& line, uint64_t& guid) {
   return !line.take("(") || (line.hex("the GUID of a port", kMostGuid, guid) && line.need(")"));
 }
 
-/// "s=4 w=2 v=4 e=4", "slot 3", "(scp)": the words as they are, one blank between two.
+/// Takes "s=4 w=2 v=4 e=4", "slot 3", "(scp)": the words unchanged, separated by one blank.
 bool take_attributes(Cursor& line, std::string& attributes) {
   while (true) {
     line.blanks();
@@ -79,7 +79,7 @@ bool take_attributes(Cursor& line, std::string& attributes) {
   }
 }
 
-/// "4xNDR"; old releases do not print it.
+/// Takes "4xNDR"; old releases do not print it.
 bool take_speed(Cursor& line, IbPort& port) {
   line.blanks();
   if (line.done()) return true;
@@ -125,7 +125,7 @@ bool take_port(Cursor& line, bool of_switch, IbPort& port) {
          take_speed(line, port) && take_attributes(line, port.attributes);
 }
 
-/// `65 "S-2c5eab0300b87b40" # "leaf4" enhanced port 0 lid 73 lmc 0`, after the kind.
+/// Takes `65 "S-2c5eab0300b87b40" # "leaf4" enhanced port 0 lid 73 lmc 0`, after the kind.
 bool take_title(Cursor& line, IbNode& node) {
   IbKind kind{};
   uint64_t guid = 0;
@@ -161,7 +161,8 @@ class FullReader {
       line = trim(line);
       if (line.empty() || line.starts_with('#')) continue;
       WEIR_TRY(read_line(line));
-      if (++items_ > kMostNodes) return wrong(fmt::format("the file lists more than {} things", kMostNodes));
+      if (++items_ > kMostNodes)
+        return wrong(fmt::format("the file lists more than {} nodes and ports", kMostNodes));
     }
     if (head_.begun) return wrong("the file ends in the middle of a node");
     return std::move(fabric_);
@@ -179,12 +180,12 @@ class FullReader {
     if (line == "Non-Chassis Nodes") return {};
     if (line.starts_with("Chassis ") || line.starts_with("Hostname: ")) {
       return leave_out_line(source_, text_.number(), notes_,
-                            fmt::format("{} is left out: which chassis a node is in", shown(line)));
+                            fmt::format("{} is ignored: it only names the chassis of a node", shown(line)));
     }
     return read_head(line);
   }
 
-  /// `key=0x2c9`, where a comment may follow.
+  /// Takes `key=0x2c9`, possibly followed by a comment.
   Status read_head(std::string_view line) {
     Cursor cursor(line);
     uint64_t value = 0;
@@ -208,7 +209,7 @@ class FullReader {
     }
     cursor.blanks();
     if (!read || !(cursor.take("#") || cursor.need_end())) return wrong(cursor.complaint());
-    if (*seen) return wrong(fmt::format("{} comes twice before a node", line.substr(0, line.find('='))));
+    if (*seen) return wrong(fmt::format("{} occurs twice before a node", line.substr(0, line.find('='))));
     *seen = true;
     head_.begun = true;
     open_ = false;
@@ -235,8 +236,7 @@ class FullReader {
   Status read_title(std::string_view line, size_t word, IbKind kind) {
     Cursor cursor(line.substr(word));
     if (!head_.vendor || !head_.device || !head_.guid || head_.node.kind != kind) {
-      return wrong(fmt::format("{} comes without its vendid=, devid= and {}guid= before it",
-                               line.substr(0, word),
+      return wrong(fmt::format("{} without vendid=, devid= and {}guid= before it", line.substr(0, word),
                                kind == IbKind::fabric_switch ? "switch"
                                : kind == IbKind::adapter     ? "ca"
                                                              : "rt"));
@@ -251,7 +251,7 @@ class FullReader {
   }
 
   Status read_port(std::string_view line) {
-    if (!open_) return wrong("a port comes before the line of its node");
+    if (!open_) return wrong("a port before the line of its node");
     Cursor cursor(line);
     IbPort port;
     IbNode& node = fabric_.nodes.back();

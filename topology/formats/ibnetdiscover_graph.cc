@@ -18,7 +18,7 @@ namespace {
 
 double gbit_per_s(const IbPort& port) { return port.width * gbit_per_s(port.speed); }
 
-/// "MF0;leaf4:MQM9701/U1" is leaf4, "MF0;core:MCS8500/L02/U1" is core/L02.
+/// "MF0;leaf4:MQM9701/U1" becomes leaf4, "MF0;core:MCS8500/L02/U1" becomes core/L02.
 std::string switch_name(std::string_view description) {
   description = trim(description);
   const size_t colon = description.rfind(':');
@@ -33,7 +33,7 @@ std::string switch_name(std::string_view description) {
 
 struct AdapterName {
   std::string host;
-  std::string nic;  ///< empty: the description does not name it
+  std::string nic;  ///< empty: the description does not contain it
 };
 
 AdapterName adapter_name(std::string_view description) {
@@ -78,7 +78,8 @@ class IbGraphBuilder {
     }
   }
 
-  /// Descriptions of several words that adapters of several systems have: the vendor's, not a host's.
+  /// Descriptions of several words that adapters of several systems share: they are the vendor's, not a
+  /// host's.
   std::unordered_set<std::string> anonymous_names() const {
     std::unordered_map<std::string, uint64_t> systems;
     std::unordered_set<std::string> shared;
@@ -132,7 +133,7 @@ class IbGraphBuilder {
     }
   }
 
-  /// Aggregation nodes that are only known as peers.
+  /// Counts aggregation nodes that occur only as peers.
   void count_unlisted() {
     for (const IbNode& node : fabric_.nodes) {
       for (const IbPort& port : node.ports) {
@@ -144,28 +145,26 @@ class IbGraphBuilder {
   Status note_left_out() {
     if (aggregation_nodes_ > 0) {
       WEIR_TRY(leave_out(
-          notes_, fmt::format("{} aggregation nodes (SHARP) of switches are left out", aggregation_nodes_)));
+          notes_, fmt::format("{} aggregation nodes (SHARP) of switches are ignored", aggregation_nodes_)));
     }
-    if (routers_ > 0) WEIR_TRY(leave_out(notes_, fmt::format("{} routers are left out", routers_)));
+    if (routers_ > 0) WEIR_TRY(leave_out(notes_, fmt::format("{} routers are ignored", routers_)));
     if (anonymous_hosts_ > 0) {
-      return leave_out(
-          notes_,
-          fmt::format("the descriptions of {} adapters do not tell their hosts apart, like {}; each is "
-                      "taken as on a host of its own, named by GUID",
-                      anonymous_hosts_, shown(first_anonymous_)));
+      return leave_out(notes_,
+                       fmt::format("the descriptions of {} adapters do not identify their hosts, like {}; "
+                                   "each adapter is treated as a host of its own, named by GUID",
+                                   anonymous_hosts_, shown(first_anonymous_)));
     }
     return {};
   }
 
-  /// The node at the end of a cable: the port of an adapter, added right behind it, or the switch.
+  /// The node at the end of a cable: the port of an adapter, which directly follows it, or the switch.
   Index end_of(size_t n, size_t p) const {
     return fabric_.nodes[n].kind == IbKind::fabric_switch ? at_[n] : at_[n] + 1 + static_cast<Index>(p);
   }
 
-  /// The cables of a node that lead to later ones.
+  /// Adds the cables of a node that lead to later nodes.
   Status add_cables(size_t n) {
-    std::map<std::tuple<Index, Index, double>, size_t>
-        parallel;  // by ends and speed: the place among the links
+    std::map<std::tuple<Index, Index, double>, size_t> parallel;  // index of the link; key: ends and speed
     const IbNode& node = fabric_.nodes[n];
     for (size_t p = 0; p < node.ports.size(); ++p) {
       const IbPort& port = node.ports[p];
@@ -173,10 +172,10 @@ class IbGraphBuilder {
       if (peer == by_guid_.end()) continue;  // an aggregation node
       const size_t other = peer->second;
       if (other < n || at_[other] == kNone) continue;
-      if (other == n && port.peer_number < port.number) continue;  // the other end of one that is noted
+      if (other == n && port.peer_number < port.number) continue;  // already added
       if (other == n) {
         WEIR_TRY(leave_out(notes_,
-                           fmt::format("the cable from port {} to port {} of the same node {:x} is left out",
+                           fmt::format("the cable from port {} to port {} of the same node {:x} is ignored",
                                        port.number, port.peer_number, node.guid)));
         continue;
       }
@@ -207,16 +206,17 @@ class IbGraphBuilder {
     gbit = here == 0 || there == 0 ? std::max(here, there) : std::min(here, there);
     if (here == 0 || there == 0 || here == there) return {};
     return leave_out(
-        notes_, fmt::format("the ends of the cable at port {} of node {:x} say {} and {} Gbit/s; the slower "
-                            "is taken",
-                            port.number, node.guid, here, there));
+        notes_,
+        fmt::format(
+            "the ends of the cable at port {} of node {:x} report {} and {} Gbit/s; the slower speed is used",
+            port.number, node.guid, here, there));
   }
 
   const IbFabric& fabric_;
   Notes* notes_;
   Graph graph_;
   std::unordered_map<uint64_t, size_t> by_guid_;
-  std::vector<Index> at_;  ///< where each node of the fabric is in the graph; kNone: left out
+  std::vector<Index> at_;  ///< graph node of each node of the fabric; kNone: ignored
   size_t aggregation_nodes_ = 0;
   size_t routers_ = 0;
   size_t anonymous_hosts_ = 0;

@@ -11,7 +11,7 @@
 namespace weir::topology::ib {
 namespace {
 
-/// One end of a cable: `SW  1719 10 0x7cfe9003009ce5b0`.
+/// One end of a cable, such as `SW  1719 10 0x7cfe9003009ce5b0`.
 struct End {
   IbKind kind = IbKind::fabric_switch;
   int lid = 0;
@@ -44,7 +44,7 @@ bool take_end(Cursor& line, End& end) {
          line.hex("a GUID", kMostGuid, end.guid) && line.need_blank();
 }
 
-/// "4x NDR".
+/// Takes "4x NDR".
 bool take_speed(Cursor& line, PortLine& port) {
   if (!line.take("??") && !(line.number("lanes like 4x", 1, 12, port.width) && line.need("x"))) return false;
   const bool spaced = line.need_blank();
@@ -56,7 +56,7 @@ bool take_speed(Cursor& line, PortLine& port) {
   return line.miss("a speed from SDR to XDR, or ???");
 }
 
-/// `( 'node1 mlx5_5' - 'leaf4' )`.
+/// Takes `( 'node1 mlx5_5' - 'leaf4' )`.
 bool take_descriptions(Cursor& line, PortLine& port) {
   constexpr std::string_view kBetween = "' - '";
   line.blanks();
@@ -77,7 +77,7 @@ bool take_line(Cursor& line, PortLine& port) {
   if (!take_end(line, port.own) || !take_speed(line, port)) return false;
   line.blanks();
   port.cabled = line.take("- ");
-  // Without a cable only the description follows; in old releases without quotes.
+  // Without a cable only the description follows, in old releases without quotes.
   if (!port.cabled) return is_printable(line.rest()) || line.miss("a description");
   return take_end(line, port.peer) && take_descriptions(line, port);
 }
@@ -123,7 +123,7 @@ class PortsReader {
       port.lid = line.own.lid;
     }
     port.peer_kind = line.peer.kind;
-    port.peer = line.peer.guid;  // replaced by that of the node when all are known
+    port.peer = line.peer.guid;  // replaced by the node's GUID when all nodes are known
     port.peer_number = line.peer.port;
     if (line.peer.kind != IbKind::fabric_switch) port.peer_guid = line.peer.guid;
     port.peer_description = line.peer.description;
@@ -135,7 +135,7 @@ class PortsReader {
     return {};
   }
 
-  /// All ports of a switch have its GUID; those of an adapter have one each and come one after the other, the
+  /// All ports of a switch have its GUID; ports of an adapter have one GUID each and are consecutive, the
   /// highest first.
   Status node_of(const End& end, size_t& at) {
     const bool of_switch = end.kind == IbKind::fabric_switch;
@@ -175,7 +175,7 @@ class PortsReader {
     }
   }
 
-  /// From GUIDs of ports to those of nodes, ports in rising order as in the full form.
+  /// Replaces GUIDs of ports by those of nodes, with ports in ascending order as in the full form.
   Status join() {
     for (size_t n = 0; n < fabric_.nodes.size(); ++n) {
       std::vector<IbPort>& ports = fabric_.nodes[n].ports;
@@ -187,7 +187,7 @@ class PortsReader {
         if (peer == nodes_.end()) {
           WEIR_TRY(
               leave_out_line(source_, line, notes_,
-                             fmt::format("the cable of port {} is left out: {} at its other end has no line",
+                             fmt::format("the cable of port {} is ignored: {} at its other end has no line",
                                          port.number, shown(port.peer_description))));
           continue;
         }
@@ -211,7 +211,7 @@ class PortsReader {
   Places& places_;
   Lines text_;
   IbFabric fabric_;
-  std::unordered_map<uint64_t, size_t> nodes_;  ///< by the GUID of a port
+  std::unordered_map<uint64_t, size_t> nodes_;  ///< index in nodes; key: GUID of a port
   int last_port_ = 0;
   size_t items_ = 0;
 };

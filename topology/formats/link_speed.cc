@@ -15,7 +15,7 @@ struct Speed {
   const char* name;
   double gbit_per_s;
 };
-// Up to QDR 8 of 10 bits are data, then 64 of 66; HDR, NDR and XDR are named after their data.
+// Up to QDR 8 of 10 bits are data, then 64 of 66; HDR, NDR and XDR are named after their data rate.
 constexpr std::array<Speed, 10> kSpeeds = {{{"???", 0},
                                             {"SDR", 2},
                                             {"DDR", 4},

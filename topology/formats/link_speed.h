@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The words for how fast links of networks are.
+/// Names of the speeds of network links.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 namespace weir::topology {
 
 enum class InfinibandSpeed : unsigned char { unknown, sdr, ddr, qdr, fdr10, fdr, edr, hdr, ndr, xdr };
-/// "HDR"; "???" for unknown.
+/// The name, such as "HDR"; "???" for unknown.
 const char* name(InfinibandSpeed speed);
-/// Also "???"; false: there is no such speed.
+/// Parses a name, including "???"; false: there is no such speed.
 bool parse_infiniband_speed(std::string_view word, InfinibandSpeed& speed);
-/// 1e9 bits of data per second of one lane, after 8b/10b or 64b/66b; 0: not known.
+/// Data rate of one lane in Gbit/s, after 8b/10b or 64b/66b coding; 0: unknown.
 double gbit_per_s(InfinibandSpeed speed);
 
-/// "400G": 1e9 bits of data per second; "?" is 0, not known. At most 1e6. False: it is none of these.
+/// Parses "400G" as Gbit/s of data; "?" is 0, unknown. At most 1e6. False: another notation.
 bool parse_bandwidth(std::string_view word, double& gbit_per_s);
 std::string write_bandwidth(double gbit_per_s);
 

@@ -19,7 +19,7 @@ Status check_text(const Source& source) {
   if (wrong == source.text.end()) return {};
   const auto offset = static_cast<size_t>(wrong - source.text.begin());
   return refuse(source, line_of(source.text, offset),
-                fmt::format("byte 0x{:02x} is no text; expected printable characters, tabs and line ends",
+                fmt::format("byte 0x{:02x} is not text; expected printable characters, tabs and line ends",
                             static_cast<unsigned char>(*wrong)));
 }
 

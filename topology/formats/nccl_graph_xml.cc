@@ -45,15 +45,14 @@ Status read_channel(const XmlFile& file, xml_node element, Notes* notes, Channel
   for (const xml_node child : element.children()) {
     const std::string_view tag = child.name();
     if (tag != "net" && tag != "gpu") {
-      WEIR_TRY(file.leave_out(notes, child, fmt::format("<{}> in <channel> is not known", tag)));
+      WEIR_TRY(file.leave_out(notes, child, fmt::format("unknown element <{}> in <channel>", tag)));
       continue;
     }
     auto stop = read_stop(file, child);
     WEIR_TRY(stop.status());
     stops.push_back(*stop);
   }
-  return stops.empty() ? file.refuse(element, "the channel passes nothing; expected <gpu> and <net>")
-                       : Status();
+  return stops.empty() ? file.refuse(element, "the channel is empty; expected <gpu> and <net>") : Status();
 }
 
 Status read_graph(const XmlFile& file, xml_node element, Notes* notes, ChannelGraph& graph) {
@@ -72,11 +71,11 @@ Status read_graph(const XmlFile& file, xml_node element, Notes* notes, ChannelGr
     if (std::string_view(child.name()) == "channel") {
       WEIR_TRY(read_channel(file, child, notes, graph));
     } else {
-      WEIR_TRY(file.leave_out(notes, child, fmt::format("<{}> in <graph> is not known", child.name())));
+      WEIR_TRY(file.leave_out(notes, child, fmt::format("unknown element <{}> in <graph>", child.name())));
     }
   }
   if (graph.channels.size() != static_cast<size_t>(channels)) {
-    return file.refuse(element, fmt::format("the graph has {} channels; nchannels says {}",
+    return file.refuse(element, fmt::format("the graph has {} channels; expected {}, the value of nchannels",
                                             graph.channels.size(), channels));
   }
   return {};
@@ -89,7 +88,7 @@ Result<std::vector<ChannelGraph>> read_nccl_graph_xml(const Source& source, Note
   WEIR_TRY(file.status());
   const xml_node root = file->root();
   if (std::string_view(root.name()) != "graphs")
-    return file->refuse(root, fmt::format("the file holds <{}>; expected <graphs>", root.name()));
+    return file->refuse(root, fmt::format("the file contains <{}>; expected <graphs>", root.name()));
   int version = 0;
   WEIR_TRY(file->get(root, "version", Need::needed, 1, 1, version));
   std::vector<ChannelGraph> graphs;
@@ -97,7 +96,7 @@ Result<std::vector<ChannelGraph>> read_nccl_graph_xml(const Source& source, Note
     if (std::string_view(child.name()) == "graph") {
       WEIR_TRY(read_graph(*file, child, notes, graphs.emplace_back()));
     } else {
-      WEIR_TRY(file->leave_out(notes, child, fmt::format("<{}> in <graphs> is not known", child.name())));
+      WEIR_TRY(file->leave_out(notes, child, fmt::format("unknown element <{}> in <graphs>", child.name())));
     }
   }
   return graphs;

@@ -20,12 +20,12 @@ using Need = XmlFile::Need;
 using pugi::xml_node;
 
 constexpr int kMost = 1 << 30;
-/// What NCCL writes for the other end of a link that cannot be seen.
+/// The target that NCCL writes if the other end of a link is invisible.
 constexpr const char* kInvisible = "fffffff:ffff:ff";
 
 bool is_tag(xml_node element, const char* tag) { return std::string_view(element.name()) == tag; }
 
-/// "16.0 GT/s PCIe" and older forms; false: the text says no speed of a PCIe generation.
+/// Parses "16.0 GT/s PCIe" and older forms; false: the text is not a speed of a PCIe generation.
 bool parse_gt_per_s(std::string_view text, double& value) {
   constexpr double kRates[] = {2.5, 5, 8, 16, 32, 64, 128};
   const size_t blank = text.find(' ');
@@ -46,12 +46,12 @@ class NcclReader {
   Result<NcclXml> read() {
     const xml_node root = file_.root();
     if (!is_tag(root, "system"))
-      return file_.refuse(root, fmt::format("the file holds <{}>; expected <system>", root.name()));
+      return file_.refuse(root, fmt::format("the file contains <{}>; expected <system>", root.name()));
     int version = 0;
     WEIR_TRY(file_.get(root, "version", Need::needed, 0, kMost, version));
     if (version != 1 && version != 2) {
       return file_.refuse(
-          root, fmt::format("version {} of the format is not known; expected 1 (NCCL) or 2 (RCCL)", version));
+          root, fmt::format("unknown version {} of the format; expected 1 (NCCL) or 2 (RCCL)", version));
     }
     WEIR_TRY(known_attributes(root, {"version", "name"}));
     result_.dialect = version == 1 ? NcclDialect::nccl : NcclDialect::rccl;
@@ -62,7 +62,7 @@ class NcclReader {
         WEIR_TRY(unknown(child));
       }
     }
-    if (hosts_.empty()) return file_.refuse(root, "there is no <cpu> in <system>");
+    if (hosts_.empty()) return file_.refuse(root, "<system> contains no <cpu>; expected at least one");
     join_numa_nodes();
     for (const auto& [element, gpu] : gpu_tags_) WEIR_TRY(read_gpu_links(element, gpu));
     join_nvswitches(graph());
@@ -82,20 +82,19 @@ class NcclReader {
   Status unknown(xml_node element) const {
     return file_.leave_out(
         notes_, element,
-        fmt::format("<{}> in <{}> is not known here", element.name(), element.parent().name()));
+        fmt::format("unknown element <{}> in <{}>", element.name(), element.parent().name()));
   }
 
   Status known_attributes(xml_node element, std::initializer_list<std::string_view> known) const {
     for (const pugi::xml_attribute attribute : element.attributes()) {
       if (std::find(known.begin(), known.end(), attribute.name()) != known.end()) continue;
       WEIR_TRY(file_.leave_out(
-          notes_, element,
-          fmt::format("attribute {} of <{}> is not known", attribute.name(), element.name())));
+          notes_, element, fmt::format("unknown attribute {} of <{}>", attribute.name(), element.name())));
     }
     return {};
   }
 
-  /// The host with that hash, made when it is new.
+  /// The host with that hash, created if necessary.
   Index host(uint64_t hash) {
     const auto [at, added] = hosts_.try_emplace(hash, kNone);
     if (added) {
@@ -167,12 +166,12 @@ class NcclReader {
     return file_.get(element, "link_width", Need::optional, 0, 64, pci.width);
   }
 
-  /// Each device once. A bridge may have the address of a device below it: real files have that.
+  /// Registers each device once. A bridge may have the address of a device below it, as in real files.
   Status check_address(xml_node element, const std::string& address, NodeKind kind, const std::string& key) {
     const auto [earlier, added] = addresses_.try_emplace(key, Seen{file_.line(element), kind});
     if (added) return {};
     const std::string sentence =
-        fmt::format("busid {} stands in line {} already", address, earlier->second.line);
+        fmt::format("duplicate busid {}; the first is in line {}", address, earlier->second.line);
     return earlier->second.kind == kind ? file_.refuse(element, sentence)
                                         : file_.leave_out(notes_, element, sentence);
   }
@@ -239,7 +238,7 @@ class NcclReader {
       WEIR_TRY(file_.get(element, "arch", Need::optional, 0, INT32_MAX, features));
       gpu.features = static_cast<uint32_t>(features);
       WEIR_TRY(file_.get(element, "gcn", Need::optional, gpu.arch));
-      if (gpu.arch == "910") gpu.arch = "90a";  // as older files number it
+      if (gpu.arch == "910") gpu.arch = "90a";  // as older files write it
       if (!gpu.arch.empty() && !gpu.arch.starts_with("gfx")) gpu.arch = "gfx" + gpu.arch;
     }
     gpu_tags_.emplace_back(element, node);
@@ -294,7 +293,7 @@ class NcclReader {
     return {};
   }
 
-  /// The format does not say which NUMA nodes share a package: all count as packages.
+  /// The format does not say which NUMA nodes share a package: each counts as a package.
   void join_numa_nodes() {
     for (size_t a = 0; a < numa_.size(); ++a) {
       for (size_t b = 0; b < a; ++b) {
@@ -365,7 +364,7 @@ class NcclReader {
     if (kind == NodeKind::nvswitch) {
       graph().connect(link);
     } else if (kind == NodeKind::gpu && link.to != gpu) {
-      graph().add(link);  // the other GPU's tag tells of the other direction
+      graph().add(link);  // the other GPU's tag describes the other direction
     } else {
       return file_.refuse(element,
                           fmt::format("target {} of <{}> is {}; expected another GPU or an NVSwitch", target,
@@ -377,10 +376,10 @@ class NcclReader {
   const XmlFile& file_;
   Notes* const notes_;
   NcclXml result_;
-  std::unordered_map<uint64_t, Index> hosts_;  ///< by hash
+  std::unordered_map<uint64_t, Index> hosts_;  ///< key: hash
   std::vector<Index> numa_;
-  std::unordered_map<std::string, Seen> addresses_;    ///< by host and address
-  std::unordered_map<std::string, Index> by_address_;  ///< nodes, the same way
+  std::unordered_map<std::string, Seen> addresses_;    ///< key: host and address
+  std::unordered_map<std::string, Index> by_address_;  ///< nodes; key: host and address
   std::vector<std::pair<xml_node, Index>> gpu_tags_;
 };
 

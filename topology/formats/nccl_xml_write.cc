@@ -65,7 +65,7 @@ class NcclWriter {
   void write_device(Index node, int depth) {
     const auto* bridge = graph_.get<BridgeFacts>(node);
     const PciFacts* pci = pci_of(graph_[node]);
-    if (bridge != nullptr && bridge->root) {  // the format goes from switch to processor
+    if (bridge != nullptr && bridge->root) {  // the format describes links from switch to processor
       for (const Index child : children_[static_cast<size_t>(node)]) write_device(child, depth);
       return;
     }
@@ -98,14 +98,14 @@ class NcclWriter {
     for (const auto& [name, value] : numbers) {
       if (value != 0) attribute(name, fmt::format("0x{:04x}", value));
     }
-    // NCCL insists on both; a width of 0 and an empty speed stand for what is not known.
+    // NCCL requires both; unknown values are a width of 0 and an empty speed.
     attribute("link_speed", pci.gt_per_s > 0 ? fmt::format("{:.1f} GT/s PCIe", pci.gt_per_s) : "");
     number("link_width", pci.width);
   }
 
   void write_gpu(Index node, int depth) {
     const auto& gpu = *graph_.get<GpuFacts>(node);
-    if (gpu.device < 0) return;  // seen on the bus, unknown to a driver
+    if (gpu.device < 0) return;  // found on the bus, unknown to a driver
     put(depth, "<gpu");
     number("dev", gpu.device);
     if (file_.dialect == NcclDialect::nccl) {
@@ -169,7 +169,7 @@ class NcclWriter {
   const NcclXml& file_;
   const Graph& graph_;
   std::vector<std::vector<Index>> children_;
-  std::map<Index, std::vector<size_t>> links_;  ///< by their beginning
+  std::map<Index, std::vector<size_t>> links_;  ///< key: node at which the links begin
   size_t hosts_ = 0;
   std::string text_;
 };

@@ -20,7 +20,7 @@ struct PathWord {
   SmiPath path;
 };
 
-/// The first of a path is written, all are read.
+/// Names of paths: the first one is written, all are read.
 constexpr std::array<PathWord, 7> kPaths = {{{"X", SmiPath::self},
                                              {"PIX", SmiPath::pix},
                                              {"PXB", SmiPath::pxb},
@@ -50,7 +50,7 @@ std::string text_of(const SmiCell& cell) {
   return found == kPaths.end() ? "" : std::string(found->word);
 }
 
-/// A name that cannot be taken for a cell, a column or a line of the legend.
+/// A name that cannot be mistaken for a cell, a column or a line of the legend.
 bool is_device_name(std::string_view word) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
   constexpr std::array<std::string_view, 5> kTaken = {"CPU", "NUMA", "GPU", "ID", "Affinity"};
@@ -59,7 +59,7 @@ bool is_device_name(std::string_view word) {
          !parse_cell(word, cell) && std::find(kTaken.begin(), kTaken.end(), word) == kTaken.end();
 }
 
-/// Without the escape sequences that underline the head of the matrix on a terminal.
+/// Removes the escape sequences that underline the head of the matrix on a terminal.
 std::string without_colours(std::string_view line) {
   std::string plain;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -72,7 +72,7 @@ std::string without_colours(std::string_view line) {
   return plain;
 }
 
-/// The fields of a row: between tabs, if it has them, else the words.
+/// The fields of a row: separated by tabs if it has any, else by blanks.
 std::vector<std::string_view> fields(std::string_view row) {
   const std::string_view first = trim(row.substr(0, row.find('\t')));
   if (first.size() == trim(row).size() || first.find(' ') != std::string_view::npos) return words(row);
@@ -130,8 +130,8 @@ class NvidiaSmiReader {
   Part part_ = Part::before;
   NvidiaSmi matrix_;
   std::vector<Column> columns_;
-  std::unordered_map<std::string, size_t> devices_;  ///< by name
-  std::vector<size_t> rows_;                         ///< the line of each; 0: not there yet
+  std::unordered_map<std::string, size_t> devices_;  ///< index; key: name
+  std::vector<size_t> rows_;                         ///< line of each row; 0: not read yet
 };
 
 Status NvidiaSmiReader::read_columns(const std::vector<std::string_view>& parts, size_t first) {
@@ -159,13 +159,13 @@ Status NvidiaSmiReader::read_head(std::string_view line) {
   size_t i = 0;
   for (; i < parts.size() && is_device_name(parts[i]); ++i) {
     const std::string name(parts[i]);
-    if (!devices_.emplace(name, i).second) return refuse(fmt::format("{} is twice in the head", name));
+    if (!devices_.emplace(name, i).second) return refuse(fmt::format("{} occurs twice in the head", name));
     matrix_.devices.emplace_back().name = name;
   }
   WEIR_TRY(read_columns(parts, i));
   if (matrix_.devices.size() > kMostSmiDevices) {
-    return refuse(fmt::format("the head names {} devices; expected at most {}", matrix_.devices.size(),
-                              kMostSmiDevices));
+    return refuse(
+        fmt::format("the head has {} devices; expected at most {}", matrix_.devices.size(), kMostSmiDevices));
   }
   matrix_.cells = SmiMatrix<SmiCell>(matrix_.devices.size());
   rows_.assign(matrix_.devices.size(), 0);
@@ -174,17 +174,17 @@ Status NvidiaSmiReader::read_head(std::string_view line) {
 }
 
 Status NvidiaSmiReader::read_behind(size_t row, std::vector<std::string_view> behind) {
-  // The tool aligns with one tab more here and there.
+  // The tool sometimes aligns with an additional tab.
   if (behind.size() > columns_.size()) std::erase(behind, std::string_view());
   NvidiaSmiDevice& device = matrix_.devices[row];
   if (behind.size() > columns_.size()) {
-    return refuse(fmt::format("{} words stand behind the cells of row {}; the head has {} such columns",
+    return refuse(fmt::format("{} words follow the cells of row {}; the head has {} such columns",
                               behind.size(), device.name, columns_.size()));
   }
   for (size_t i = 0; i < behind.size(); ++i) {
     CpuSet set;
     if (!behind[i].empty() && behind[i] != "N/A" && !CpuSet::parse_list(behind[i], set)) {
-      return refuse(fmt::format("\"{}\" behind the cells of row {} is no list of numbers like 0-31,64-95",
+      return refuse(fmt::format("\"{}\" after the cells of row {} is not a list of numbers like 0-31,64-95",
                                 behind[i].substr(0, 100), device.name));
     }
     device.*columns_[i] = behind[i];
@@ -195,7 +195,7 @@ Status NvidiaSmiReader::read_behind(size_t row, std::vector<std::string_view> be
 Status NvidiaSmiReader::read_row(size_t row, std::string_view line) {
   const std::string& name = matrix_.devices[row].name;
   if (rows_[row] != 0)
-    return refuse(fmt::format("row {} is there twice; the first is in line {}", name, rows_[row]));
+    return refuse(fmt::format("row {} occurs twice; the first is in line {}", name, rows_[row]));
   rows_[row] = lines_.number();
   const size_t size = matrix_.devices.size();
   std::vector<std::string_view> parts = fields(line);
@@ -206,22 +206,24 @@ Status NvidiaSmiReader::read_row(size_t row, std::string_view line) {
     SmiCell& cell = matrix_.cells.at(row, column);
     const std::string& other = matrix_.devices[column].name;
     if (!parse_cell(word, cell)) {
-      return refuse(
-          fmt::format("\"{}\" in row {} for {} is no cell; expected X, NV#, PIX, PXB, PHB, NODE or SYS",
-                      word.substr(0, 100), name, other));
+      return refuse(fmt::format(
+          "\"{}\" in row {} for {} is not a valid cell; expected X, NV#, PIX, PXB, PHB, NODE or SYS",
+          word.substr(0, 100), name, other));
     }
     if ((cell.path == SmiPath::self) != (row == column))
-      return refuse(fmt::format("row {} has {} for {}; X stands for a device itself", name, word, other));
+      return refuse(
+          fmt::format("row {} has {} for {}; expected X exactly for the device itself", name, word, other));
     if (cell.path == SmiPath::nvlink && (!is_gpu(row) || !is_gpu(column)))
-      return refuse(fmt::format("row {} has {} for {}; NVLinks join GPUs only", name, word, other));
+      return refuse(
+          fmt::format("row {} has {} for {}; expected NVLinks between GPUs only", name, word, other));
   }
   size_t known = 0;
   for (size_t column = 0; column < size; ++column)
     known += matrix_.cells.at(row, column).path != SmiPath::unknown ? 1 : 0;
   if (known < size) {
-    WEIR_TRY(leave_out(
-        lines_.number(),
-        fmt::format("row {} has {} cells; expected {}; the others are taken as unknown", name, known, size)));
+    WEIR_TRY(leave_out(lines_.number(),
+                       fmt::format("row {} has {} cells; expected {}; the others are treated as unknown",
+                                   name, known, size)));
   }
   if (parts.size() <= size + 1) return {};
   parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(size) + 1);
@@ -231,14 +233,15 @@ Status NvidiaSmiReader::read_row(size_t row, std::string_view line) {
 Status NvidiaSmiReader::read_nic(std::string_view line) {
   const auto parts = words(line);
   if (parts.size() != 2 || !parts[0].ends_with(':') || !is_device_name(parts[1])) {
-    return leave_out(lines_.number(), fmt::format("\"{}\" is no line of the NIC legend, like NIC0: mlx5_0",
-                                                  line.substr(0, 100)));
+    return leave_out(lines_.number(),
+                     fmt::format("\"{}\" is not a line of the NIC legend; expected a line like NIC0: mlx5_0",
+                                 line.substr(0, 100)));
   }
   const auto device = devices_.find(std::string(parts[0].substr(0, parts[0].size() - 1)));
   if (device == devices_.end() || is_gpu(device->second))
-    return refuse(fmt::format("the NIC legend names {} which is no NIC of the head", parts[0]));
+    return refuse(fmt::format("the NIC legend contains {}, which is not a NIC of the head", parts[0]));
   std::string& nic = matrix_.devices[device->second].nic;
-  if (!nic.empty()) return refuse(fmt::format("the NIC legend names {} twice", parts[0]));
+  if (!nic.empty()) return refuse(fmt::format("the NIC legend contains {} twice", parts[0]));
   nic = parts[1];
   return {};
 }
@@ -260,10 +263,10 @@ Status NvidiaSmiReader::read_line(std::string_view line) {
   }
   if (part_ == Part::nic_legend) return read_nic(line);
   if (part_ == Part::legend && parts.size() > 1 && parts[1] == "=") return {};
-  return leave_out(lines_.number(), fmt::format("\"{}\" means nothing here", trim(line).substr(0, 100)));
+  return leave_out(lines_.number(), fmt::format("unknown line \"{}\"", trim(line).substr(0, 100)));
 }
 
-/// One note for a row, or there would be a quadratic number.
+/// One note per row, to avoid a quadratic number of notes.
 Status NvidiaSmiReader::check_row(size_t row) {
   size_t different = 0;
   std::string first;
@@ -273,20 +276,21 @@ Status NvidiaSmiReader::check_row(size_t row) {
     if (lower == upper || lower.path == SmiPath::unknown || upper.path == SmiPath::unknown) continue;
     if (different++ > 0) continue;
     const std::string& name = matrix_.devices[column].name;
-    first = fmt::format("row {} has {} for {}, but row {} has {} for it", matrix_.devices[row].name,
-                        text_of(lower), name, name, text_of(upper));
+    first = fmt::format("row {} has {} for {}, but row {} has {} for the same pair",
+                        matrix_.devices[row].name, text_of(lower), name, name, text_of(upper));
   }
   if (different == 0) return {};
-  if (different > 1) first += fmt::format(" (and {} more like that)", different - 1);
+  if (different > 1) first += fmt::format(" (and {} more such pairs)", different - 1);
   return leave_out(rows_[row], first);
 }
 
 Status NvidiaSmiReader::check() {
   if (part_ == Part::before)
-    return refuse("there is no matrix; expected a line with the names of the devices, GPU0 first");
+    return refuse("no matrix found; expected a line with the names of the devices, GPU0 first");
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (rows_[row] == 0)
-      return refuse(fmt::format("row {} is missing; the head names that device", matrix_.devices[row].name));
+      return refuse(
+          fmt::format("row {} is missing, although the head has that device", matrix_.devices[row].name));
   }
   for (size_t row = 0; row < rows_.size(); ++row) WEIR_TRY(check_row(row));
   std::unordered_map<std::string, size_t> called;
@@ -294,7 +298,7 @@ Status NvidiaSmiReader::check() {
     const NvidiaSmiDevice& device = matrix_.devices[i];
     const auto [other, is_new] = called.emplace(device.nic.empty() ? device.name : device.nic, i);
     if (!is_new) {
-      return refuse(fmt::format("{} and {} are both called {}", matrix_.devices[other->second].name,
+      return refuse(fmt::format("{} and {} have the same name {}", matrix_.devices[other->second].name,
                                 device.name, other->first));
     }
   }

@@ -19,7 +19,7 @@ const char* word(SmiPath path) {
   return kWords[static_cast<size_t>(path)];
 }
 
-/// How the devices hang together, from near to far: by a switch, the switch above, a root bridge, a NUMA
+/// Groups of devices by what they share, from near to far: a switch, the switch above, a root bridge, a NUMA
 /// node.
 struct Levels {
   explicit Levels(size_t size) : groups(4, Groups(size)) {}
@@ -76,13 +76,13 @@ class NvidiaSmiGraphBuilder {
   int bridges_ = 0;
 };
 
-/// NVLink hides how two GPUs are connected by PCIe.
+/// NVLink hides the PCIe path between two GPUs.
 SmiPath NvidiaSmiGraphBuilder::pci_path(size_t a, size_t b) const {
   const SmiPath path = cell(a, b).path;
   return path == SmiPath::nvlink || path == SmiPath::self ? SmiPath::unknown : path;
 }
 
-/// Devices of one affinity are at one NUMA node; empty: not known.
+/// Devices with the same affinity are on one NUMA node; empty: unknown.
 std::string NvidiaSmiGraphBuilder::affinity(size_t device) const {
   const NvidiaSmiDevice& facts = matrix_.devices[device];
   const auto said = [](const std::string& text) { return !text.empty() && text != "N/A"; };
@@ -111,7 +111,7 @@ void NvidiaSmiGraphBuilder::join() {
   }
 }
 
-/// " (over Z)": a device that is nearer to both than they are said to be.
+/// " (over Z)": a device that is nearer to both than they are to each other.
 std::string NvidiaSmiGraphBuilder::over(size_t a, size_t b, SmiPath path) const {
   const auto nearer = [&](size_t x, size_t y) {
     const SmiPath found = pci_path(x, y);
@@ -135,31 +135,31 @@ Status NvidiaSmiGraphBuilder::check_cells() {
           });
       if (path == SmiPath::unknown || level == Levels::kPaths.end() || *level >= path) continue;
       if (wrong++ > 0) continue;
-      first = fmt::format("{} and {} are {} apart, but other cells or affinities make that {}{}", name(a),
+      first = fmt::format("{} and {} have the path {}, but other cells or affinities imply {}{}", name(a),
                           name(b), word(path), word(*level), over(a, b, path));
     }
   }
   if (wrong == 0) return {};
-  if (wrong > 1) first += fmt::format("; and {} more pairs like that", wrong - 1);
-  return leave_out(first + "; the nearer counts");
+  if (wrong > 1) first += fmt::format("; and {} more such pairs", wrong - 1);
+  return leave_out(first + "; the nearer path is used");
 }
 
 Status NvidiaSmiGraphBuilder::check_affinities() {
-  std::unordered_map<size_t, size_t> said_by;  // NUMA group -> a device with an affinity
+  std::unordered_map<size_t, size_t> said_by;  // key: NUMA group; value: a device with an affinity
   for (size_t device = 0; device < size_; ++device) {
     const std::string own = affinity(device);
     if (own.empty()) continue;
     const size_t other = said_by.emplace(levels_.numa().of(device), device).first->second;
     if (affinity(other) == own) continue;
-    return leave_out(fmt::format("the cells put {} and {} at one NUMA node, but one has {}, the other {}",
+    return leave_out(fmt::format("the cells put {} and {} on one NUMA node, but one has {} and the other {}",
                                  name(other), name(device), affinity(other), own));
   }
   return {};
 }
 
-/// Two NUMA nodes that may be one, for all that is said.
+/// Notes pairs of NUMA nodes that might be one node, because nothing tells them apart.
 Status NvidiaSmiGraphBuilder::check_unsaid() {
-  std::vector<std::string> affinities(size_);  // of the first of each NUMA group
+  std::vector<std::string> affinities(size_);  // affinity of the first device of each NUMA group
   for (size_t device = 0; device < size_; ++device) {
     std::string& of_group = affinities[levels_.numa().of(device)];
     if (of_group.empty()) of_group = affinity(device).substr(0, 4);
@@ -174,9 +174,9 @@ Status NvidiaSmiGraphBuilder::check_unsaid() {
     for (size_t b = a + 1; b < size_; ++b) {
       if (levels_.numa().of(a) != a || levels_.numa().of(b) != b || apart.at(a, b) != 0) continue;
       if (!affinities[a].empty() && affinities[a] == affinities[b]) continue;
-      return leave_out(
-          fmt::format("nothing says whether {} and {} are at one NUMA node; taken as two (and so others)",
-                      name(a), name(b)));
+      return leave_out(fmt::format(
+          "it is unknown whether {} and {} share a NUMA node; treated as two nodes, and so are similar pairs",
+          name(a), name(b)));
     }
   }
   return {};
@@ -226,7 +226,7 @@ void NvidiaSmiGraphBuilder::add_device(size_t device, Index parent) {
   graph_.connect({.from = node, .to = parent, .kind = LinkKind::pci});
 }
 
-/// A root bridge, and below it switches so that what is PIX shares one, and what is PXB only the one above.
+/// Adds a root bridge, and switches below it such that PIX pairs share one, and PXB pairs only the one above.
 void NvidiaSmiGraphBuilder::add_root(const std::vector<size_t>& devices, Index numa) {
   const Index root = add_bridge(numa, true);
   for (const size_t upper : firsts(levels_.upper(), devices)) {
@@ -246,7 +246,7 @@ void NvidiaSmiGraphBuilder::add_numa(size_t first) {
   std::vector<size_t> all(size_);
   std::iota(all.begin(), all.end(), size_t{0});
   const std::vector<size_t> devices = members(levels_.numa(), first, all);
-  // What devices say differently is not known of the node.
+  // If devices contradict each other, the node's property is unknown.
   const auto common = [&](std::string NvidiaSmiDevice::*field) {
     std::string text;
     for (const size_t device : devices) {
@@ -288,8 +288,9 @@ Status NvidiaSmiGraphBuilder::add_cables(const std::vector<size_t>& gpus) {
       graph_.connect({.from = nodes_[a], .to = nodes_[b], .kind = LinkKind::nvlink, .count = own.links});
     }
     if (total <= options_.most_nvlinks) continue;
-    WEIR_TRY(leave_out(fmt::format("{} has {} NVLinks to other GPUs; a GPU has at most {}; all are kept",
-                                   name(a), total, options_.most_nvlinks)));
+    WEIR_TRY(
+        leave_out(fmt::format("{} has {} NVLinks to other GPUs; expected at most {} per GPU; all are kept",
+                              name(a), total, options_.most_nvlinks)));
   }
   return {};
 }

@@ -47,11 +47,11 @@ class RocmSmiReader {
   Lines lines_;
   Part part_ = Part::none;
   std::string title_;
-  bool has_head_ = false;     ///< of the current matrix
-  std::vector<size_t> rows_;  ///< the line of each row of the current matrix; 0: not there yet
+  bool has_head_ = false;     ///< whether the head of the current matrix was read
+  std::vector<size_t> rows_;  ///< line of each row of the current matrix; 0: not read yet
   std::vector<std::string> titles_;
   RocmSmi matrix_;
-  std::unordered_map<int, size_t> gpus_;  ///< by number
+  std::unordered_map<int, size_t> gpus_;  ///< index; key: number
 };
 
 Status RocmSmiReader::end_part() {
@@ -73,9 +73,9 @@ Status RocmSmiReader::check_pairs(const SmiMatrix<Cell>& matrix) {
     for (size_t column = 0; column < row; ++column) {
       if (matrix.at(row, column) == matrix.at(column, row)) continue;
       WEIR_TRY(leave_out(rows_[row],
-                         fmt::format("{}: the cells of GPU{} and GPU{} differ; that of the upper row counts",
+                         fmt::format("{}: the cells of GPU{} and GPU{} differ; the upper row's cell is used",
                                      title_, matrix_.gpus[row].number, matrix_.gpus[column].number)));
-      break;  // one note for a row, or there would be a quadratic number
+      break;  // one note per row, to avoid a quadratic number of notes
     }
   }
   return {};
@@ -87,7 +87,7 @@ Status RocmSmiReader::read_banner(std::string_view title) {
   if (title.empty() || title == "ROCm System Management Interface" || title == "End of ROCm SMI Log")
     return {};
   if (std::find(titles_.begin(), titles_.end(), title) != titles_.end())
-    return refuse(fmt::format("the section {} is there twice", title.substr(0, 100)));
+    return refuse(fmt::format("the section {} occurs twice", title.substr(0, 100)));
   title_ = title;
   has_head_ = false;
   if (title == kWeights) part_ = Part::weights;
@@ -99,30 +99,30 @@ Status RocmSmiReader::read_banner(std::string_view title) {
     return {};
   }
   part_ = Part::skipped;
-  return leave_out(lines_.number(),
-                   fmt::format("the section \"{}\" means nothing here", title.substr(0, 100)));
+  return leave_out(lines_.number(), fmt::format("unknown section \"{}\"", title.substr(0, 100)));
 }
 
 Status RocmSmiReader::read_head(const std::vector<std::string_view>& parts) {
   std::vector<int> numbers;
   for (const std::string_view part : parts) {
     if (!smi::parse_gpu(part, numbers.emplace_back()))
-      return refuse(fmt::format("\"{}\" is no GPU like GPU0 or GPU[0]", part.substr(0, 100)));
+      return refuse(
+          fmt::format("\"{}\" is not a GPU; expected a name like GPU0 or GPU[0]", part.substr(0, 100)));
   }
   if (matrix_.gpus.empty()) {
     if (numbers.size() > kMostSmiDevices) {
       return refuse(
-          fmt::format("the head names {} GPUs; expected at most {}", numbers.size(), kMostSmiDevices));
+          fmt::format("the head has {} GPUs; expected at most {}", numbers.size(), kMostSmiDevices));
     }
     for (const int number : numbers) {
       if (!gpus_.emplace(number, matrix_.gpus.size()).second)
-        return refuse(fmt::format("GPU{} is twice in the head", number));
+        return refuse(fmt::format("GPU{} occurs twice in the head", number));
       matrix_.gpus.push_back({.number = number});
     }
   }
   const bool same = std::equal(numbers.begin(), numbers.end(), matrix_.gpus.begin(), matrix_.gpus.end(),
                                [](int number, const RocmSmiGpu& gpu) { return number == gpu.number; });
-  if (!same) return refuse("the head names other GPUs than the first matrix");
+  if (!same) return refuse("the head differs from that of the first matrix; expected the same GPUs");
   has_head_ = true;
   rows_.assign(numbers.size(), 0);
   if (part_ == Part::links) {
@@ -160,14 +160,15 @@ Status RocmSmiReader::read_cell(size_t row, size_t column, std::string_view word
 Status RocmSmiReader::read_row(const std::vector<std::string_view>& parts) {
   int number = 0;
   if (!smi::parse_gpu(parts[0], number)) {
-    return leave_out(lines_.number(), fmt::format("\"{}\" is no row of a matrix, which begins with GPU0",
-                                                  parts[0].substr(0, 100)));
+    return leave_out(lines_.number(),
+                     fmt::format("\"{}\" is not a row of a matrix; expected a line that begins with GPU0",
+                                 parts[0].substr(0, 100)));
   }
   const auto gpu = gpus_.find(number);
-  if (gpu == gpus_.end()) return refuse(fmt::format("row GPU{} is of no GPU of the head", number));
+  if (gpu == gpus_.end()) return refuse(fmt::format("row GPU{} belongs to no GPU of the head", number));
   const size_t row = gpu->second;
   if (rows_[row] != 0)
-    return refuse(fmt::format("row GPU{} is there twice; the first is in line {}", number, rows_[row]));
+    return refuse(fmt::format("row GPU{} occurs twice; the first is in line {}", number, rows_[row]));
   rows_[row] = lines_.number();
   if (parts.size() != rows_.size() + 1) {
     return refuse(fmt::format("row GPU{} has {} cells; expected {}", number, parts.size() - 1, rows_.size()));
@@ -177,7 +178,7 @@ Status RocmSmiReader::read_row(const std::vector<std::string_view>& parts) {
   return {};
 }
 
-/// "GPU[0] : (Topology) Numa Node: 1".
+/// Reads "GPU[0] : (Topology) Numa Node: 1".
 Status RocmSmiReader::read_numa(std::string_view line) {
   const size_t colon = std::min(line.find(':'), line.size());
   const auto parts = words(line.substr(std::min(colon + 1, line.size())));
@@ -186,16 +187,17 @@ Status RocmSmiReader::read_numa(std::string_view line) {
   const bool fits = parts.size() == kWords && smi::parse_gpu(trim(line.substr(0, colon)), number) &&
                     parts[1] == "Numa" && (parts[2] == "Node:" || parts[2] == "Affinity:");
   if (!fits) {
-    return leave_out(lines_.number(), fmt::format("\"{}\" is not like GPU[0] : (Topology) Numa Node: 1",
-                                                  trim(line).substr(0, 100)));
+    return leave_out(lines_.number(),
+                     fmt::format("unknown line \"{}\"; expected one like GPU[0] : (Topology) Numa Node: 1",
+                                 trim(line).substr(0, 100)));
   }
   const auto gpu = gpus_.find(number);
-  if (gpu == gpus_.end()) return refuse(fmt::format("GPU{} is in no matrix before", number));
+  if (gpu == gpus_.end()) return refuse(fmt::format("GPU{} is in no matrix before this line", number));
   int& field =
       parts[2] == "Node:" ? matrix_.gpus[gpu->second].numa_node : matrix_.gpus[gpu->second].numa_affinity;
   int64_t value = -1;
   if (parts[3] != "N/A" && (!parse_int(parts[3], value) || value < -1 || value > kMostValue)) {
-    return refuse(fmt::format("\"{}\" is no number of a NUMA node; expected one from -1 to {}",
+    return refuse(fmt::format("\"{}\" is not a NUMA node number; expected one from -1 to {}",
                               parts[3].substr(0, 100), kMostValue));
   }
   if (field != -1 && field != value)
@@ -220,7 +222,7 @@ Status RocmSmiReader::read_line(std::string_view line) {
     case Part::skipped: return {};
     case Part::none: break;
   }
-  return leave_out(lines_.number(), fmt::format("\"{}\" means nothing here", text.substr(0, 100)));
+  return leave_out(lines_.number(), fmt::format("unknown line \"{}\"", text.substr(0, 100)));
 }
 
 Result<RocmSmi> RocmSmiReader::read() {
@@ -231,7 +233,7 @@ Result<RocmSmi> RocmSmiReader::read() {
   }
   for (std::string_view line; lines_.next(line);) WEIR_TRY(read_line(line));
   WEIR_TRY(end_part());
-  if (matrix_.links.size() == 0) return refuse(fmt::format("there is no section {}", kLinks));
+  if (matrix_.links.size() == 0) return refuse(fmt::format("the section {} is missing", kLinks));
   return std::move(matrix_);
 }
 

@@ -9,8 +9,8 @@
 namespace weir::topology {
 namespace {
 
-constexpr int kOneLink = 15;      ///< the weight of one xGMI link
-constexpr int kOneProcessor = 2;  ///< hops of PCIe by one NUMA node
+constexpr int kOneLink = 15;      ///< weight of one xGMI link
+constexpr int kOneProcessor = 2;  ///< PCIe hops within one NUMA node
 
 class RocmSmiGraphBuilder {
  public:
@@ -24,7 +24,7 @@ class RocmSmiGraphBuilder {
     const RocmSmiGpu& facts = matrix_.gpus[gpu];
     return facts.numa_node >= 0 ? facts.numa_node : facts.numa_affinity;
   }
-  /// -1: the text does not say.
+  /// -1: not given.
   int value(const SmiMatrix<int>& values, size_t a, size_t b) const {
     return values.size() == 0 ? -1 : values.at(std::min(a, b), std::max(a, b));
   }
@@ -47,7 +47,7 @@ class RocmSmiGraphBuilder {
   std::vector<Index> nodes_;
 };
 
-/// Two GPUs, at least one of an unknown NUMA node, which for all that is said share one.
+/// Whether two GPUs, at least one on an unknown NUMA node, may share a node as far as is known.
 bool RocmSmiGraphBuilder::near(size_t a, size_t b) const {
   if (link(a, b) == RocmLink::pcie) {
     const int hops = value(matrix_.hops, a, b);
@@ -69,16 +69,15 @@ Status RocmSmiGraphBuilder::join() {
   for (size_t a = 0; a < size_; ++a) {
     if (numa(a) >= 0) continue;
     for (size_t b = 0; b < size_; ++b) {
-      // Two NUMA nodes that have numbers stay two.
+      // Two NUMA nodes with different numbers stay separate.
       const int first = numa(numas_.of(a));
       const int second = numa(numas_.of(b));
       if (a != b && near(a, b) && (first < 0 || second < 0 || first == second)) numas_.join(a, b);
     }
   }
-  return leave_out(
-      fmt::format("the text gives no NUMA node for {} of {} GPUs; they are placed by hops of PCIE, "
-                  "and together where there are none",
-                  without, size_));
+  return leave_out(fmt::format(
+      "no NUMA node is given for {} of {} GPUs; they are placed by PCIE hops, or together if there are none",
+      without, size_));
 }
 
 Status RocmSmiGraphBuilder::check_hops() {
@@ -88,8 +87,8 @@ Status RocmSmiGraphBuilder::check_hops() {
       if (link(a, b) != RocmLink::pcie || hops < 0 || (hops <= kOneProcessor) == numas_.joined(a, b))
         continue;
       return leave_out(fmt::format(
-          "GPU{} and GPU{} are {} hops of PCIE apart (2: by one NUMA node), but at {} "
-          "by their NUMA nodes, which count",
+          "GPU{} and GPU{} are {} PCIE hops apart (2: within one NUMA node), but their NUMA numbers give {} "
+          "NUMA node(s); the NUMA numbers are used",
           matrix_.gpus[a].number, matrix_.gpus[b].number, hops, numas_.joined(a, b) ? "one" : "two"));
     }
   }

@@ -14,7 +14,7 @@ namespace weir::topology {
 namespace {
 
 struct Pair {
-  std::string key;  ///< in small letters
+  std::string key;  ///< key in lower case
   std::string value;
 };
 
@@ -24,7 +24,7 @@ std::string small_letters(std::string_view text) {
   return small;
 }
 
-/// Lines with their continuations joined and comments gone.
+/// Reads lines with continuations joined and comments removed.
 class JoinedLines {
  public:
   explicit JoinedLines(const Source& source) : source_(source), lines_(source.text) {}
@@ -38,7 +38,8 @@ class JoinedLines {
     while (ends_in_backslash(line)) {
       if (line.find('#') != std::string_view::npos) {
         return refuse(source_, lines_.number(),
-                      "a comment ends in a backslash, which would make a comment of the next line");
+                      "a comment ends in a backslash; expected none, because the next line would be part of "
+                      "the comment");
       }
       joined += line.substr(0, line.rfind('\\'));
       if (!lines_.next(line)) return refuse(source_, lines_.number(), "the file ends after a backslash");
@@ -94,7 +95,7 @@ class ConfReader {
     }
     if (topology_.switches.empty() && topology_.blocks.empty()) {
       return refuse(source_, 1,
-                    "the file names no switch and no block; expected lines with SwitchName= or BlockName=");
+                    "the file has no switch and no block; expected lines with SwitchName= or BlockName=");
     }
     WEIR_TRY(slurm::check(topology_, [this](size_t item, const std::string& sentence) {
       return refuse(source_, item_lines_[item], sentence);
@@ -112,14 +113,14 @@ class ConfReader {
       if (!take_pair(cursor, pairs.emplace_back())) return wrong(cursor.complaint());
       const auto same = [&](const Pair& pair) { return pair.key == pairs.back().key; };
       if (std::count_if(pairs.begin(), pairs.end(), same) > 1)
-        return wrong(fmt::format("{}= comes twice", pairs.back().key));
+        return wrong(fmt::format("{}= occurs twice", pairs.back().key));
       if (pairs.size() > 4) return wrong("the line has more than four keys");
     }
     if (pairs[0].key == "switchname") return read_switch(pairs);
     if (pairs[0].key == "blockname") return read_block(pairs);
     if (pairs[0].key == "blocksizes" && pairs.size() == 1) return read_sizes(pairs[0].value);
     if (pairs[0].key == "ringname")
-      return wrong("rings (topology/ring) are not taken, only trees and blocks");
+      return wrong("rings (topology/ring) are not supported; expected a tree or blocks");
     return wrong(fmt::format("the line begins with {}; expected SwitchName=, BlockName= or BlockSizes= alone",
                              shown(pairs[0].key)));
   }
@@ -139,8 +140,8 @@ class ConfReader {
                                    shown(pairs[i].value), std::numeric_limits<uint32_t>::max()));
         }
       } else {
-        return wrong(
-            fmt::format("{}= is no key of a switch; it has Nodes=, Switches= and LinkSpeed=", pairs[i].key));
+        return wrong(fmt::format("unknown key {}= of a switch; expected Nodes=, Switches= or LinkSpeed=",
+                                 pairs[i].key));
       }
     }
     return keep(std::move(found), topology_.switches);
@@ -151,17 +152,17 @@ class ConfReader {
     WEIR_TRY(read_name(pairs[0].value, found.name));
     for (size_t i = 1; i < pairs.size(); ++i) {
       if (pairs[i].key != "nodes")
-        return wrong(fmt::format("{}= is no key of a block; it has Nodes=", pairs[i].key));
+        return wrong(fmt::format("unknown key {}= of a block; expected Nodes=", pairs[i].key));
       WEIR_TRY(read_names(pairs[i].value, found.nodes));
     }
     return keep(std::move(found), topology_.blocks);
   }
 
-  /// Adds it unless an earlier line says the same; other double names are for slurm::check().
+  /// Adds the item unless it equals an earlier line; other duplicate names are found by slurm::check().
   template <typename T>
   Status keep(T found, std::vector<T>& list) {
     if (list.empty() != item_lines_.empty())
-      return wrong("the file has switches and blocks; expected one of them");
+      return wrong("the file has switches and blocks; expected only one of the two");
     const auto [known, is_new] = by_name_.emplace(found.name, list.size());
     if (!is_new && list[known->second] == found) {
       return leave_out_line(source_, text_.number(), notes_,
@@ -173,13 +174,13 @@ class ConfReader {
   }
 
   Status read_sizes(std::string_view text) {
-    if (!topology_.block_sizes.empty()) return wrong("BlockSizes= comes on a second line");
+    if (!topology_.block_sizes.empty()) return wrong("BlockSizes= occurs twice; expected one line");
     for (bool more = true; more;) {
       const size_t comma = text.find(',');
       more = comma != std::string_view::npos;
       int64_t size = 0;
       if (!parse_int(text.substr(0, comma), size) || size < 1 || size > static_cast<int64_t>(kMostNames)) {
-        return wrong(fmt::format("BlockSizes holds {}; expected whole numbers from 1 to {}",
+        return wrong(fmt::format("BlockSizes contains {}; expected whole numbers from 1 to {}",
                                  shown(text.substr(0, comma)), kMostNames));
       }
       if (!topology_.block_sizes.empty() && size <= topology_.block_sizes.back())
@@ -195,7 +196,7 @@ class ConfReader {
     std::vector<std::string> names;
     WEIR_TRY(read_names(text, names));
     if (names.size() != 1)
-      return wrong(fmt::format("{} names {} things; expected one", shown(text), names.size()));
+      return wrong(fmt::format("{} contains {} names; expected one", shown(text), names.size()));
     name = std::move(names[0]);
     return {};
   }
@@ -211,7 +212,7 @@ class ConfReader {
   Notes* notes_;
   JoinedLines text_;
   SlurmTopology topology_;
-  std::vector<size_t> item_lines_;  ///< of switches or blocks
+  std::vector<size_t> item_lines_;  ///< line number of each switch or block
   std::unordered_map<std::string, size_t> by_name_;
   size_t budget_ = kMostNames;
 };

@@ -4,8 +4,9 @@
 ///   SwitchName=leaf1 Nodes=node[01-16] LinkSpeed=100      BlockName=rack1 Nodes=node[01-18]
 ///   SwitchName=spine Switches=leaf[1-4]                   BlockSizes=18,36
 ///
-/// One switch, block or list of sizes per line; keys in any case, '#' begins a comment, a backslash at the
-/// end goes on in the next line, values may stand in quotation marks. Lists of names are those of hostlist.h.
+/// One switch, block or list of sizes per line; keys in upper or lower case; '#' begins a comment; a
+/// backslash at the end continues the line; values may be in quotation marks. Lists of names are those of
+/// hostlist.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace weir::topology {
 
-/// A leaf has nodes, any other switch has switches below it.
+/// A leaf switch has nodes, any other switch has switches below it.
 struct SlurmSwitch {
   std::string name;
   std::vector<std::string> nodes;
@@ -35,37 +36,37 @@ struct SlurmBlock {
   bool operator==(const SlurmBlock&) const = default;
 };
 
-/// Has switches (a tree), or blocks, or neither (flat: nothing is known).
+/// Contains switches (a tree), or blocks, or neither (flat: nothing is known).
 struct SlurmTopology {
   std::vector<SlurmSwitch> switches;
   std::vector<SlurmBlock> blocks;
-  std::vector<int> block_sizes;  ///< in nodes, growing; how Slurm combines blocks
+  std::vector<int> block_sizes;  ///< numbers of nodes, ascending; how Slurm combines blocks
 
   bool operator==(const SlurmTopology&) const = default;
 };
 
-/// Errors: unknown or repeated keys; a switch with both or none of nodes and switches, a block without nodes;
-/// switches that are not defined, or below themselves; a name given twice, a node in two leaves or blocks;
-/// switches and blocks in one file; Include and rings. A line that says exactly what an earlier one says is
-/// left out with a note.
+/// Errors: unknown or repeated keys; a switch with both or neither of nodes and switches, a block without
+/// nodes; switches that are not defined, or below themselves; a name defined twice, a node in two leaves or
+/// blocks; switches and blocks in one file; Include and rings. A line that repeats an earlier one is ignored
+/// with a note.
 Result<SlurmTopology> read_slurm_topology(const Source& source, Notes* notes = nullptr);
 
-/// Lists of names compressed, one line per switch or block.
+/// Writes one line per switch or block; lists of names are compressed.
 std::string write_slurm_topology(const SlurmTopology& topology);
 
 /// A tree: hosts, switches with levels (a leaf is a switch with nodes), cables of unknown speed (0):
 /// LinkSpeed has no unit and stays in the document.
 ///
-/// Blocks: hosts that something faster than the network joins, on today's machines NVLink. Each block is a
-/// switch of level 1 with its name, to which its hosts are joined by LinkKind::nvlink of unknown speed.
-/// Nothing is said about what is between blocks, so nothing leads from one to another.
+/// Blocks: hosts connected by something faster than the network, today NVLink. Each block is a switch of
+/// level 1 with its name, to which its hosts are connected by LinkKind::nvlink of unknown speed. The
+/// connection between blocks is not given, so there are no links between them.
 ///
-/// Errors: what read_slurm_topology() refuses, a flat topology.
+/// Errors: those of read_slurm_topology(), and a flat topology.
 Result<Graph> graph_of(const SlurmTopology& topology);
 
 namespace slurm {
 
-/// What must hold for any topology; items are switches, or blocks where there are no switches.
+/// Checks any topology; items are switches, or blocks if there are no switches.
 Status check(const SlurmTopology& topology, const Refuse& refuse);
 
 }  // namespace slurm

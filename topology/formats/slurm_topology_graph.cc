@@ -15,25 +15,25 @@ namespace {
 
 using Places = std::unordered_map<std::string, size_t>;
 
-/// Names of switches or blocks, and that every one is there once.
+/// Collects the names of switches or blocks, and checks that each is defined once.
 template <typename T>
 Status index_names(const std::vector<T>& list, const char* kind, const Refuse& refuse, Places& places) {
   for (size_t i = 0; i < list.size(); ++i) {
     if (!is_plain_name(list[i].name))
-      return refuse(i, fmt::format("{} is no name of a {}", shown(list[i].name), kind));
+      return refuse(i, fmt::format("{} is not a valid name of a {}", shown(list[i].name), kind));
     if (!places.emplace(list[i].name, i).second)
       return refuse(i, fmt::format("{} {} is defined a second time, and differently", kind, list[i].name));
   }
   return {};
 }
 
-/// That every node is in one leaf or block.
+/// Checks that every node is in one leaf or block.
 template <typename T>
 Status check_nodes(const std::vector<T>& list, const char* kind, const Refuse& refuse) {
   Places places;
   for (size_t i = 0; i < list.size(); ++i) {
     for (const std::string& node : list[i].nodes) {
-      if (!is_plain_name(node)) return refuse(i, fmt::format("{} is no name of a node", shown(node)));
+      if (!is_plain_name(node)) return refuse(i, fmt::format("{} is not a valid node name", shown(node)));
       const auto [known, is_new] = places.emplace(node, i);
       if (is_new) continue;
       if (known->second == i)
@@ -45,7 +45,7 @@ Status check_nodes(const std::vector<T>& list, const char* kind, const Refuse& r
   return {};
 }
 
-/// That no switch is below itself: leaves are taken away until nothing is left.
+/// Checks that no switch is below itself: leaves are removed until nothing is left.
 Status check_cycles(const std::vector<SlurmSwitch>& switches, const Places& places, const Refuse& refuse) {
   std::vector<std::vector<size_t>> parents(switches.size());
   std::vector<size_t> children(switches.size());
@@ -61,7 +61,7 @@ Status check_cycles(const std::vector<SlurmSwitch>& switches, const Places& plac
     }
   }
   if (free.size() == switches.size()) return {};
-  // What is left has a child that is left: going down ends on a cycle.
+  // Every remaining switch has a remaining child: descending ends in a cycle.
   const auto left = [&](size_t i) { return children[i] > 0; };
   size_t at = 0;
   while (!left(at)) ++at;
@@ -81,8 +81,8 @@ Status check_tree(const std::vector<SlurmSwitch>& switches, const Refuse& refuse
   for (size_t i = 0; i < switches.size(); ++i) {
     const SlurmSwitch& one = switches[i];
     if (one.nodes.empty() == one.switches.empty()) {
-      return refuse(i, fmt::format("switch {} has {} nodes and switches; expected one of them", one.name,
-                                   one.nodes.empty() ? "neither" : "both"));
+      return refuse(i, fmt::format("switch {} has {} nodes and switches; expected exactly one of the two",
+                                   one.name, one.nodes.empty() ? "neither" : "both"));
     }
     std::unordered_set<std::string> seen;
     for (const std::string& child : one.switches) {
@@ -121,7 +121,7 @@ void add_blocks(const std::vector<SlurmBlock>& blocks, Graph& graph) {
 
 Status slurm::check(const SlurmTopology& topology, const Refuse& refuse) {
   if (!topology.switches.empty() && !topology.blocks.empty())
-    return refuse(0, "the topology has switches and blocks; expected one of them");
+    return refuse(0, "the topology has switches and blocks; expected only one of the two");
   if (!topology.block_sizes.empty() && topology.blocks.empty()) {
     if (topology.switches.empty())
       return {Code::invalid_argument, "the topology has sizes of blocks but no blocks"};
@@ -132,7 +132,7 @@ Status slurm::check(const SlurmTopology& topology, const Refuse& refuse) {
   WEIR_TRY(index_names(topology.blocks, "block", refuse, places));
   for (size_t i = 0; i < topology.blocks.size(); ++i) {
     if (topology.blocks[i].nodes.empty())
-      return refuse(i, fmt::format("block {} has no nodes; expected some", topology.blocks[i].name));
+      return refuse(i, fmt::format("block {} has no nodes; expected at least one", topology.blocks[i].name));
   }
   return check_nodes(topology.blocks, "block", refuse);
 }
@@ -140,7 +140,8 @@ Status slurm::check(const SlurmTopology& topology, const Refuse& refuse) {
 Result<Graph> graph_of(const SlurmTopology& topology) {
   WEIR_TRY(slurm::check(topology, refuse_item));
   if (topology.switches.empty() && topology.blocks.empty())
-    return Status(Code::invalid_argument, "the topology is flat: it says nothing about what joins its nodes");
+    return Status(Code::invalid_argument,
+                  "the topology is flat: it does not describe how its nodes are connected");
   Graph graph;
   add_tree(topology.switches, graph);
   add_blocks(topology.blocks, graph);

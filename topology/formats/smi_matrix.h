@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the texts of `nvidia-smi topo -m` and `rocm-smi --showtopo` have in common: a cell for each pair of
+/// Common parts of the outputs of `nvidia-smi topo -m` and `rocm-smi --showtopo`: a cell for each pair of
 /// devices of one host, and no PCI addresses.
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace weir::topology {
 
-/// No host has more devices; the texts are quadratic in them.
+/// Maximum number of devices of a host; the texts are quadratic in it.
 inline constexpr size_t kMostSmiDevices = 1024;
 
-/// One cell for each pair of devices, row by row. Of size 0: the text has no such matrix.
+/// One cell for each pair of devices, row by row. Size 0: the text has no such matrix.
 template <typename Cell>
 class SmiMatrix {
  public:
@@ -35,15 +35,15 @@ class SmiMatrix {
   std::vector<Cell> cells_;
 };
 
-/// What the texts do not say.
+/// Facts that the texts do not contain.
 struct SmiOptions {
   std::string host = "host";
-  int most_nvlinks = 18;  ///< of one GPU: 4 (P100), 6 (V100), 12 (A100), 18 (H100, B200)
+  int most_nvlinks = 18;  ///< NVLinks per GPU: 4 (P100), 6 (V100), 12 (A100), 18 (H100, B200)
 };
 
 namespace smi {
 
-/// "GPU3" or "GPU[3]".
+/// A name like "GPU3" or "GPU[3]".
 inline bool parse_gpu(std::string_view word, int& number) {
   if (!word.starts_with("GPU")) return false;
   word.remove_prefix(3);
@@ -55,14 +55,14 @@ inline bool parse_gpu(std::string_view word, int& number) {
   return true;
 }
 
-/// For what may be left out of a graph: a note where the caller wants notes, else an error.
+/// Reports an omission from the graph: a note if the caller takes notes, else an error.
 inline Status leave_out(Notes* notes, const std::string& sentence) {
   if (notes == nullptr) return {Code::invalid_argument, sentence};
   notes->push_back(sentence);
   return {};
 }
 
-/// Devices that belong together, found by joining pairs.
+/// Groups of devices, formed by joining pairs.
 class Groups {
  public:
   explicit Groups(size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
@@ -85,7 +85,7 @@ class Groups {
   std::vector<size_t> parent_;
 };
 
-/// NUMA nodes connected pairwise, without speed.
+/// NUMA nodes connected pairwise, without speeds.
 inline void connect_numas(Graph& graph) {
   const std::vector<Index> numas = graph.all(NodeKind::numa);
   for (size_t i = 0; i < numas.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Machines from one line, for tests, plans on paper and simulations:
+/// Machines described in one line, for tests, planning and simulations:
 ///
 ///     2 x (8 gpu nvswitch 300, 8 nic 25) leaf 4:1
 ///
@@ -9,17 +9,17 @@
 ///     wiring  := "nvswitch" GB/S | "mesh" GB/S | "ring" GB/S | "cube" GB/S | "mi250" GB/S
 ///     fabric  := [ "rail" ] "leaf" [ "by" HOSTS ] [ RATIO ":1" ] [ "spine" COUNT ]
 ///
-/// Bandwidths are in GB/s and direction, at least 0.0001. nvswitch: of each GPU to the switch; mesh: of each
+/// Bandwidths are in GB/s per direction, at least 0.0001. nvswitch: of each GPU to the switch; mesh: of each
 /// pair; ring: of each of the two neighbours; cube: of one link of the cube mesh of 8 GPUs in DGX-1V (some
-/// pairs have two); mi250: of one link among the 16 dies of 8 MI250 packages, of which the first ones may be
-/// taken. GPUs are numbered in order; GPU i shares a PCIe switch (`pcie`, 32 if not said) with NIC floor(i x
-/// NICs / GPUs), where there are fewer GPUs than NICs each has several; switches are spread evenly over the
-/// NUMA nodes (1 if not said).
+/// pairs have two); mi250: of one link among the 16 dies of 8 MI250 packages, of which the first COUNT dies
+/// are used. GPUs are numbered in order; GPU i shares a PCIe switch (`pcie`, default 32) with NIC floor(i x
+/// NICs / GPUs); if there are fewer GPUs than NICs, each has several. Switches are spread evenly over the
+/// NUMA nodes (default 1).
 ///
-/// leaf: `by` hosts share a leaf switch (if not said: all of them, or with a ratio half of them, rounded up);
-/// rail: NIC j of each of these hosts is on leaf j of their group instead. RATIO:1 is what a leaf has
-/// downwards over what it has upwards to all spines together (1 if not said); there are spines (1 if not
-/// said) where there are several leaves. Without a fabric hosts are not connected.
+/// leaf: `by` hosts share a leaf switch (default: all of them, or with a ratio half of them, rounded up);
+/// rail: NIC j of each of these hosts is on leaf j of their group instead. RATIO:1 is a leaf's bandwidth to
+/// its hosts divided by its bandwidth to all spines together (default 1); there are spines (default 1) if
+/// there are several leaves. Without a fabric, hosts are not connected.
 #pragma once
 
 #include <string>
@@ -46,22 +46,22 @@ struct Synthetic {
   };
   struct Fabric {
     bool rail = false;
-    int hosts_per_leaf = 0;  ///< 0: not said
-    double ratio = 0;        ///< 0: not said
+    int hosts_per_leaf = 0;  ///< 0: not given
+    double ratio = 0;        ///< 0: not given
     int spines = 1;
 
     bool operator==(const Fabric&) const = default;
   };
   std::vector<Hosts> hosts;
-  std::vector<Fabric> fabric;  ///< one or none
+  std::vector<Fabric> fabric;  ///< one fabric or none
 
   bool operator==(const Synthetic&) const = default;
 };
 
-/// Errors: invalid_argument with the place in the line and what was expected.
+/// Errors: invalid_argument with the column and what was expected.
 Result<Synthetic> read_synthetic(const Source& source);
 std::string write_synthetic(const Synthetic& machine);
-/// REQUIRES: read_synthetic gave it.
+/// REQUIRES: the value comes from read_synthetic().
 Graph graph_of(const Synthetic& machine);
 
 }  // namespace weir::topology

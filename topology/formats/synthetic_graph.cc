@@ -174,8 +174,8 @@ class SyntheticGraphBuilder {
 
   const Synthetic& machine_;
   Graph graph_;
-  std::vector<Index> ports_;               ///< of the host in hand
-  std::vector<std::vector<Index>> hosts_;  ///< ports by host
+  std::vector<Index> ports_;               ///< ports of the current host
+  std::vector<std::vector<Index>> hosts_;  ///< ports; index: host
 };
 
 }  // namespace

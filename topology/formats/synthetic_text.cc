@@ -17,23 +17,24 @@ using Wiring = Synthetic::Wiring;
 constexpr std::array<const char*, 6> kWirings = {"", "nvswitch", "mesh", "ring", "cube", "mi250"};
 constexpr int kMostHosts = 100'000;
 constexpr int kMostDevices = 1024;
-constexpr double kLeastGbPerS = 1e-4;  // numbers below are written with an exponent, which no line has
+constexpr double kLeastGbPerS = 1e-4;  // smaller numbers have an exponent when printed
 constexpr double kMostGbPerS = 1e6;
-constexpr int64_t kMostParts = 10'000'000;  ///< nodes and links in all
+constexpr int64_t kMostParts = 10'000'000;  ///< maximum number of nodes and links together
 
-constexpr const char* kFewerParts = "at most ten million nodes and links in all";
+constexpr const char* kFewerParts = "at most ten million nodes and links together";
 
 int64_t pairs(int64_t count) { return count * (count - 1) / 2; }
 
-/// Nodes and links that graph_of() makes of such hosts, or a few more.
+/// An upper bound of the nodes and links that graph_of() makes of these hosts.
 int64_t parts_of(const Synthetic::Hosts& hosts) {
-  // Each GPU and NIC may have its PCIe switch, a NIC has a port; what is in the host has a link upwards.
+  // Each GPU and NIC may have its own PCIe switch, a NIC has a port, and each node in the host has a link
+  // upwards.
   const int64_t wires = hosts.wiring == Wiring::mesh ? pairs(hosts.gpus) : 2 * int64_t{hosts.gpus};
   const int64_t numa = 2 * int64_t{hosts.numa_nodes} + pairs(hosts.numa_nodes);
   return hosts.count * (2 + numa + 4 * int64_t{hosts.gpus} + wires + 7 * int64_t{hosts.nics});
 }
 
-/// The same of the switches above the hosts.
+/// The same for the switches above the hosts.
 int64_t parts_of(const Synthetic::Fabric& fabric, const std::vector<Synthetic::Hosts>& hosts) {
   int64_t all = 0;
   int most_nics = 1;
@@ -59,7 +60,7 @@ class SyntheticParser {
       WEIR_TRY(parse_hosts(hosts));
       devices += int64_t{hosts.count} * (hosts.gpus + hosts.nics);
       if (static_cast<size_t>(devices) > kMostNodes / 4)
-        return expected("fewer than a million devices in all");
+        return expected("fewer than a million devices together");
       parts += parts_of(hosts);
       if (parts > kMostParts) return expected(kFewerParts);
     } while (take("+"));

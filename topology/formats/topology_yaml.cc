@@ -34,11 +34,11 @@ class YamlReader {
       SlurmTopologies::Named found;
       WEIR_TRY(read_named(node, found, left_out));
       if (!names.insert(found.name).second)
-        return wrong(node, fmt::format("topology {} comes twice", shown(found.name)));
+        return wrong(node, fmt::format("topology {} occurs twice", shown(found.name)));
       if (!left_out) result_.list.push_back(std::move(found));
     }
     if (result_.list.empty())
-      return wrong(*root, "the file holds no topology of the kinds tree, block and flat");
+      return wrong(*root, "the file contains no topology of the kinds tree, block and flat");
     return std::move(result_);
   }
 
@@ -52,7 +52,7 @@ class YamlReader {
     return wrong(node, fmt::format("{} is {}; expected {}", what, kind_name(node.kind), kind_name(kind)));
   }
 
-  /// A mapping that has no other keys, and the first of them.
+  /// Requires a mapping that has only the given keys, and the first of them.
   Status need_keys(const YamlNode& node, const std::string& what,
                    std::initializer_list<const char*> keys) const {
     WEIR_TRY(need(node, Kind::mapping, what));
@@ -73,7 +73,7 @@ class YamlReader {
     const YamlNode& name = *node.find("topology");
     WEIR_TRY(need(name, Kind::scalar, "the name of a topology"));
     if (name.text.empty() || name.text.size() > kLongestName || !is_printable(name.text))
-      return wrong(name, fmt::format("{} is no name of a topology", shown(name.text)));
+      return wrong(name, fmt::format("{} is not a valid topology name", shown(name.text)));
     found.name = name.text;
     if (const YamlNode* value = node.find("cluster_default"))
       WEIR_TRY(read_bool(*value, found.cluster_default));
@@ -83,20 +83,21 @@ class YamlReader {
       const YamlNode* value = node.find(key);
       if (value == nullptr) continue;
       if (one != nullptr)
-        return wrong(*value, fmt::format("topology {} has {} and {}; expected one", found.name, kind, key));
+        return wrong(*value,
+                     fmt::format("topology {} has {} and {}; expected only one", found.name, kind, key));
       one = value;
       kind = key;
     }
     if (one == nullptr)
-      return wrong(node, fmt::format("topology {} has none of tree, block and flat", found.name));
+      return wrong(node,
+                   fmt::format("topology {} has none of tree, block and flat; expected one", found.name));
     if (kind == "tree") return read_tree(*one, found.topology);
     if (kind == "block") return read_blocks(*one, found.topology);
     if (kind == "flat") return read_flat(*one);
     left_out = true;
     return leave_out_line(
         source_, node.line, notes_,
-        fmt::format("topology {} of the kind {} is left out; only tree, block and flat are taken", found.name,
-                    kind));
+        fmt::format("topology {} of the kind {} is ignored; expected tree, block or flat", found.name, kind));
   }
 
   Status read_bool(const YamlNode& node, bool& value) const {
@@ -157,8 +158,9 @@ class YamlReader {
       WEIR_TRY(need(item, Kind::scalar, "a size of blocks"));
       if (!parse_int(item.text, size) || size < 1 || size > static_cast<int64_t>(kMostNames) ||
           (!sizes.empty() && size <= sizes.back())) {
-        return wrong(item, fmt::format("block_sizes holds {}; expected growing whole numbers from 1 to {}",
-                                       shown(item.text), kMostNames));
+        return wrong(item,
+                     fmt::format("block_sizes contains {}; expected ascending whole numbers from 1 to {}",
+                                 shown(item.text), kMostNames));
       }
       sizes.push_back(static_cast<int>(size));
     }
@@ -173,7 +175,7 @@ class YamlReader {
     return {};
   }
 
-  /// A list of names, or a sequence of such lists.
+  /// Reads a list of names, or a sequence of such lists.
   Status read_names(const YamlNode& node, std::vector<std::string>& names) {
     if (node.kind == Kind::scalar) return append_names(node, names);
     WEIR_TRY(need(node, Kind::sequence, "a list of names"));
@@ -250,8 +252,8 @@ Result<Graph> graph_of(const SlurmTopologies& topologies, std::string_view name)
     names += fmt::format("{}{}", names.empty() ? "" : ", ", named.name);
   return Status(Code::invalid_argument,
                 name.empty()
-                    ? fmt::format("no topology is the default; expected the name of one of {}", names)
-                    : fmt::format("there is no topology {}; expected one of {}", shown(name), names));
+                    ? fmt::format("no topology is the default; expected the name of one of: {}", names)
+                    : fmt::format("unknown topology {}; expected one of: {}", shown(name), names));
 }
 
 }  // namespace weir::topology

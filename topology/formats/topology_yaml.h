@@ -19,7 +19,7 @@
 ///   - topology: rest
 ///     flat: true
 ///
-/// Lists of names are those of hostlist.h; a YAML list of such is taken as one.
+/// Lists of names are those of hostlist.h; a YAML list of such lists counts as one list.
 #pragma once
 
 #include <string>
@@ -43,15 +43,15 @@ struct SlurmTopologies {
   bool operator==(const SlurmTopologies&) const = default;
 };
 
-/// Errors: those of parse_yaml() and read_slurm_topology(); keys that are not above; not exactly one of tree,
-/// block and flat. Left out with a note: topologies of the kinds ring and torus3d.
+/// Errors: those of parse_yaml() and read_slurm_topology(); unknown keys; not exactly one of tree, block and
+/// flat. Ignored with a note: topologies of the kinds ring and torus3d.
 Result<SlurmTopologies> read_topology_yaml(const Source& source, Notes* notes = nullptr);
 
-/// LinkSpeed of switches has no place in this format.
+/// The format cannot express LinkSpeed of switches.
 std::string write_topology_yaml(const SlurmTopologies& topologies);
 
-/// The graph of one of them, see graph_of(SlurmTopology). Without a name: the only one, else the first with
-/// cluster_default.
+/// The graph of one of the topologies, see graph_of(SlurmTopology). Without a name: the only one, else the
+/// first with cluster_default.
 Result<Graph> graph_of(const SlurmTopologies& topologies, std::string_view name = "");
 
 }  // namespace weir::topology

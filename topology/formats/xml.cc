@@ -9,7 +9,7 @@
 namespace weir::topology {
 namespace {
 
-/// pugixml frees and walks trees by recursion nowhere, but our readers do.
+/// pugixml frees and walks trees without recursion, but our readers are recursive.
 constexpr int kMostXmlDepth = 200;
 
 bool too_deep(pugi::xml_node node) {
@@ -39,7 +39,7 @@ Result<XmlFile> XmlFile::parse(const Source& source) {
         source, 1, fmt::format("the file has {} bytes; expected at most {}", source.text.size(), kMostBytes));
   }
   if (const size_t nul = source.text.find('\0'); nul != std::string_view::npos)
-    return topology::refuse(source, line_of(source.text, nul), "a byte 0 stands in the text; expected XML");
+    return topology::refuse(source, line_of(source.text, nul), "the text contains a byte 0; expected XML");
   XmlFile file(source);
   for (size_t at = source.text.find('\n'); at != std::string_view::npos; at = source.text.find('\n', at + 1))
     file.line_ends_.push_back(at);
@@ -50,7 +50,7 @@ Result<XmlFile> XmlFile::parse(const Source& source) {
     return topology::refuse(source, line_of(source.text, offset),
                             fmt::format("this is not well-formed XML: {}", parsed.description()));
   }
-  if (!file.root()) return topology::refuse(source, 1, "the file holds no XML element");
+  if (!file.root()) return topology::refuse(source, 1, "the file contains no XML element");
   for (pugi::xml_node other = file.root().next_sibling(); other; other = other.next_sibling()) {
     if (other.type() == pugi::node_element)
       return file.refuse(other, fmt::format("a second element <{}> beside <{}>; expected one", other.name(),
@@ -146,7 +146,7 @@ std::string xml_text(std::string_view text) {
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20) {  // else a reader makes a blank of it
+        if (static_cast<unsigned char>(c) < 0x20) {  // otherwise a reader turns it into a blank
           out += fmt::format("&#{};", static_cast<int>(c));
         } else {
           out += c;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// XML files through pugixml, with line numbers for what is wrong in them.
+/// Reads XML files with pugixml, and reports errors with line numbers.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace weir::topology {
 
-/// A parsed file. Not thread-safe; elements are valid while it lives.
+/// A parsed file. Not thread-safe; elements are valid as long as it lives.
 class XmlFile {
  public:
-  /// Errors: as refuse(), for text that is not well-formed, too long or nested too deep. `source` must
-  /// outlive the file.
+  /// Errors: as refuse(), for text that is malformed, too long or nested too deep. `source` must outlive the
+  /// file.
   static Result<XmlFile> parse(const Source& source);
 
   const Source& source() const { return *source_; }
@@ -24,11 +24,11 @@ class XmlFile {
   Status refuse(pugi::xml_node element, const std::string& sentence) const {
     return topology::refuse(*source_, line(element), sentence);
   }
-  /// For what may be left out: a note where the caller wants notes, else an error.
+  /// Reports an omission: a note if the caller takes notes, else an error.
   Status leave_out(Notes* notes, pugi::xml_node element, const std::string& sentence) const;
 
-  /// Attributes as what they should be. `value` stays as it is where the attribute is missing, which is an
-  /// error only if it is `needed`.
+  /// Attributes of a given type. `value` is unchanged if the attribute is missing, which is an error only if
+  /// it is `needed`.
   enum class Need : bool { optional, needed };
   Status get(pugi::xml_node element, const char* attribute, Need need, std::string& value) const;
   Status get(pugi::xml_node element, const char* attribute, Need need, int64_t least, int64_t most,
@@ -36,7 +36,7 @@ class XmlFile {
   Status get_number(pugi::xml_node element, const char* attribute, Need need, double least, double most,
                     double& value) const;
   Status get_hex(pugi::xml_node element, const char* attribute, Need need, uint64_t& value) const;
-  /// 0 or 1.
+  /// Accepts 0 or 1.
   Status get(pugi::xml_node element, const char* attribute, Need need, bool& value) const;
 
  private:
@@ -51,7 +51,7 @@ class XmlFile {
   std::vector<size_t> line_ends_;
 };
 
-/// `text` such that it can stand between double quotes, or as content.
+/// Escapes `text` for use between double quotes, or as content.
 std::string xml_text(std::string_view text);
 
 }  // namespace weir::topology

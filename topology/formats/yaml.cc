@@ -57,12 +57,12 @@ class YamlParser {
       more = event->type != YAML_STREAM_END_EVENT;
       WEIR_TRY(take(event));
     }
-    if (documents_ == 0) return refuse(source_, 1, "the file holds no YAML document");
+    if (documents_ == 0) return refuse(source_, 1, "the file contains no YAML document");
     return std::move(root_);
   }
 
  private:
-  /// A mapping or sequence that is open; of a mapping perhaps after a key.
+  /// An open mapping or sequence; a mapping may have a pending key.
   struct Open {
     YamlNode* node;
     bool has_key = false;
@@ -74,7 +74,7 @@ class YamlParser {
       case YAML_DOCUMENT_START_EVENT:
         if (++documents_ > 1) return refuse(source_, event.line(), "a second document begins; expected one");
         return {};
-      case YAML_ALIAS_EVENT: return refuse(source_, event.line(), "aliases (*name) are not taken");
+      case YAML_ALIAS_EVENT: return refuse(source_, event.line(), "aliases (*name) are not supported");
       case YAML_SCALAR_EVENT: return scalar(event);
       case YAML_SEQUENCE_START_EVENT:
         return begin(event, YamlNode::Kind::sequence, event->data.sequence_start.anchor,
@@ -94,7 +94,7 @@ class YamlParser {
     std::string text(reinterpret_cast<const char*>(data.value), data.length);
     if (!open_.empty() && open_.back().node->kind == YamlNode::Kind::mapping && !open_.back().has_key) {
       if (!open_.back().keys.insert(text).second)
-        return refuse(source_, event.line(), fmt::format("the key {} comes twice", shown(text)));
+        return refuse(source_, event.line(), fmt::format("the key {} occurs twice", shown(text)));
       open_.back().node->keys.push_back(std::move(text));
       open_.back().has_key = true;
       return {};
@@ -118,12 +118,13 @@ class YamlParser {
   }
 
   Status check_extras(Event& event, const yaml_char_t* anchor, const yaml_char_t* tag) const {
-    if (anchor != nullptr) return refuse(source_, event.line(), "anchors (&name) are not taken");
-    if (tag != nullptr) return refuse(source_, event.line(), "tags (!name) are not taken");
+    if (anchor != nullptr) return refuse(source_, event.line(), "anchors (&name) are not supported");
+    if (tag != nullptr) return refuse(source_, event.line(), "tags (!name) are not supported");
     return {};
   }
 
-  /// A new value in what is open. Nodes above stay where they are: only the deepest open one grows.
+  /// Adds a value to the open container. Pointers to outer nodes stay valid, because only the deepest open
+  /// one grows.
   Status add(Event& event, YamlNode*& node) {
     if (open_.empty()) {
       node = &root_;

@@ -19,8 +19,8 @@ Status wrong(const std::string& sentence) { return {Code::invalid_argument, "the
 
 constexpr unsigned bit(NodeKind kind) { return 1u << static_cast<unsigned>(kind); }
 
-/// The kinds that may hold a node of `kind`; 0 stands for none, which only hosts, switches of networks and
-/// NVSwitches of several hosts may have.
+/// The kinds that may contain a node of `kind`; 0 means none, which is allowed only for hosts, switches of
+/// networks and NVSwitches of several hosts.
 unsigned holders(NodeKind kind) {
   constexpr unsigned kInside =
       bit(NodeKind::host) | bit(NodeKind::package) | bit(NodeKind::numa) | bit(NodeKind::bridge);
@@ -42,7 +42,7 @@ bool needs_holder(NodeKind kind) {
 bool may_join(LinkKind link, NodeKind a, NodeKind b) {
   const unsigned ends = bit(a) | bit(b);
   const auto within = [&](unsigned kinds) { return (ends & ~kinds) == 0; };
-  // Some descriptions know which hosts a switch joins, and nothing of what is in them.
+  // Some descriptions know which hosts a switch connects, but not what the hosts contain.
   constexpr unsigned kWholeHost = bit(NodeKind::host) | bit(NodeKind::fabric_switch);
   constexpr unsigned kGpu = bit(NodeKind::gpu) | bit(NodeKind::partition);
   switch (link) {
@@ -80,13 +80,11 @@ class Checker {
   Status check_place(Index node) {
     const Node& own = graph_[node];
     if (own.parent == kNone) {
-      return needs_holder(own.kind())
-                 ? wrong(fmt::format("has {}, which nothing holds", graph_.describe(node)))
-                 : Status();
+      return needs_holder(own.kind()) ? wrong(fmt::format("has {} without a parent", graph_.describe(node)))
+                                      : Status();
     }
     if (own.parent < 0 || own.parent >= node) {
-      return wrong(
-          fmt::format("lists node {} before what holds it, or names a holder that is not there", node));
+      return wrong(fmt::format("lists node {} before its parent, or its parent does not exist", node));
     }
     if ((holders(own.kind()) & bit(graph_[own.parent].kind())) == 0) {
       return wrong(fmt::format("has {} in a {}", graph_.describe(node), name(graph_[own.parent].kind())));
@@ -94,7 +92,7 @@ class Checker {
     return {};
   }
 
-  /// Every key once.
+  /// Checks that each key occurs once.
   Status once(Index node, std::string key, const std::string& what) {
     if (seen_.insert(std::move(key)).second) return {};
     return wrong(fmt::format("has two nodes with the {}: {}", what, graph_.describe(node)));
@@ -144,12 +142,12 @@ class Checker {
                                graph_.describe(link.from), graph_.describe(link.to), what));
     };
     if (!may_join(link.kind, graph_[link.from].kind(), graph_[link.to].kind()))
-      return say("which it cannot join");
+      return say("which it cannot connect");
     if (link.count < 1) return say("with a count below 1");
     if (!std::isfinite(link.gb_per_s) || link.gb_per_s < 0)
-      return say("with a bandwidth that is no number or negative");
+      return say("with a bandwidth that is negative or not a number");
     if (!std::isfinite(link.latency_us) || link.latency_us < 0)
-      return say("with a latency that is no number or negative");
+      return say("with a latency that is negative or not a number");
     const auto* a = graph_.get<FabricSwitchFacts>(link.from);
     const auto* b = graph_.get<FabricSwitchFacts>(link.to);
     if (a != nullptr && b != nullptr && a->level > 0 && b->level > 0 && std::abs(a->level - b->level) > 1)
@@ -164,7 +162,7 @@ class Checker {
     return static_cast<uint64_t>(link.kind) << 60 | low << 30 | high;
   }
 
-  /// Sums counts by direction; both must agree.
+  /// Sums the counts per direction; both sums must be equal.
   Status check_reverses() {
     std::unordered_map<uint64_t, std::array<int64_t, 2>> counts;
     counts.reserve(graph_.links().size() / 2);

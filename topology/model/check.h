@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What must be true of every graph, whoever made it.
+/// The conditions that every graph must satisfy.
 #pragma once
 
 #include "topology/model/graph.h"
@@ -7,18 +7,17 @@
 
 namespace weir::topology {
 
-/// Success, or the first thing that is wrong:
+/// Success, or the first violation:
 ///
-///   - parents come before their children and hold that kind of child (a port in a NIC, a GPU below a host
-///   ...);
+///   - parents come before their children and may contain that kind of child (a port in a NIC, a GPU below a
+///     host ...);
 ///   - names are unique among siblings of a kind, PCI addresses among the devices of a kind and GPU numbers
-///     within a host, ranks and the GUIDs of switches over all;
-///   - links join different nodes that exist, are of the right kind for their ends (xGMI joins GPUs ...),
-///   have a
-///     count of at least 1 and figures that are finite and not negative, and each has its reverse;
-///   - levels of switches are not negative, and a cable joins switches of neighbouring or equal levels.
+///     within a host, ranks and the GUIDs of switches in the whole graph;
+///   - links connect different existing nodes, are of the right kind for their ends (xGMI connects GPUs ...),
+///     have a count of at least 1 and finite, non-negative figures, and each has its reverse;
+///   - levels of switches are not negative, and a cable connects switches of neighbouring or equal levels.
 ///
-/// Linear in the size of the graph, but for hashing.
+/// Time: linear in the size of the graph, apart from hashing.
 Status check(const Graph& graph);
 
 }  // namespace weir::topology

@@ -20,7 +20,7 @@ bool is_device(const Graph& graph, Index node) {
   return graph[node].kind() == NodeKind::gpu || graph[node].kind() == NodeKind::partition;
 }
 
-/// GPUs by set, in the order of their first members.
+/// Sets of GPUs, in the order of their first members.
 Groups devices_by_set(const Graph& graph, Unions& sets) {
   Groups groups;
   std::unordered_map<Index, size_t> place;
@@ -37,7 +37,8 @@ bool joins_gpus(LinkKind kind) {
   return kind == LinkKind::nvlink || kind == LinkKind::xgmi || kind == LinkKind::inner;
 }
 
-/// What of a node's facts must be equal in hosts of one class: all but what names this very piece.
+/// The facts of a node that must be equal in hosts of one class: all but those that identify this very
+/// device.
 std::string shape(const Graph& graph, Index node, Index first) {
   const Node& own = graph[node];
   std::string text =
@@ -134,7 +135,7 @@ std::vector<Leaf> leaves(const Graph& graph) {
 }
 
 std::vector<int> groups_by_leaf(const std::vector<Leaf>& leaves, std::span<const Index> hosts) {
-  std::map<Index, std::set<size_t>> leaves_of;  // by host
+  std::map<Index, std::set<size_t>> leaves_of;  // key: host
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
     for (const Index host : leaves[leaf].hosts) leaves_of[host].insert(leaf);
   std::map<std::set<size_t>, int> numbers;
@@ -164,7 +165,7 @@ std::vector<int> host_classes(const Graph& graph) {
   std::vector<Index> hosts = graph.all(NodeKind::host);
   std::unordered_map<Index, size_t> place;
   for (size_t i = 0; i < hosts.size(); ++i) place[hosts[i]] = i;
-  // Nodes of a host that lie apart in the graph are counted as if they lay together.
+  // Nodes of a host that are scattered in the graph are numbered as if they were contiguous.
   std::vector<Index> rank_in_host(static_cast<size_t>(graph.size()), kNone);
   std::vector<std::string> shapes(hosts.size());
   std::vector<Index> counts(hosts.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What follows from a graph: which GPUs and hosts belong together, and where bytes have to squeeze through.
+/// Properties derived from a graph: which GPUs and hosts belong together, and the bottlenecks between them.
 #pragma once
 
 #include <span>
@@ -9,43 +9,43 @@
 
 namespace weir::topology {
 
-/// Devices that belong together, each list in the order of the graph.
+/// Devices that belong together; each list is in the order of the graph.
 using Groups = std::vector<std::vector<Index>>;
 
-/// GPUs (and partitions) that reach each other over links faster than a NIC's: in one host, or in several
-/// joined by NVLink. Every GPU is in one island.
+/// GPUs (and partitions) that are connected by links faster than a NIC's: in one host, or in several
+/// connected by NVLink. Every GPU is in one island.
 Groups islands(const Graph& graph);
 
-/// GPUs that reach each other over NVLink, Infinity Fabric or inside one package alone. A GPU without such
-/// links is alone.
+/// GPUs that are connected by NVLink, Infinity Fabric or inside one package alone. A GPU without such links
+/// is alone.
 Groups meshes(const Graph& graph);
 
-/// A switch of level 1 and what hangs on it.
+/// A switch of level 1 and the ports attached to it.
 struct Leaf {
   Index fabric_switch = kNone;
   std::vector<Index> hosts;
-  std::vector<Index> ports;  ///< or NICs or hosts, where their ports are not known
-  double down_gb_per_s = 0;  ///< of all cables to hosts, one direction
-  double up_gb_per_s = 0;    ///< of all cables to switches of level 2 or leaves
+  std::vector<Index> ports;  ///< or NICs or hosts, if their ports are unknown
+  double down_gb_per_s = 0;  ///< sum of all cables to hosts, in one direction
+  double up_gb_per_s = 0;    ///< sum of all cables to switches of level 2 or to leaves, in one direction
 
-  /// How much more may come from below than fits upwards; 1: nothing. 0: it has no way up, or speeds are not
-  /// known.
+  /// Bandwidth to hosts divided by bandwidth upwards, at least 1; 0: there is no way up, or speeds are
+  /// unknown.
   double oversubscription() const { return up_gb_per_s > 0 ? down_gb_per_s / up_gb_per_s : 0; }
 };
 std::vector<Leaf> leaves(const Graph& graph);
-/// For each of `hosts` the number of its group: hosts that are attached to the same leaves, or to none, are
-/// of one group. Numbered from 0 in the order in which they come.
+/// The number of the group of each of `hosts`: hosts that are attached to the same leaves, or to none, form
+/// one group. Groups are numbered from 0 in the order of their first hosts.
 std::vector<int> groups_by_leaf(const std::vector<Leaf>& leaves, std::span<const Index> hosts);
 
-/// Ports with the same rail number where numbers are given; else those that are the first of their hosts, the
-/// second, and so on (active ones, in the order of the graph).
+/// Ports with the same rail number if numbers are given; otherwise the first ports of all hosts, the second
+/// ones, and so on (active ones, in the order of the graph).
 Groups rails(const Graph& graph);
 
-/// By host, in the order of Graph::all(host): hosts with equal numbers differ in nothing but names and serial
-/// numbers, and their nodes correspond one to one in the order of the graph.
+/// The class of each host, in the order of Graph::all(host): hosts of one class differ only in names and
+/// serial numbers, and their nodes correspond one to one in the order of the graph.
 std::vector<int> host_classes(const Graph& graph);
 
-/// By node: the host that holds it, or kNone.
+/// For each node the host that contains it, or kNone.
 std::vector<Index> hosts_of(const Graph& graph);
 
 }  // namespace weir::topology

@@ -16,7 +16,7 @@ namespace {
 
 using Weight = Diagnosis::Weight;
 
-/// The value that occurs most often; the greatest of several. REQUIRES: not empty.
+/// The most frequent value; of several the greatest. REQUIRES: not empty.
 template <typename T>
 T usual(const std::map<T, int>& counts) {
   auto best = counts.begin();
@@ -65,15 +65,14 @@ class Diagnoser {
       // An idle GPU lowers the rate of its link by itself, but never the width.
       const bool maybe_idle = gpu && !narrow;
       say(maybe_idle ? Weight::notable : Weight::wrong,
-          fmt::format("{} is linked by PCIe x{} at {} GT/s ({:.1f} GB/s), x{} at {} GT/s ({:.1f} GB/s) would "
-                      "be possible",
+          fmt::format("{} has a PCIe x{} link at {} GT/s ({:.1f} GB/s), but x{} at {} GT/s ({:.1f} GB/s) "
+                      "would be possible",
                       graph_.describe(node), pci->width, pci->gt_per_s,
                       pcie_gb_per_s(pci->gt_per_s, pci->width), pci->most_width, pci->most_gt_per_s,
                       pcie_gb_per_s(pci->most_gt_per_s, pci->most_width)),
-          maybe_idle ? "look again under load: an idle GPU slows its link down"
-                     : "reseat the adapter, try another slot or riser, and look for bifurcation and link "
-                       "speed in the "
-                       "firmware's settings");
+          maybe_idle ? "check again under load: an idle GPU slows its link down"
+                     : "reseat the adapter, try another slot or riser, and check bifurcation and link speed "
+                       "in the firmware's settings");
     }
   }
 
@@ -85,10 +84,10 @@ class Diagnoser {
     if (!down.empty())
       say(Weight::notable,
           fmt::format("{} {} down: {}", down.size(), down.size() == 1 ? "port is" : "ports are", list(down)),
-          "if they ought to be used, look at the cable and the switch's port");
+          "if they should be in use, check the cable and the switch's port");
   }
 
-  /// In hosts where NICs are near to some GPUs, those that have none near.
+  /// Finds GPUs without a near NIC.
   void far_nics() {
     const Adjacency adjacency(graph_);
     const std::vector<int> classes = host_classes(graph_);
@@ -96,7 +95,7 @@ class Diagnoser {
     for (size_t i = 0; i < hosts.size(); ++i) {
       if (std::find(classes.begin(), classes.begin() + static_cast<ptrdiff_t>(i), classes[i]) !=
           classes.begin() + static_cast<ptrdiff_t>(i)) {
-        continue;  // a host like it was looked at
+        continue;  // a host of the same class was examined
       }
       std::vector<Index> nics;
       for (const Index nic : graph_.all(NodeKind::nic)) {
@@ -112,16 +111,17 @@ class Diagnoser {
       }
       if (far.empty()) continue;
       say(Weight::wrong,
-          fmt::format("in {} every NIC is on another NUMA node than GPU {}", graph_.describe(hosts[i]),
+          fmt::format("in {} every NIC is on a different NUMA node than GPU {}", graph_.describe(hosts[i]),
                       list(far)),
-          "their traffic crosses the processors; move a NIC to a slot of that NUMA node if there is one");
+          "network traffic of these GPUs crosses the processors; move a NIC to a slot of that NUMA node if "
+          "it has one");
     }
   }
 
   void different_hosts() {
     const std::vector<int> classes = host_classes(graph_);
     const std::vector<Index> hosts = graph_.all(NodeKind::host);
-    // Of hosts that only their network knows there is nothing to compare.
+    // Hosts known only from their network cannot be compared.
     std::vector<bool> seen(static_cast<size_t>(graph_.size()));
     for (const Index numa : graph_.all(NodeKind::numa))
       seen[static_cast<size_t>(graph_.holder(numa, NodeKind::host))] = true;
@@ -136,13 +136,14 @@ class Diagnoser {
     for (const auto& [number, names] : members) {
       if (number == most->first) continue;
       say(Weight::notable,
-          fmt::format("{} {} built differently from the {} others like {}", list(names),
-                      names.size() == 1 ? "is" : "are", most->second.size(), most->second.front()),
-          "compare them with weir topo; the slowest host sets the pace");
+          fmt::format("{} {} different hardware from the {} hosts like {}", list(names),
+                      names.size() == 1 ? "has" : "have", most->second.size(), most->second.front()),
+          "compare them with weir topo; the slowest host limits every collective");
     }
   }
 
-  /// Cables between a leaf and a spine, compared with those of other pairs; ports of hosts, with other ports.
+  /// Compares cables between a leaf and a spine with those of other pairs, and ports of hosts with other
+  /// ports.
   void cables() {
     struct Bundle {
       int count = 0;
@@ -170,9 +171,9 @@ class Diagnoser {
           link.gb_per_s >= expected)
         continue;
       say(Weight::wrong,
-          fmt::format("the cable of {} to {} runs at {:.4g} GB/s, most others at {:.4g}",
+          fmt::format("the cable of {} to {} runs at {:.4g} GB/s, most others at {:.4g} GB/s",
                       graph_.describe(link.from), graph_[link.to].name, link.gb_per_s, expected),
-          "clean or replace the cable, and look at the port's error counters");
+          "clean or replace the cable, and check the port's error counters");
     }
   }
 
@@ -194,19 +195,19 @@ class Diagnoser {
         say(Weight::wrong,
             fmt::format("{} there {} of {} cables", where,
                         bundle.count == 1 ? "is 1" : fmt::format("are {}", bundle.count), expected),
-            "look for a broken or missing cable, or a port that is switched off");
+            "check for a broken or missing cable, or a disabled port");
       }
       if (bundle.gb_per_s < speed * bundle.count * 0.999) {
         say(Weight::wrong,
-            fmt::format("cables {} run at {:.4g} GB/s, most others at {:.4g}", where,
+            fmt::format("cables {} run at {:.4g} GB/s, most others at {:.4g} GB/s", where,
                         bundle.gb_per_s / bundle.count, speed),
-            "clean or replace the cable, and look at the port's error counters");
+            "clean or replace the cable, and check the port's error counters");
       }
     }
     missing_pairs(bundles);
   }
 
-  /// Pairs without any cable, where nearly all pairs have some.
+  /// Finds pairs without a cable, if nearly all pairs have one.
   template <typename Bundles>
   void missing_pairs(const Bundles& bundles) {
     std::map<int, std::pair<std::vector<Index>, std::vector<Index>>> levels;
@@ -226,19 +227,19 @@ class Diagnoser {
           if (!bundles.contains({lower, upper})) missing.emplace_back(lower, upper);
         }
       }
-      // A fabric of several planes has many pairs that never met; a few are faults.
+      // A fabric of several planes has many pairs without a cable by design; a few indicate faults.
       if (missing.size() * 10 > sets.first.size() * sets.second.size()) continue;
       for (const auto& [lower, upper] : missing) {
         say(Weight::wrong,
-            fmt::format("between {} and {} there is no cable, unlike between their likes", graph_[lower].name,
-                        graph_[upper].name),
-            "look for a broken or missing cable, or a port that is switched off");
+            fmt::format("there is no cable between {} and {}, although nearly all similar pairs have one",
+                        graph_[lower].name, graph_[upper].name),
+            "check for a broken or missing cable, or a disabled port");
       }
     }
   }
 
   void oversubscription() {
-    std::map<int, std::vector<std::string>> by_ratio;  // in hundredths
+    std::map<int, std::vector<std::string>> by_ratio;  // key: ratio in hundredths
     for (const Leaf& leaf : leaves(graph_)) {
       const double ratio = leaf.oversubscription();
       if (ratio > 1.01)
@@ -246,9 +247,9 @@ class Diagnoser {
     }
     for (const auto& [ratio, names] : by_ratio) {
       say(Weight::notable,
-          fmt::format("{} {} oversubscribed {:.4g}:1: hosts can send that much more than fits upwards",
+          fmt::format("{} {} oversubscribed {:.4g}:1 (bandwidth to hosts : bandwidth to upper switches)",
                       list(names), names.size() == 1 ? "is" : "are", ratio / 100.0),
-          "keep ranks that talk much on one leaf");
+          "place ranks that communicate much on one leaf");
     }
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is wrong or slow in a topology, and what to do about it, in sentences.
+/// Problems of a topology and their remedies, in sentences.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@ namespace weir::topology {
 
 struct Diagnosis {
   enum class Weight : uint8_t {
-    wrong,   ///< costs bandwidth or breaks things
-    notable  ///< may be meant so
+    wrong,   ///< reduces bandwidth or breaks something
+    notable  ///< may be intended
   };
   Weight weight = Weight::notable;
   std::string finding;
-  std::string remedy;  ///< empty: there is none
+  std::string remedy;  ///< action to take; empty: none
 
   bool operator==(const Diagnosis&) const = default;
 };
 
-/// What a graph alone tells: PCIe links below what both ends can do, GPUs without a NIC near them, hosts that
-/// differ, ports that are down, cables that are missing or slow in comparison with their likes,
-/// oversubscription. The heavier ones first.
+/// Problems visible in a graph alone: PCIe links below what both ends support, GPUs without a near NIC, hosts
+/// that differ, ports that are down, cables that are missing or slow compared with similar ones,
+/// oversubscription. The most serious ones first.
 std::vector<Diagnosis> diagnose(const Graph& graph);
 
 }  // namespace weir::topology

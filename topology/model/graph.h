@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A machine or a cluster as a value: what there is, and what connects it.
+/// A machine or a cluster as a value: its devices, and the links between them.
 ///
-/// Nodes hang in a tree of containment (a port in its NIC, the NIC below its PCIe switch, that below its NUMA
-/// node, that in its host); links say how fast bytes go from one node to another, in one direction each. A
-/// path between two nodes uses links only.
+/// Nodes form a tree of containment (a port in its NIC, the NIC below its PCIe switch, that below its NUMA
+/// node, that in its host); links give the bandwidth from one node to another, in one direction each. Paths
+/// between two nodes use links only.
 ///
-/// Values: no I/O, no threads; distinct objects may be used from distinct threads.
+/// A value: no I/O, no threads; different objects may be used by different threads.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@
 
 namespace weir::topology {
 
-/// A node of a Graph, by its place in Graph::nodes().
+/// A node of a Graph: its index in Graph::nodes().
 using Index = int32_t;
 inline constexpr Index kNone = -1;
 
-/// In the order of Facts.
+/// Kinds of nodes, in the order of Facts.
 enum class NodeKind : uint8_t {
   host,
   package,    ///< a processor in its socket
   numa,       ///< a NUMA node
   bridge,     ///< a PCIe switch, a bridge or a root complex
-  gpu,        ///< a GPU that programs see; of GPUs with several dies (GCDs, XCDs) each
+  gpu,        ///< a GPU as programs see it; a GPU with several dies (GCDs, XCDs) is several nodes
   partition,  ///< a share of a GPU (MIG) that programs see as a GPU
   nvswitch,   ///< a switch of NVLink
   nic,        ///< a network adapter: one PCI function or a virtual device
-  port,       ///< of a NIC: what a network plugin calls a device
+  port,       ///< a port of a NIC; network plugins call it a device
   fabric_switch
 };
 inline constexpr int kNodeKinds = 10;
 const char* name(NodeKind kind);
 
-/// A PCI function as the bus describes it. 0: not known.
+/// A PCI function as the bus describes it. 0: unknown.
 struct PciFacts {
   std::string address;  ///< "0000:3b:00.0"; empty: not on a PCI bus
   uint32_t class_code = 0;
@@ -44,26 +44,26 @@ struct PciFacts {
   uint32_t device = 0;
   uint32_t subsystem_vendor = 0;
   uint32_t subsystem_device = 0;
-  double gt_per_s = 0;       ///< of one lane, as linked now
-  int width = 0;             ///< lanes, as linked now
-  double most_gt_per_s = 0;  ///< what both ends could do
+  double gt_per_s = 0;       ///< current rate of one lane
+  int width = 0;             ///< current number of lanes
+  double most_gt_per_s = 0;  ///< maximum that both ends support
   int most_width = 0;
 
   bool operator==(const PciFacts&) const = default;
 };
 
 struct HostFacts {
-  uint64_t identity = 0;   ///< different for different machines; 0: not known
-  std::string hypervisor;  ///< "kvm"; empty: none is known of
+  uint64_t identity = 0;   ///< different for different machines; 0: unknown
+  std::string hypervisor;  ///< "kvm"; empty: no hypervisor known
 
   bool operator==(const HostFacts&) const = default;
 };
 
-/// What a processor is; the names and numbers are those of CPUID and NCCL.
+/// The properties of a processor; names and numbers are those of CPUID and NCCL.
 struct CpuFacts {
   std::string arch;    ///< "x86_64", "arm64", "ppc64"
   std::string vendor;  ///< "GenuineIntel"
-  int family = -1;     ///< -1: not known
+  int family = -1;     ///< -1: unknown
   int model = -1;
 
   bool operator==(const CpuFacts&) const = default;
@@ -78,7 +78,7 @@ struct PackageFacts {
 };
 
 struct NumaFacts {
-  int number = -1;       ///< of the operating system
+  int number = -1;       ///< the operating system's number
   std::string affinity;  ///< its logical processors: 32-bit words in hex, highest first, comma-separated
   CpuFacts cpu;
   uint64_t memory_bytes = 0;
@@ -87,9 +87,9 @@ struct NumaFacts {
 };
 
 struct BridgeFacts {
-  bool root = false;  ///< a root complex: bytes that turn here have seen the processor
+  bool root = false;  ///< a root complex: traffic that turns here has passed the processor
   PciFacts pci;
-  std::vector<std::string> peers;  ///< PCI addresses of switches of one fabric with this one (Broadcom)
+  std::vector<std::string> peers;  ///< PCI addresses of switches in the same fabric (Broadcom)
 
   bool operator==(const BridgeFacts&) const = default;
 };
@@ -97,12 +97,12 @@ struct BridgeFacts {
 struct GpuFacts {
   PciFacts pci;
   int device = -1;        ///< number in the vendor's library
-  int rank = -1;          ///< of the communicator the description was made for
-  std::string arch;       ///< "sm_90", "gfx942"; empty: not known
-  int units = 0;          ///< compute units (AMD)
+  int rank = -1;          ///< rank in the communicator for which the description was made
+  std::string arch;       ///< "sm_90", "gfx942"; empty: unknown
+  int units = 0;          ///< number of compute units (AMD)
   uint32_t features = 0;  ///< HIP's mask of architecture features
-  bool gdr = false;       ///< NICs may read and write its memory
-  int package = -1;       ///< which GPUs are dies of one package; -1: not known
+  bool gdr = false;       ///< whether NICs may access its memory (GPUDirect RDMA)
+  int package = -1;       ///< equal for GPUs that are dies of one package; -1: unknown
   std::string uuid;
   std::string model_name;
 
@@ -118,7 +118,7 @@ struct PartitionFacts {
 };
 
 struct NvSwitchFacts {
-  PciFacts pci;  ///< no address: the switch cannot be seen from here
+  PciFacts pci;  ///< no address: the switch is invisible from here
 
   bool operator==(const NvSwitchFacts&) const = default;
 };
@@ -134,11 +134,11 @@ enum class PortLayer : uint8_t { unknown, ethernet, infiniband };
 
 struct PortFacts {
   int device = -1;           ///< number in the network plugin
-  int number = 1;            ///< of the port on its NIC, from 1
-  double mbit_per_s = 0;     ///< 0: not known, or down
-  double latency_us = 0;     ///< 0: not known
-  uint64_t guid = 0;         ///< equal for what is the same physical port; 0: not known
-  int most_connections = 0;  ///< 0: not known
+  int number = 1;            ///< number of the port on its NIC, from 1
+  double mbit_per_s = 0;     ///< 0: unknown, or down
+  double latency_us = 0;     ///< 0: unknown
+  uint64_t guid = 0;         ///< equal for nodes that are the same physical port; 0: unknown
+  int most_connections = 0;  ///< 0: unknown
   bool gdr = false;
   bool in_network_reduction = false;
   PortLayer layer = PortLayer::unknown;
@@ -151,9 +151,9 @@ struct PortFacts {
 };
 
 struct FabricSwitchFacts {
-  int level = 0;  ///< 1: leaf, hosts are attached to it; 2: spine, and up; 0: not known
+  int level = 0;  ///< 1: leaf, to which hosts are attached; 2: spine, and so on; 0: unknown
   uint64_t guid = 0;
-  int ports = 0;  ///< 0: not known
+  int ports = 0;  ///< number of ports; 0: unknown
 
   bool operator==(const FabricSwitchFacts&) const = default;
 };
@@ -163,9 +163,9 @@ using Facts = std::variant<HostFacts, PackageFacts, NumaFacts, BridgeFacts, GpuF
 static_assert(std::variant_size_v<Facts> == kNodeKinds);
 
 struct Node {
-  std::string name;  ///< what people call it: "node7", "mlx5_0", a PCI address; unique among its siblings of
-                     ///< the same kind
-  Index parent = kNone;  ///< what holds it; before it in the list
+  std::string name;      ///< usual name: "node7", "mlx5_0", a PCI address; unique among its siblings of
+                         ///< the same kind
+  Index parent = kNone;  ///< index of the node that contains it, smaller than its own
   Facts facts;
 
   NodeKind kind() const { return static_cast<NodeKind>(facts.index()); }
@@ -179,33 +179,33 @@ enum class LinkKind : uint8_t {
   xgmi,   ///< Infinity Fabric between GPUs
   c2c,    ///< NVLink or Infinity Fabric between a GPU and its processor
   inner,  ///< inside one device: NIC and port, GPU and partition, dies of a package
-  cable,  ///< of a network
+  cable,  ///< a network cable
 };
 inline constexpr int kLinkKinds = 7;
 const char* name(LinkKind kind);
 
-/// One direction. `count` parallel ones of the same kind are one link.
+/// A link in one direction. `count` parallel links of the same kind are one Link.
 struct Link {
   Index from = kNone;
   Index to = kNone;
   LinkKind kind = LinkKind::pci;
   int count = 1;
-  double gb_per_s = 0;    ///< 1e9 bytes per second, of all `count` together, before protocol overhead
-  double latency_us = 0;  ///< 0: not known
-  int rail = -1;          ///< -1: none
+  double gb_per_s = 0;    ///< 1e9 bytes per second, all `count` links together, before protocol overhead
+  double latency_us = 0;  ///< 0: unknown
+  int rail = -1;          ///< number of the rail; -1: none
 
   bool operator==(const Link&) const = default;
 };
 
 class Graph {
  public:
-  /// Indices stay valid: nothing is ever removed (see subgraph() in merge.h).
+  /// Indices stay valid: nodes are never removed (see subgraph() in merge.h).
   Index add(Node node);
   Index add(std::string name, Index parent, Facts facts) {
     return add(Node{std::move(name), parent, std::move(facts)});
   }
   void add(const Link& link) { links_.push_back(link); }
-  /// The link and its reverse.
+  /// Adds the link and its reverse.
   void connect(const Link& link);
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -215,7 +215,7 @@ class Graph {
   const Node& operator[](Index node) const { return nodes_[static_cast<size_t>(node)]; }
   Node& operator[](Index node) { return nodes_[static_cast<size_t>(node)]; }
 
-  /// The facts of a node of that kind, else null.
+  /// The facts of a node if it is of that kind, or null.
   template <typename T>
   const T* get(Index node) const {
     return std::get_if<T>(&nodes_[static_cast<size_t>(node)].facts);
@@ -227,9 +227,9 @@ class Graph {
 
   /// All nodes of a kind, in order.
   std::vector<Index> all(NodeKind kind) const;
-  /// The nearest node of that kind that holds `node`, itself included; else kNone.
+  /// The nearest node of that kind that contains `node`, which may be `node` itself; or kNone.
   Index holder(Index node, NodeKind kind) const;
-  /// "host node7, NIC mlx5_0".
+  /// A description such as "host node7, NIC mlx5_0".
   std::string describe(Index node) const;
 
   bool operator==(const Graph&) const = default;
@@ -239,10 +239,10 @@ class Graph {
   std::vector<Link> links_;
 };
 
-/// The PCI facts of a node that has some, else null.
+/// The PCI facts of a node, or null.
 const PciFacts* pci_of(const Node& node);
 
-/// The links that leave each node, by node.
+/// The links that leave each node.
 class Adjacency {
  public:
   explicit Adjacency(const Graph& graph);
@@ -252,7 +252,7 @@ class Adjacency {
     const uint32_t* begin() const { return first; }
     const uint32_t* end() const { return last; }
   };
-  /// Places in Graph::links().
+  /// Indices in Graph::links().
   Range from(Index node) const {
     const auto at = static_cast<size_t>(node);
     return {links_.data() + begin_[at], links_.data() + begin_[at + 1]};

@@ -17,11 +17,11 @@ struct Merge {
   double height;
 };
 
-/// Merges in the order in which they are found: whoever is nearest to each other merges at once, which for
-/// average linkage gives the tree of the classic order in O(n^2).
+/// Merges nearest neighbours as soon as they are found (nearest-neighbour chain), which for average linkage
+/// gives the tree of the classic order in O(n^2).
 std::vector<Merge> merge_all(Distances distances) {
   const size_t n = distances.size;
-  std::vector<double> sizes(n, 1);  // 0: gone into another
+  std::vector<double> sizes(n, 1);  // 0: merged into another
   std::vector<size_t> chain;
   std::vector<Merge> merges;
   while (merges.size() + 1 < n) {
@@ -29,7 +29,7 @@ std::vector<Merge> merge_all(Distances distances) {
       chain.push_back(static_cast<size_t>(
           std::find_if(sizes.begin(), sizes.end(), [](double s) { return s > 0; }) - sizes.begin()));
     const size_t last = chain.back();
-    // Of equally near ones the previous, so that the chain ends; else the first.
+    // Of equally near items the previous one of the chain, so that the chain ends; else the first.
     size_t nearest = chain.size() > 1 ? chain[chain.size() - 2] : n;
     double least = nearest < n ? distances.at(last, nearest) : std::numeric_limits<double>::infinity();
     for (size_t other = 0; other < n; ++other) {
@@ -57,7 +57,7 @@ std::vector<Merge> merge_all(Distances distances) {
   return merges;
 }
 
-/// After the first `count` merges.
+/// The groups after the first `count` merges.
 Grouping grouping_after(const std::vector<Merge>& merges, size_t count, size_t n) {
   std::vector<size_t> heads(n);
   std::iota(heads.begin(), heads.end(), 0);
@@ -124,7 +124,7 @@ Grouping best_grouping(const Distances& distances, double noise) {
   Grouping best(n);
   if (n < 3) return best;
   const std::vector<Merge> merges = merge_all(distances);
-  std::vector<size_t> cuts(merges.size() - 1);  // cut i lies after merge i
+  std::vector<size_t> cuts(merges.size() - 1);  // cut i is after merge i
   std::iota(cuts.begin(), cuts.end(), 0);
   std::stable_sort(cuts.begin(), cuts.end(), [&](size_t x, size_t y) {
     return merges[x + 1].height - merges[x].height > merges[y + 1].height - merges[y].height;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Things that are near each other, found from distances alone: agglomerative clustering with average
-/// linkage.
+/// Agglomerative clustering with average linkage: finds groups of near items from distances alone.
 ///
-/// Pure and deterministic. O(n^2) time and memory for n things.
+/// Pure and deterministic. O(n^2) time and memory for n items.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace weir::topology {
 
-/// Distances between n things, row by row: symmetric, not negative, 0 in the diagonal.
+/// Distances between n items, row by row: symmetric, non-negative, 0 on the diagonal.
 struct Distances {
   size_t size = 0;
   std::vector<double> values;
@@ -20,25 +19,25 @@ struct Distances {
   double at(size_t a, size_t b) const { return values[a * size + b]; }
 };
 
-/// By thing, its group's number; groups are numbered from 0 in the order of their first things.
+/// The group number of each item; groups are numbered from 0 in the order of their first items.
 using Grouping = std::vector<int>;
 int groups_in(const Grouping& grouping);
 
-/// How well a grouping fits: the mean silhouette. A thing that lies at `a` from its own group in the mean,
-/// and at `b` from the nearest other group, counts (b - a) / (max(a, b) + noise); one alone in its group
-/// counts 0. 1: groups are far apart and tight; 0 and below: no better than any other grouping.
+/// The quality of a grouping: the mean silhouette. An item with mean distance `a` to its own group and `b` to
+/// the nearest other group counts (b - a) / (max(a, b) + noise); an item that is alone in its group counts 0.
+/// 1: groups are far apart and tight; 0 and below: no better than any other grouping.
 double silhouette(const Distances& distances, const Grouping& grouping, double noise);
 
-/// Mean distances from one thing to the others of its own group and to those of the nearest other group.
+/// Mean distances of one item to the others of its own group and to those of the nearest other group.
 struct Neighbourhood {
-  double own = 0;  ///< 0: it is alone
+  double own = 0;  ///< 0: the item is alone in its group
   double other = 0;
-  int nearest = -1;  ///< that other group; -1: there is none
+  int nearest = -1;  ///< number of the nearest other group; -1: there is none
 };
 Neighbourhood neighbourhood(const Distances& distances, const Grouping& grouping, size_t thing);
 
-/// The grouping with the highest silhouette among those that a cut through the tree of merges can give, at
-/// its 8 largest steps; all in one group where none is above 0.
+/// The grouping with the highest silhouette among the cuts through the merge tree at its 8 largest steps; one
+/// group if no silhouette is above 0.
 Grouping best_grouping(const Distances& distances, double noise);
 
 }  // namespace weir::topology

@@ -13,9 +13,9 @@
 namespace weir::topology {
 namespace {
 
-/// What no switch needs to explain: about 10 %.
+/// Differences of about 10 % need no switch as an explanation.
 constexpr double kNoise = 0.1;
-/// Hosts whose speeds differ by less are alike.
+/// Hosts whose speeds differ by less are considered equal.
 const double kAlike = std::log(1.25);
 constexpr size_t kFewestHosts = 4;
 constexpr size_t kFewestRepetitions = 3;
@@ -30,8 +30,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Logarithms of what an exchange costs: of the least latency, since disturbances only add to it, and of the
-/// time per byte in the mean, since what others do meanwhile changes from repetition to repetition.
+/// Logarithms of the cost of an exchange: of the minimum latency, since disturbances only add to it, and of
+/// the mean time per byte, since concurrent traffic changes between repetitions.
 Distances costs_of(const Measured& measured, Kind kind, const Repetitions& repetitions) {
   Distances costs(measured.hosts.size());
   const double share = 1 / static_cast<double>(repetitions.size());
@@ -51,7 +51,7 @@ Distances costs_of(const Measured& measured, Kind kind, const Repetitions& repet
   return costs;
 }
 
-/// By host, the least of a row.
+/// For each host the minimum of its row.
 std::vector<double> nearest_of(const Distances& distances) {
   std::vector<double> nearest(distances.size, INFINITY);
   for (size_t a = 0; a < distances.size; ++a) {
@@ -61,8 +61,8 @@ std::vector<double> nearest_of(const Distances& distances) {
   return nearest;
 }
 
-/// A host may have been paired with slow ones only while the others were silent. Then it did better later; a
-/// little better is chance, since that is the best of many.
+/// While the others were silent, a host may have been paired only with slow ones. It then did better later;
+/// slightly better is chance, since that is the maximum of many values.
 std::vector<double> speeds_of(const Measured& measured, const Distances& costs) {
   std::vector<double> speeds = nearest_of(costs);
   for (size_t host = 0; host < speeds.size(); ++host)
@@ -70,7 +70,7 @@ std::vector<double> speeds_of(const Measured& measured, const Distances& costs) 
   return speeds;
 }
 
-/// What pairs cost more than their own ends explain: 0 for the best pairs of most hosts.
+/// The cost of each pair beyond what its own ends explain: 0 for the best pairs of most hosts.
 Distances distances_of(const Measured& measured, Kind kind, const Repetitions& repetitions) {
   Distances distances = costs_of(measured, kind, repetitions);
   std::vector<double> own = nearest_of(distances);
@@ -84,7 +84,7 @@ Distances distances_of(const Measured& measured, Kind kind, const Repetitions& r
     for (size_t b = 0; b < own.size(); ++b)
       if (a != b) distances.at(a, b) -= std::max(own[a], own[b]);
   }
-  // All pairs may be slower together than each was alone, where hosts rather than links are busy.
+  // All pairs may be slower together than alone if hosts rather than links are busy.
   const double best = median(nearest_of(distances));
   for (size_t a = 0; a < own.size(); ++a) {
     for (size_t b = 0; b < own.size(); ++b)
@@ -93,18 +93,18 @@ Distances distances_of(const Measured& measured, Kind kind, const Repetitions& r
   return distances;
 }
 
-/// How well groups seem to fit where there are none: the mean fit of the best grouping when the distances are
-/// dealt out to the pairs anew.
+/// The apparent quality of groups if there are none: the mean quality of the best grouping after a random
+/// permutation of the distances.
 double fit_by_chance(const Distances& distances) {
   const size_t n = distances.size;
   const int deals = n < 100 ? 20 : 3;
-  std::mt19937_64 random;  // NOLINT: the same every time, so that equal figures give equal answers
+  std::mt19937_64 random;  // NOLINT: a fixed seed, so that equal figures give equal results
   Distances dealt = distances;
   double sum = 0;
   for (int deal = 0; deal < deals; ++deal) {
     for (size_t a = 1; a < n; ++a) {
       for (size_t b = 0; b < a; ++b) {
-        const size_t pair = random() % (a * (a - 1) / 2 + b + 1);  // one of those up to this one
+        const size_t pair = random() % (a * (a - 1) / 2 + b + 1);  // one of the pairs up to this one
         const auto row = static_cast<size_t>((1 + std::sqrt(1 + 8 * static_cast<double>(pair))) / 2);
         const size_t column = pair - row * (row - 1) / 2;
         std::swap(dealt.at(a, b), dealt.at(row, column));
@@ -117,7 +117,7 @@ double fit_by_chance(const Distances& distances) {
   return sum / deals;
 }
 
-/// See MeasuredLeaves::confidence.
+/// Computes MeasuredLeaves::confidence.
 double confidence_of(const Measured& measured, Kind kind, const Distances& distances) {
   const size_t count = measured.repetitions.size();
   double sum = 0;
@@ -155,8 +155,8 @@ struct Settled {
   std::vector<size_t> unplaced;
 };
 
-/// Hosts whose place follows from nothing. One alone in its group is a leaf only if it lies from the others
-/// as far as leaves lie from each other, else something is wrong with the host.
+/// Finds hosts whose leaf cannot be determined. A host alone in its group is a leaf only if it is as far from
+/// the others as leaves are from each other; otherwise something is wrong with the host.
 Settled settle(const Distances& distances, Grouping grouping) {
   std::vector<Neighbourhood> around;
   std::vector<double> others, margins;
@@ -182,7 +182,8 @@ Settled settle(const Distances& distances, Grouping grouping) {
   return settled;
 }
 
-/// The most that each leaf's hosts sent across at once, in the median of the repetitions.
+/// The maximum rate at which each leaf's hosts sent to other leaves at once, as the median of the
+/// repetitions.
 std::vector<double> uplinks_of(const Measured& measured, const Grouping& grouping) {
   const auto leaves = static_cast<size_t>(groups_in(grouping));
   std::vector<std::vector<double>> most(leaves, std::vector<double>(measured.repetitions.size()));
@@ -221,7 +222,7 @@ void add_medians(const Measured& measured, const Grouping& grouping, MeasuredLea
   found.across_us = median(std::move(latencies[1]));
 }
 
-/// What is known once the leaves are.
+/// Computes the results that depend on the leaves.
 void describe(const Measured& measured, const Grouping& grouping, MeasuredLeaves& found) {
   Repetitions all(measured.repetitions.size());
   std::iota(all.begin(), all.end(), 0);

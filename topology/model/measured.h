@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which hosts share a leaf switch, from what was measured between them: the last resort where no switch says
-/// so.
+/// Determines which hosts share a leaf switch from measurements between them: the last resort if no switch
+/// reports it.
 ///
-/// All hosts talk at once, in pairs that change (tournament.h). Pairs inside a leaf then get what their NICs
-/// give; those across share the leaves' uplinks and get less where these are oversubscribed. Latencies tell
-/// leaves apart as well, where a switch more takes long enough to be seen. Where neither separates hosts,
-/// nothing can: one leaf, or a network without bottlenecks.
+/// All hosts communicate at once, in changing pairs (tournament.h). Pairs inside a leaf then get the
+/// bandwidth of their NICs; pairs across leaves share the uplinks and get less if these are oversubscribed.
+/// Latencies also distinguish leaves if an additional switch takes a measurable time. If neither separates
+/// hosts, nothing can: there is one leaf, or a network without bottlenecks.
 ///
 /// Pure and deterministic; n hosts cost O(n^2) per repetition.
 #pragma once
@@ -17,25 +17,25 @@
 
 namespace weir::topology {
 
-/// Figures of all pairs of n hosts, taken once: n x n, row by row, symmetric; the diagonal does not count.
+/// Figures of all pairs of n hosts, measured once: n x n, row by row, symmetric; the diagonal is ignored.
 struct MeasuredRepetition {
   std::vector<double> latency_us;  ///< one way
-  std::vector<double> gb_per_s;    ///< of each direction, all pairs of a round at work at once
+  std::vector<double> gb_per_s;    ///< in each direction, while all pairs of a round are active
 };
 
 struct Measured {
   std::vector<std::string> hosts;
-  std::vector<double> alone_gb_per_s;           ///< by host: while all others were silent
+  std::vector<double> alone_gb_per_s;           ///< index: host; measured while all others were silent
   std::vector<MeasuredRepetition> repetitions;  ///< the pairs of repetition i are those of Tournament(n, i)
 
   size_t pair(size_t a, size_t b) const { return a * hosts.size() + b; }
 };
 
 struct MeasuredLeaf {
-  std::vector<size_t> hosts;  ///< places in Measured::hosts
-  double down_gb_per_s = 0;   ///< of its hosts, each alone
+  std::vector<size_t> hosts;  ///< indices in Measured::hosts
+  double down_gb_per_s = 0;   ///< sum over its hosts, each measured alone
   double up_gb_per_s =
-      0;  ///< at least: the most that its hosts sent to others at once; 0 where it is the only one
+      0;  ///< lower bound: the maximum that its hosts sent to other leaves at once; 0 if there is one leaf
 
   bool operator==(const MeasuredLeaf&) const = default;
 };
@@ -44,34 +44,33 @@ struct MeasuredLeaves {
   enum class From : uint8_t { nothing, latency, bandwidth, both };
 
   From from = From::nothing;
-  /// Leaves are found from all repetitions but one and tried on that one, for each in turn: the mean
-  /// silhouette (linkage.h, of logarithms) there, less its standard error. 0: no more than what the same
-  /// figures give when they are dealt out to the pairs at random; 1: far apart and tight. Below
-  /// least_confidence() no leaves are told.
+  /// Leaves are found from all repetitions but one and evaluated on that one, for each in turn: the mean
+  /// silhouette (linkage.h, of logarithms) there, minus its standard error. 0: no better than the same
+  /// figures after a random permutation of the pairs; 1: far apart and tight. Below least_confidence() no
+  /// leaves are reported.
   double confidence = 0;
-  std::vector<MeasuredLeaf> leaves;  ///< in the order of their first hosts; at least one
-  std::vector<double> gb_per_s;      ///< by host: what it reached alone
-  std::vector<size_t> slow;          ///< hosts that reached far less than most
-  std::vector<size_t> unplaced;      ///< hosts that are no nearer to their leaf than to others
-  /// Medians of pairs; across: 0 where there is one leaf.
+  std::vector<MeasuredLeaf> leaves;  ///< sorted by their first hosts; at least one
+  std::vector<double> gb_per_s;      ///< index: host; the rate that it reached alone
+  std::vector<size_t> slow;          ///< indices of hosts that reached far less than most
+  std::vector<size_t> unplaced;      ///< indices of hosts that are no nearer to their leaf than to others
+  /// Medians over pairs; across: 0 if there is one leaf.
   double inside_gb_per_s = 0;
   double across_gb_per_s = 0;
   double inside_us = 0;
   double across_us = 0;
 };
 
-/// Few hosts look grouped by chance more easily.
+/// With few hosts, groups appear by chance more easily.
 constexpr double least_confidence(size_t hosts) { return 0.25 + 1.0 / static_cast<double>(hosts); }
 
-/// How often all pairs should be measured: 3 times, and up to 10 where there are few.
+/// Recommended number of measurements of all pairs: 3, and up to 10 for few hosts.
 int usual_repetitions(size_t hosts);
 
-/// REQUIRES: sizes fit, figures are above 0. At least 4 hosts and 3 repetitions are needed to
-/// find leaves.
+/// REQUIRES: sizes match, figures are above 0. Finding leaves needs at least 4 hosts and 3 repetitions.
 MeasuredLeaves find_leaves(const Measured& measured);
 
-/// The hosts, a switch per leaf, and if there are several one spine that stands for all above them. Speeds
-/// are rounded to two digits; hosts about as fast as most get one speed.
+/// The hosts, a switch per leaf, and if there are several leaves one spine that represents all switches
+/// above. Speeds are rounded to two digits; hosts about as fast as most get the same speed.
 Graph graph_of(const Measured& measured, const MeasuredLeaves& found);
 
 }  // namespace weir::topology

@@ -10,7 +10,7 @@
 namespace weir::topology {
 namespace {
 
-/// To two digits of Gbit/s: more was not measured.
+/// Rounds to two digits of Gbit/s, the precision of the measurement.
 double rounded(double gb_per_s) {
   if (gb_per_s <= 0) return 0;
   const double unit = std::pow(10, std::floor(std::log10(gb_per_s * 8)) - 1);

@@ -26,7 +26,7 @@ class Merger {
   Graph take() { return std::move(merged_); }
 
  private:
-  /// Network libraries call a NIC by the name of its port.
+  /// Network libraries name a NIC after its port.
   void note_port_names(const Graph& part) {
     port_names_.clear();
     for (Index node = 0; node < part.size(); ++node) {
@@ -34,8 +34,8 @@ class Merger {
     }
   }
 
-  /// Whether both are known, and not the same: machines started from one image look alike, and hosts that are
-  /// only simulated share what they run on.
+  /// Whether both identities are known and different: machines started from one image look alike, and
+  /// simulated hosts share the properties of the real host.
   bool differ(const Graph& part, Index host, Index known) const {
     const auto* own = host == kNone ? nullptr : part.get<HostFacts>(host);
     const auto* other = known == kNone ? nullptr : merged_.get<HostFacts>(known);
@@ -43,7 +43,7 @@ class Merger {
            own->identity != other->identity;
   }
 
-  /// Ports of a known GUID, and what holds them.
+  /// Ports with a known GUID, and the nodes that contain them.
   void find_by_guid(const Graph& part) {
     for (Index node = 0; node < part.size(); ++node) {
       const auto* port = part.get<PortFacts>(node);
@@ -59,7 +59,7 @@ class Merger {
         there = merged_[there].parent;
       }
     }
-    // A host is where its first port was found, also if its NICs are called otherwise there.
+    // A host is identified by its first port, also if its NICs have other names there.
     for (Index node = 0; node < part.size(); ++node) {
       const Index found = place_[static_cast<size_t>(node)];
       const Index host = part.holder(node, NodeKind::host);
@@ -68,7 +68,7 @@ class Merger {
     }
   }
 
-  /// By what a node is known again, the surest first; empty ones do not count.
+  /// The keys by which a node is recognised, the most reliable first; empty ones are ignored.
   std::vector<std::string> keys(const Graph& part, Index node) const {
     const Node& own = part[node];
     std::vector<std::string> found;
@@ -124,10 +124,10 @@ class Merger {
 
   struct Known {
     int64_t count = 0;
-    size_t first = 0;  ///< place in merged_.links()
+    size_t first = 0;  ///< first index in merged_.links()
   };
 
-  /// Links between two nodes that an earlier part knew are the same ones.
+  /// Links between two nodes that an earlier part contained are the same links.
   Status add_links(const Graph& part) {
     std::unordered_map<uint64_t, Known> here;
     std::vector<Link> links = part.links();
@@ -156,12 +156,12 @@ class Merger {
   }
 
   Graph merged_;
-  Index earlier_ = 0;                                       ///< nodes of merged_ that came from earlier parts
-  std::vector<Index> place_;                                ///< in merged_, of the nodes of the part in hand
-  std::unordered_multimap<Index, std::string> port_names_;  ///< by NIC of the part in hand
+  Index earlier_ = 0;                                       ///< number of nodes from earlier parts
+  std::vector<Index> place_;                                ///< index: node of this part; value: in merged_
+  std::unordered_multimap<Index, std::string> port_names_;  ///< key: NIC of the current part
   std::unordered_map<std::string, Index> by_key_;
   std::unordered_map<uint64_t, Index> by_guid_;
-  std::unordered_map<uint64_t, Known> known_;  ///< links by ends and kind
+  std::unordered_map<uint64_t, Known> known_;  ///< links; key: ends and kind
 };
 
 }  // namespace

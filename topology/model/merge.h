@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One graph out of several that describe parts of the same cluster: what each rank or host sees, and the
-/// fabric between them.
+/// Merges several graphs that describe parts of the same cluster: what each rank or host sees, and the fabric
+/// between them.
 #pragma once
 
 #include <span>
@@ -10,17 +10,18 @@
 
 namespace weir::topology {
 
-/// All of `parts`, what is the same once. The same are: ports of equal GUID, with their NICs and hosts; hosts
-/// of equal identity, else of equal name; in one host, what has the same PCI address, or kind, name and
-/// holder, and NICs one of which is called like the other's port; on a NIC, ports of equal number. Hosts
-/// whose identities differ are never the same, nor is what they hold. What one part does not know is taken
-/// from the others. invalid_argument where two parts contradict each other: the sentence names the device and
-/// both values. Links that several parts know count once.
+/// The union of `parts`, with identical nodes and links once. Identical are: ports of equal GUID, with their
+/// NICs and hosts; hosts of equal identity, else of equal name; in one host, nodes with the same PCI address,
+/// or the same kind, name and parent, and NICs one of which has the name of the other's port; on a NIC, ports
+/// of equal number. Hosts with different identities are never identical, nor are their contents. Unknown
+/// facts of one part are taken from the others. invalid_argument if two parts contradict each other: the
+/// sentence names the device and both values. Links in several parts count once.
 ///
-/// Deterministic: nodes come in the order of parts. Time: linear, but for hashing.
+/// Deterministic: nodes are in the order of parts. Time: linear, apart from hashing.
 Result<Graph> merge(std::span<const Graph> parts);
 
-/// The nodes for which `keep` is true, with all that holds them, and the links among them; in the same order.
+/// The nodes for which `keep` is true, with all nodes that contain them, and the links among them; in the
+/// same order.
 template <typename Keep>
 Graph subgraph(const Graph& graph, Keep keep) {
   std::vector<char> kept(static_cast<size_t>(graph.size()));

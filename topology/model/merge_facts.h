@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What two descriptions of the same thing say together.
+/// Combines two descriptions of the same node.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace weir::topology {
 
-/// Fills what `into` does not know from `from`. Errors: invalid_argument where both know something different;
-/// the sentence begins with `what`. REQUIRES: both are of one kind.
+/// Fills unknown fields of `into` from `from`. Errors: invalid_argument if both know different values; the
+/// sentence begins with `what`. REQUIRES: both are of one kind.
 Status fill(Facts& into, const Facts& from, const std::string& what);
 
 }  // namespace weir::topology

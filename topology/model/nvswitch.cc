@@ -15,7 +15,7 @@ namespace {
 
 struct Switch {
   Index node = kNone;
-  int64_t count = 0;  ///< of its links to GPUs, and what they carry together
+  int64_t count = 0;  ///< number of links to GPUs, and their bandwidth together
   double gb_per_s = 0;
 };
 

@@ -20,11 +20,11 @@ bool is_root(const Graph& graph, Index node) {
 
 PathClass worse(PathClass a, PathClass b) { return std::max(a, b); }
 
-/// The class of a path of class `so_far` that goes on over `link`; dis: it may not.
+/// The class of a path of class `so_far` that continues over `link`; dis: it may not.
 PathClass extend(const Graph& graph, PathClass so_far, const Link& link) {
   const Node& from = graph[link.from];
   const Node& to = graph[link.to];
-  if (from.kind() == NodeKind::nic && so_far != PathClass::loc) {  // out of a host once, into one once
+  if (from.kind() == NodeKind::nic && so_far != PathClass::loc) {  // leaves one host and enters one
     const bool leaves = to.kind() == NodeKind::port;
     if (leaves == (so_far == PathClass::net)) return PathClass::dis;
   }
@@ -63,8 +63,8 @@ const char* name(PathClass path_class) {
 
 Paths::Paths(const Graph& graph, const Adjacency& adjacency, Index from, PathClass farthest)
     : graph_(graph), best_(static_cast<size_t>(graph.size())) {
-  // Dijkstra's algorithm: neither the class nor the number of links shrinks along a path.
-  using Entry = std::tuple<PathClass, int, double, Index>;  // the third: minus the bandwidth
+  // Dijkstra's algorithm: neither the class nor the number of links decreases along a path.
+  using Entry = std::tuple<PathClass, int, double, Index>;  // the third element: minus the bandwidth
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   std::vector<bool> done(best_.size());
   constexpr double kUnlimited = std::numeric_limits<double>::infinity();
@@ -124,7 +124,7 @@ GpuLinks gpu_links(const Graph& graph, const Adjacency& adjacency, Index from, I
       const double gb_per_s = std::min(first.gb_per_s, second.gb_per_s);
       if (second.to == to) return add(count, gb_per_s);
       if (!is_switch(second.to)) return;
-      each(second.to, [&](const Link& third) {  // on the other board
+      each(second.to, [&](const Link& third) {  // a switch on the other board
         if (third.to == to) add(std::min(count, third.count), std::min(gb_per_s, third.gb_per_s));
       });
     });

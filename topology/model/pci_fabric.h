@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// PCIe switches that are parts of one: the bytes between them need not go up to the processor.
+/// PCIe switches that form one fabric: traffic between them does not pass the processor.
 #pragma once
 
 #include "topology/model/graph.h"
 
 namespace weir::topology {
 
-/// Links the switches of each host that name each other as peers (BridgeFacts::peers), once per pair. Their
-/// fabric counts as no limit, as for NCCL. Returns how many pairs there are; peers that are not in the graph
-/// do not count.
+/// Links the switches of each host that list each other as peers (BridgeFacts::peers), once per pair. Their
+/// fabric counts as no limit, as in NCCL. Returns the number of pairs; peers that are not in the graph are
+/// ignored.
 int join_pci_fabrics(Graph& graph);
 
 }  // namespace weir::topology

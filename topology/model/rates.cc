@@ -8,7 +8,7 @@
 namespace weir::topology {
 namespace {
 
-/// "sm_90" -> 90; -1: not of that form.
+/// "sm_90" -> 90; -1: another form.
 int compute_capability(std::string_view arch) {
   if (!arch.starts_with("sm_")) return -1;
   arch.remove_prefix(3);
@@ -26,8 +26,8 @@ double pcie_gt_per_s(int generation) {
 
 double pcie_gb_per_s(double gt_per_s, int width) {
   if (gt_per_s <= 0 || width <= 0) return 0;
-  // Generations 1 and 2 code 8 bits in 10, then 128 in 130; the sixth sends flits of 242 payload bytes in
-  // 256.
+  // Generations 1 and 2 code 8 bits in 10, later ones 128 in 130; generation 6 sends flits of 242 payload
+  // bytes in 256.
   const double efficiency = gt_per_s < 8 ? 0.8 : gt_per_s < 64 ? 128.0 / 130 : 242.0 / 256;
   return gt_per_s * efficiency / 8 * width;
 }

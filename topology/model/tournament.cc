@@ -11,8 +11,8 @@ namespace weir::topology {
 Tournament::Tournament(int players, int repetition)
     : positions_(static_cast<size_t>(players)), players_(static_cast<size_t>(players)) {
   std::iota(players_.begin(), players_.end(), 0);
-  // Neighbours often share a leaf, and must not meet all in one round. Not std::shuffle, whose result may
-  // differ between machines.
+  // Neighbours often share a leaf, and must not all meet in one round. std::shuffle is not used, because its
+  // result may differ between machines.
   std::mt19937_64 random(static_cast<uint64_t>(repetition));
   for (size_t left = players_.size(); left > 1; --left)
     std::swap(players_[left - 1], players_[random() % left]);
@@ -24,8 +24,7 @@ Tournament::Tournament(int players, int repetition)
 int Tournament::rounds() const { return positions_.size() < 2 ? 0 : static_cast<int>(players_.size()) - 1; }
 
 int Tournament::partner(int round, int player) const {
-  // The last position stays; the others sit in a circle, and those meet whose numbers add up to twice the
-  // round.
+  // The last position stays; the others form a circle, and positions meet whose sum is twice the round.
   const int circle = static_cast<int>(players_.size()) - 1;
   const int position = positions_[static_cast<size_t>(player)];
   int other = position == circle ? round : (2 * round - position + 2 * circle) % circle;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who measures with whom: every host with every other exactly once, in as few rounds as there can be, all
-/// hosts at work at once (but one that rests where their number is odd). It is the circle method of chess
-/// tournaments.
+/// The schedule of pairwise measurements: every host meets every other exactly once, in as few rounds as
+/// possible, with all hosts active at once (except one that rests if their number is odd). It is the circle
+/// method of chess tournaments.
 ///
-/// A value; all processes that give the same numbers get the same pairs.
+/// A value; all processes that pass the same numbers get the same pairs.
 #pragma once
 
 #include <vector>
@@ -12,17 +12,17 @@ namespace weir::topology {
 
 class Tournament {
  public:
-  /// Repetitions differ in who is at work at the same time. REQUIRES: players >= 1.
+  /// Repetitions differ in which pairs are active at the same time. REQUIRES: players >= 1.
   Tournament(int players, int repetition);
 
-  /// One less than the players where their number is even, else as many; 0 where there is one.
+  /// The number of rounds: players - 1 if that is odd, else players; 0 for one player.
   int rounds() const;
-  /// Whom `player` meets in that round, or -1: it rests.
+  /// The opponent of `player` in that round, or -1 if it rests.
   int partner(int round, int player) const;
 
  private:
-  std::vector<int> positions_;  ///< by player
-  std::vector<int> players_;    ///< by position; the last is -1 where the number is odd
+  std::vector<int> positions_;  ///< position of each player
+  std::vector<int> players_;    ///< player at each position; the last is -1 if the number of players is odd
 };
 
 }  // namespace weir::topology

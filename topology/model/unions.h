@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sets of nodes that grow together.
+/// Disjoint sets of nodes (union-find).
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace weir::topology {
 
-/// At first every node below `size` is alone. Not thread-safe.
+/// Initially every node below `size` is alone. Not thread-safe.
 class Unions {
  public:
   explicit Unions(Index size) : leader_(static_cast<size_t>(size)) {
     std::iota(leader_.begin(), leader_.end(), 0);
   }
-  /// The least node of the set.
+  /// The smallest node of the set.
   Index find(Index node) {
     while (leader(node) != node) node = leader(node) = leader(leader(node));
     return node;

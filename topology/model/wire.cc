@@ -15,7 +15,7 @@
 namespace weir::topology {
 namespace {
 
-/// The fields of each kind of facts, once for both directions: `io(a, b, ...)` writes or reads them in turn.
+/// The fields of each kind of facts, once for both directions: `io(a, b, ...)` writes or reads them in order.
 template <typename Io, typename T>
 void fields(Io& io, T& facts) {
   using Kind = std::remove_const_t<T>;
@@ -101,7 +101,7 @@ struct Reading {
   }
 };
 
-/// Facts of the kind with that number.
+/// Default facts of the kind with that number.
 template <size_t kind = 0>
 Facts read_facts(Reading& io, size_t wanted) {
   if constexpr (kind + 1 < std::variant_size_v<Facts>) {
@@ -113,7 +113,7 @@ Facts read_facts(Reading& io, size_t wanted) {
 }
 
 Status not_a_graph(const std::string& why) {
-  return {Code::internal_error, fmt::format("a peer sent a topology that is none: {}", why)};
+  return {Code::internal_error, fmt::format("a peer sent an invalid topology: {}", why)};
 }
 
 bool sound(const Link& link, Index nodes) {
@@ -143,22 +143,23 @@ Result<Graph> get_graph(ByteReader& reader) {
     uint8_t kind = 0;
     Node node;
     io(kind, node.name, node.parent);
-    if (kind >= std::variant_size_v<Facts>) return not_a_graph(fmt::format("node {} is of kind {}", i, kind));
+    if (kind >= std::variant_size_v<Facts>)
+      return not_a_graph(fmt::format("node {} has the unknown kind {}", i, kind));
     node.facts = read_facts(io, kind);
     if (const auto* port = std::get_if<PortFacts>(&node.facts);
         port != nullptr && port->layer > PortLayer::infiniband)
-      return not_a_graph(fmt::format("port {} is of an unknown network", i));
+      return not_a_graph(fmt::format("port {} belongs to an unknown kind of network", i));
     if (node.parent < kNone || node.parent >= graph.size())
-      return not_a_graph(fmt::format("node {} is held by node {}", i, node.parent));
+      return not_a_graph(fmt::format("node {} has the invalid parent {}", i, node.parent));
     graph.add(std::move(node));
   }
   for (uint32_t i = 0; i < links && reader.ok(); ++i) {
     Link link;
     io(link);
-    if (!sound(link, graph.size())) return not_a_graph(fmt::format("link {} joins no nodes", i));
+    if (!sound(link, graph.size())) return not_a_graph(fmt::format("link {} does not connect two nodes", i));
     graph.add(link);
   }
-  if (!reader.ok()) return not_a_graph("it ends too early");
+  if (!reader.ok()) return not_a_graph("it is truncated");
   if (const Status status = check(graph); !status.ok()) return not_a_graph(status.message());
   return graph;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Graphs as bytes, for their way between processes of one version of weir.
+/// Serialises graphs for transfer between processes of one version of weir.
 ///
-/// Not a file format: nothing in it says what it is, and it changes with the fields of graph.h. Who sends it
-/// has made sure that the other end is of the same version.
+/// Not a file format: it has no header, and it changes with the fields of graph.h. The sender must have
+/// checked that the receiver is of the same version.
 #pragma once
 
 #include "src/base/bytes.h"
@@ -13,7 +13,7 @@ namespace weir::topology {
 
 void put_graph(ByteWriter& writer, const Graph& graph);
 
-/// What put_graph() wrote: a graph that passes check(). Errors: internal_error for other bytes.
+/// Reads the output of put_graph(): a graph that passes check(). Errors: internal_error for other bytes.
 Result<Graph> get_graph(ByteReader& reader);
 
 }  // namespace weir::topology

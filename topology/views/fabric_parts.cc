@@ -22,10 +22,10 @@ namespace {
 constexpr size_t kMostPods = 6;
 constexpr size_t kMostLeaves = 12;
 constexpr size_t kMostHosts = 12;
-constexpr size_t kMostKinds = 4;       ///< of hosts in a pod
-constexpr size_t kMostInRow = 8;       ///< switches above the leaves
-constexpr size_t kMostCrossings = 48;  ///< lines between two rows of boxes
-constexpr size_t kMostInPod = 24;      ///< lines between several leaves and their hosts
+constexpr size_t kMostKinds = 4;       ///< maximum number of kinds of hosts in a pod
+constexpr size_t kMostInRow = 8;       ///< maximum number of switches in a row above the leaves
+constexpr size_t kMostCrossings = 48;  ///< maximum number of lines between two rows of boxes
+constexpr size_t kMostInPod = 24;      ///< maximum number of lines between several leaves and their hosts
 
 /// Sums of the cables of a switch.
 struct Cables {
@@ -65,7 +65,7 @@ class FabricPartsFinder {
   bool is_shared(Index node) const {
     return graph_[node].kind() == NodeKind::nvswitch && result_.hosts_of[at(node)] == kNone;
   }
-  /// A host stands for all it holds.
+  /// A host represents all its contents.
   Index outer(Index node) const {
     return result_.hosts_of[at(node)] != kNone ? result_.hosts_of[at(node)] : node;
   }
@@ -85,7 +85,7 @@ class FabricPartsFinder {
     }
   }
 
-  /// As given; else one more than the lowest switch below, hosts being at 0.
+  /// The given level; otherwise one more than the lowest switch below, where hosts have level 0.
   void find_levels() {
     std::vector<std::vector<Index>> peers(at(graph_.size()));
     std::vector<Index> known;
@@ -150,7 +150,7 @@ class FabricPartsFinder {
       if (is_leaf(node)) pod.leaves.push_back({node});
       if (is_shared(node)) pod.nvswitches.push_back(node);
     }
-    Pod loose;  // hosts that nothing joins to others
+    Pod loose;  // hosts that are not connected to others
     for (Pod& pod : pods) {
       if (pod.leaves.empty() && pod.nvswitches.empty() && pod.hosts.size() == 1) {
         loose.hosts.push_back(pod.hosts[0]);
@@ -188,14 +188,14 @@ class FabricPartsFinder {
   void fold_pods() {
     if (result_.pods.size() <= kMostPods && count(&Pod::leaves) <= kMostLeaves) return;
     std::unordered_map<std::string, size_t> place;
-    std::vector<std::vector<Pod>> groups;  // of pods that are alike
+    std::vector<std::vector<Pod>> groups;  // groups of equal pods
     for (Pod& pod : result_.pods) {
       const auto [found, added] = place.try_emplace(key(pod), groups.size());
       if (added) groups.emplace_back();
       groups[found->second].push_back(std::move(pod));
     }
     result_.pods.clear();
-    // Where there are too many groups the largest are drawn, and the others together.
+    // If there are too many groups, the largest are drawn, and the others as one.
     const bool all = groups.size() <= kMostPods;
     if (!all) {
       std::stable_sort(groups.begin(), groups.end(),
@@ -225,8 +225,8 @@ class FabricPartsFinder {
     return rest;
   }
 
-  /// By class and by the leaves they hang on; if these are too many by class; if these still are, the last
-  /// ones together.
+  /// Grouped by class and by leaves; if these are too many, by class; if these are still too many, the last
+  /// ones as one.
   void fold_hosts() {
     const bool dense = std::any_of(result_.pods.begin(), result_.pods.end(), [](const Pod& pod) {
       return pod.leaves.size() > 1 && pod.leaves.size() * pod.hosts.size() > kMostInPod;
@@ -260,7 +260,7 @@ class FabricPartsFinder {
     }
   }
 
-  /// The first pod shows what the leaves are for.
+  /// The first pod determines the purpose of the leaves.
   void fold_leaves() {
     if (count(&Pod::leaves) <= kMostLeaves) return;
     bool shown = false;
@@ -295,7 +295,7 @@ class FabricPartsFinder {
   }
 
   const Graph& graph_;
-  std::vector<Index> leader_;  ///< of sets that grow together
+  std::vector<Index> leader_;  ///< representative of each node's set (union-find)
   std::unordered_map<Index, Cables> cables_;
   FabricParts result_;
 };

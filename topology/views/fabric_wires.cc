@@ -14,7 +14,7 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kMostLabels = 8;  ///< of slanting wires between two rows
+constexpr size_t kMostLabels = 8;  ///< maximum number of labels on slanting wires between two rows
 
 /// A bundle between two rows.
 struct Hang {
@@ -35,7 +35,7 @@ class Wires {
     double most = 0;
     for (const Bundle& bundle : links) most = std::max(most, bundle.gb_per_s());
     const Strokes strokes(most);
-    std::map<std::pair<double, double>, std::vector<Hang>> gaps;  // by the rows they join
+    std::map<std::pair<double, double>, std::vector<Hang>> gaps;  // key: y of the two rows
     for (const Bundle& bundle : links) {
       const bool a_above = pen_.rect(bundle.a).y < pen_.rect(bundle.b).y;
       const int upper = a_above ? bundle.a : bundle.b, lower = a_above ? bundle.b : bundle.a;
@@ -58,7 +58,7 @@ class Wires {
   }
 
  private:
-  /// Straight down where one end is wide and the other below or above it; else side by side at both ends.
+  /// Straight down if one end is wide and the other below or above it; otherwise side by side at both ends.
   void find_ends(std::vector<Hang>& hangs) {
     std::map<int, bool> all_straight;
     for (Hang& hang : hangs) {
@@ -123,7 +123,7 @@ class Wires {
     }
   }
 
-  /// Where there are too many lines for labels, the gutter says how fast each is.
+  /// If there are too many lines for labels, the gutter gives the speed of each.
   void remember_unlabelled(const std::vector<Hang>& hangs) {
     double least = 0, most = 0;
     size_t slanting = 0;

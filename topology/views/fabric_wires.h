@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The links of a network as wires between rows of boxes that have their places.
+/// The links of a network as wires between rows of boxes whose positions are known.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace weir::topology {
 
-/// How far above switches, or below hosts, the wires within a row reach.
+/// How far wires within a row extend above switches or below hosts, in pixels.
 inline constexpr double kArcHeight = 40;
 
-/// By the y of the lower row: how fast each line is, where they are too many to be labelled.
+/// Text per y of the lower row: the speed of each line, if there are too many lines for labels.
 using EachLine = std::map<double, std::string>;
 
 /// `links`: between boxes of `pen`.

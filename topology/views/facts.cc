@@ -16,7 +16,7 @@
 namespace weir::topology {
 namespace {
 
-/// Lines of facts; each call adds one.
+/// Lines of facts; each call adds one line.
 class Sheet {
  public:
   explicit Sheet(std::string headline) : text_(std::move(headline)) {}

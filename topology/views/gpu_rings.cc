@@ -14,10 +14,10 @@ namespace weir::topology {
 namespace {
 
 constexpr double kCircle = 34;
-constexpr double kAbove = 48;       ///< of a row of rings
-constexpr double kBetween = 84;     ///< rings of a row
-constexpr double kWords = 236;      ///< room for them at the left
-constexpr double kNarrowest = 760;  ///< of a panel before it begins a new row
+constexpr double kAbove = 48;       ///< space above a row of rings
+constexpr double kBetween = 84;     ///< space between rings of a row
+constexpr double kWords = 236;      ///< width of the text at the left
+constexpr double kNarrowest = 760;  ///< minimum width of a panel before a new row begins
 constexpr size_t kMostOnRing = 24;
 
 using Ring = std::vector<int>;  // the boxes of the devices, each once, in order
@@ -70,7 +70,7 @@ class Panel {
   void leave_out(int64_t gpus) { result_.left_out += gpus; }
 
  private:
-  /// How dense and how fast the links are.
+  /// Writes the number and the speed of the links.
   void write(const std::vector<Ring>& rings, Point at) {
     int64_t pairs = 0, joined = 0;
     std::map<int, double> sums;
@@ -93,15 +93,15 @@ class Panel {
       least = std::min(least, sum);
       most = std::max(most, sum);
     }
-    const std::string count = fmt::format("{} of {} pairs are joined", joined, pairs);
+    const std::string count = fmt::format("{} of {} pairs are connected", joined, pairs);
     const std::string speed = figure(least) == figure(most)
-                                  ? fmt::format("each GPU: {} in all", rate(most))
-                                  : fmt::format("a GPU: {} to {} in all", figure(least), rate(most));
+                                  ? fmt::format("each GPU: {} in total", rate(most))
+                                  : fmt::format("each GPU: {} to {} in total", figure(least), rate(most));
     pen_.write({at.x, at.y - 10}, {"Links among GPUs", TextStyle::strong, 12});
     pen_.write({at.x, at.y + 8},
                {joined < pairs     ? count
-                : rings.size() > 1 ? fmt::format("{} groups, in each every pair is joined", rings.size())
-                                   : "every pair is joined",
+                : rings.size() > 1 ? fmt::format("{} groups with all pairs connected", rings.size())
+                                   : "all pairs are connected",
                 TextStyle::muted, 11});
     if (known) pen_.write({at.x, at.y + 24}, {speed, TextStyle::muted, 11});
   }
@@ -132,7 +132,7 @@ class Panel {
   }
 
   Pen& pen_;
-  std::vector<Bundle> links_;  ///< between boxes of GPUs
+  std::vector<Bundle> links_;  ///< bundles between boxes of GPUs
   RingPanel result_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The GPUs of a host once more, on rings, for the links that join them directly.
+/// Draws the GPUs of a host a second time, on rings, with the links that connect them directly.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 namespace weir::topology {
 
 struct RingPanel {
-  std::vector<int> circles;  ///< by box of a device: its box on a ring, or -1
-  double right = 0;          ///< where the panel ends
+  std::vector<int> circles;  ///< index: box of a device; its box on a ring, or -1
+  double right = 0;          ///< right edge of the panel
   double bottom = 0;
-  int64_t left_out = 0;  ///< GPUs on rings that are too long to draw
+  int64_t left_out = 0;  ///< number of GPUs on rings that are too long to draw
 };
 
-/// Draws `rings` (lists of GPUs) below `top`, between `left` and `right`, with a few words at the left.
-/// `place`: by node its box. `links`: bundles(graph, place).
+/// Draws `rings` (lists of GPUs) below `top`, between `left` and `right`, with a short text at the left.
+/// `place`: the box of each node. `links`: bundles(graph, place).
 RingPanel add_rings(Pen& pen, const std::vector<std::vector<Index>>& rings, const std::vector<int>& place,
                     const std::vector<Bundle>& links, double left, double right, double top);
 

@@ -18,11 +18,11 @@
 namespace weir::topology {
 namespace {
 
-/// Beyond the first number NICs and bare PCI functions are drawn together, beyond the second one GPUs too,
-/// and no more devices than that are drawn.
+/// Above the first number NICs and PCI functions without driver are folded, above the second one GPUs as
+/// well, and no more devices than that are drawn.
 constexpr size_t kRoomy = 20;
 constexpr size_t kMost = 40;
-/// Of more NUMA nodes only those with devices are drawn.
+/// If there are more NUMA nodes, only those with devices are drawn.
 constexpr int64_t kMostColumns = 8;
 
 class HostPartsFinder {
@@ -83,7 +83,7 @@ class HostPartsFinder {
     return number;
   }
 
-  /// Decides under which part the children of `node` hang, and makes its own part if it has one.
+  /// Selects the part below which the children of `node` are drawn, and makes a part for it if needed.
   void place(Index node) {
     if (!drawn_[at(node)]) return;
     const NodeKind kind = graph_[node].kind();
@@ -117,7 +117,7 @@ class HostPartsFinder {
     return sum;
   }
 
-  /// Devices with equal keys may stand for one another.
+  /// Devices with equal keys may be folded.
   std::string key(const Part& device) const {
     const Node& node = graph_[device.members[0]];
     std::string text = fmt::format("{}/{}/{}", device.parent, node.facts.index(), device.chains[0].size());
@@ -150,7 +150,7 @@ class HostPartsFinder {
     }
   }
 
-  /// Columns by the numbers of their NUMA nodes, what hangs on none last; then the others as they are.
+  /// Columns in the order of their NUMA numbers, devices without NUMA node last; then the others unchanged.
   std::vector<size_t> order() const {
     std::vector<size_t> order(result_.parts.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -164,7 +164,7 @@ class HostPartsFinder {
     return order;
   }
 
-  /// Without what was folded or cut away; columns first.
+  /// Removes folded and omitted parts; columns come first.
   void renumber() {
     std::vector<bool> kept(result_.parts.size());
     const bool all_columns = std::count_if(result_.parts.begin(), result_.parts.end(), [](const Part& p) {
@@ -196,7 +196,7 @@ class HostPartsFinder {
   }
 
   void find_switches() {
-    std::map<Index, std::vector<Index>> gpus;  // by switch
+    std::map<Index, std::vector<Index>> gpus;  // key: switch
     for (const Index node : nodes_) {
       if (graph_[node].kind() == NodeKind::nvswitch) gpus[node];
     }
@@ -240,10 +240,10 @@ class HostPartsFinder {
   const Index host_;
   const std::vector<Index> host_of_;
   const std::vector<std::vector<Index>> children_;
-  std::vector<Index> nodes_;  ///< of the host
+  std::vector<Index> nodes_;  ///< nodes of the host
   std::vector<bool> drawn_;
-  std::vector<int> branches_;  ///< by node: children that are drawn
-  std::vector<int> under_;     ///< by node: the part its children hang on
+  std::vector<int> branches_;  ///< index: node; number of children that are drawn
+  std::vector<int> under_;     ///< index: node; the part to which its children belong
   std::unordered_map<Index, bool> passed_;
   int loose_ = -1;
   HostParts result_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What of a host is drawn as one box, and what hangs on what, before any of it has a place.
+/// Selects what of a host is drawn as one box, and their hierarchy, before positions are computed.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace weir::topology {
 
-/// A column (a NUMA node, or what hangs on none), a bridge with several branches, or a device.
+/// A column (a NUMA node, or devices without one), a bridge with several branches, or a device.
 struct Part {
   enum class Kind : uint8_t { column, bridge, device };
   Kind kind = Kind::column;
-  std::vector<Index> members;  ///< devices that are drawn as one; a column of no NUMA node has none
-  int parent = -1;             ///< place in HostParts::parts, before this one
+  std::vector<Index> members;  ///< devices that are drawn as one; empty for a column without NUMA node
+  int parent = -1;             ///< index in HostParts::parts, smaller than its own
   std::vector<int> children;
-  /// By member: the bridges between it and its parent that lead nowhere else, from the parent on. Equally
-  /// many for all members.
+  /// For each member the bridges between it and its parent without other branches, from the parent on. Equal
+  /// numbers for all members.
   std::vector<std::vector<Index>> chains;
 };
 
@@ -29,12 +29,12 @@ struct SwitchGroup {
 struct HostParts {
   std::vector<Part> parts;  ///< columns first, parents before children
   std::vector<int> columns;
-  std::vector<SwitchGroup> nvswitches;    ///< also those that hang in no host
-  std::vector<std::vector<Index>> rings;  ///< GPUs joined by links from GPU to GPU, two or more
+  std::vector<SwitchGroup> nvswitches;    ///< includes NVSwitches outside any host
+  std::vector<std::vector<Index>> rings;  ///< groups of two or more GPUs with direct links
   int64_t gpus = 0;
   int64_t nics = 0;
-  int64_t left_out = 0;       ///< devices beyond what can be drawn
-  int64_t empty_columns = 0;  ///< NUMA nodes without devices beyond what can be drawn
+  int64_t left_out = 0;       ///< number of devices beyond the maximum that can be drawn
+  int64_t empty_columns = 0;  ///< number of NUMA nodes without devices beyond that maximum
 };
 
 /// REQUIRES: `host` is a host.

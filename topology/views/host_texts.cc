@@ -13,7 +13,7 @@
 namespace weir::topology {
 namespace {
 
-/// "H100" of "NVIDIA H100 80GB HBM3": what a box has room for.
+/// "H100" of "NVIDIA H100 80GB HBM3": a name short enough for a box.
 std::string short_model(std::string_view name) {
   for (const std::string_view maker : {"NVIDIA ", "AMD ", "Tesla ", "Instinct ", "GeForce ", "RTX "}) {
     if (name.starts_with(maker)) name.remove_prefix(maker.size());

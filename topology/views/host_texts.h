@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is written into the boxes of a host.
+/// The texts in the boxes of a host.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace weir::topology {
 
-using Children = std::vector<std::vector<Index>>;  ///< by node, see children_of()
+using Children = std::vector<std::vector<Index>>;  ///< index: node, see children_of()
 
-/// "0c:00.0"; empty: not known.
+/// The short address, such as "0c:00.0"; empty: unknown.
 std::string address_of(const Graph& graph, Index node);
-/// Of a device, or of several that are drawn as one.
+/// Lines for a device, or for several that are drawn as one.
 std::vector<Pen::Line> lines_of(const Graph& graph, const Children& children,
                                 const std::vector<Index>& devices);
-/// GB/s of all active ports of a NIC.
+/// Sum of all active ports of a NIC, in GB/s.
 double speed_of(const Graph& graph, const Children& children, Index nic);
-/// What a NIC's ports are and where their cables lead.
+/// The ports of a NIC, and where their cables lead.
 std::string network_facts(const Graph& graph, const Children& children, const std::vector<Index>& nics);
 
 }  // namespace weir::topology

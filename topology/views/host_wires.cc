@@ -14,10 +14,10 @@
 namespace weir::topology {
 namespace {
 
-constexpr double kLabelAbove = 18;  ///< the end of a line
-constexpr double kMostSteps = 8;    ///< of arcs, by which they differ in height
+constexpr double kLabelAbove = 18;  ///< distance of a label from the end of a line
+constexpr double kMostSteps = 8;    ///< maximum number of different heights of arcs
 
-/// What a label says; nothing where the speed is not known or never matters.
+/// The text of a label; nothing if the speed is unknown or no limit.
 std::vector<std::string> words(const Bundle& bundle) {
   if (bundle.gb_per_s() <= 0 || !is_limit(bundle.kind, bundle.gb_per_s())) return {};
   if (bundle.kind == LinkKind::pci && bundle.count > 1 && bundle.each > 0)
@@ -97,7 +97,7 @@ void HostWires::add_other(const Bundle& bundle) {
   if (joins(bundle, BoxStyle::gpu, BoxStyle::nvswitch)) return add_to_switch(bundle);
   if (joins(bundle, BoxStyle::gpu, BoxStyle::head)) return add_to_processor(bundle);
   if (bundle.kind == LinkKind::pci && (style(a) == BoxStyle::nvswitch || style(b) == BoxStyle::nvswitch))
-    return;  // how a switch is managed, which its facts tell
+    return;  // a management link, which the switch's facts list
   const Rect& from = pen_.rect(a);
   const Rect& to = pen_.rect(b);
   const bool beside = from.y == to.y && from.right() < to.x;
@@ -111,7 +111,7 @@ void HostWires::add_other(const Bundle& bundle) {
 void HostWires::add_between_processors(const Bundle& bundle) {
   const Rect& from = pen_.rect(bundle.a);
   const Rect& to = pen_.rect(bundle.b);
-  const double steps = std::min<double>(bundle.b - bundle.a, kMostSteps);  // heads come one after another
+  const double steps = std::min<double>(bundle.b - bundle.a, kMostSteps);  // arrow heads follow one another
   std::vector<Point> points = {{from.right(), from.center()}, {to.x, to.center()}};
   if (steps > 1) {
     const double height = (20 + 10 * steps) * 4 / 3;
@@ -130,7 +130,7 @@ void HostWires::add_chord(const Bundle& bundle) {
   const Rect& to = pen_.rect(b);
   const std::vector<Point> points = {{from.middle(), from.center()}, {to.middle(), to.center()}};
   pen_.wire(bundle, points, width(bundle), a, b);
-  // Where only two are joined there is room for a word.
+  // There is space for a label if only two are connected.
   if (from.y == to.y && std::abs(to.x - from.x - 2 * ring_radius(2)) < 1) label(points, bundle);
 }
 
@@ -143,7 +143,7 @@ void HostWires::add_to_switch(const Bundle& bundle) {
   if (!words(bundle).empty()) pen_.label({x, bottom - 26}, words(bundle));
 }
 
-/// From a GPU to its processor, beside the way over PCIe.
+/// From a GPU to its processor, beside the path over PCIe.
 void HostWires::add_to_processor(const Bundle& bundle) {
   const int gpu = style(bundle.a) == BoxStyle::gpu ? bundle.a : bundle.b;
   const int head = bundle.a == gpu ? bundle.b : bundle.a;

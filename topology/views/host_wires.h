@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The links of a host as wires between boxes that have their places.
+/// The links of a host as wires between boxes whose positions are known.
 #pragma once
 
 #include <vector>
@@ -13,12 +13,12 @@ class HostWires {
   /// `links`: between boxes of `pen`. `circles`: see RingPanel.
   HostWires(Pen& pen, const std::vector<Bundle>& links, const std::vector<int>& circles);
 
-  /// From `stops[0]` straight down at x through all stops; the label, above the last one, says what the
-  /// narrowest of these links carries.
+  /// From `stops[0]` straight down at x through all stops; the label, above the last one, gives the bandwidth
+  /// of the narrowest of these links.
   void add_line(const std::vector<int>& stops, double x);
-  /// From a NIC out of the picture.
+  /// From a NIC to the edge of the picture.
   void add_way_out(int nic, double gb_per_s, double end, std::string facts, double busy);
-  /// All that no line has.
+  /// Draws all links that have no line yet.
   void add_others();
 
  private:
@@ -35,12 +35,12 @@ class HostWires {
   Pen& pen_;
   const std::vector<Bundle>& links_;
   const std::vector<int>& circles_;
-  std::vector<bool> drawn_;  ///< by link
+  std::vector<bool> drawn_;  ///< index: link
   Strokes strokes_;
-  bool arcs_differ_ = false;  ///< in speed, so that each needs its label
+  bool arcs_differ_ = false;  ///< whether arcs differ in speed, so that each needs a label
 };
 
-/// Where on a GPU's box, as a share of its width, its links to the processor begin: over PCIe, and beside it.
+/// Start of a GPU's links to the processor, as a fraction of its box's width: over PCIe, and beside it.
 inline constexpr double kFirstWay = 0.27;
 inline constexpr double kSecondWay = 0.73;
 

@@ -57,7 +57,7 @@ footer{color:var(--muted);font-size:12px}
 constexpr const char* kScript = R"js(
 'use strict';
 const card = document.getElementById('facts');
-// The card takes over from the browser's own slow tips.
+// The card replaces the browser's own slow tooltips.
 for (const title of document.querySelectorAll('svg title')) {
   const owner = title.parentNode;
   if (owner.matches('g')) owner.dataset.facts = title.textContent;
@@ -75,7 +75,7 @@ function pick(group) {
   release();
   picked = group;
   const svg = group.ownerSVGElement;
-  // A GPU may be drawn twice: in its place, and on a ring for its links.
+  // A GPU may be drawn twice: in its host, and on a ring for its links.
   const boxes = n => [...svg.querySelectorAll(`.box[data-box="${n}"],.box[data-twin="${n}"]`)];
   const on = [group];
   if (group.matches('.wire')) {
@@ -119,7 +119,7 @@ buttons.forEach((button, i) => button.addEventListener('click', () => choose(i))
 if (buttons.length) choose(0);
 )js";
 
-/// Hosts that differ in nothing but names.
+/// Hosts that differ only in names.
 struct HostClass {
   Index first = kNone;
   int64_t hosts = 0;
@@ -156,7 +156,7 @@ class Page {
       add("<section class=\"sheet\">\n{}</section>\n", svg_body(layout_of_fabric(graph_, story_.traffic)));
     hosts();
     out_ += story_.picture;
-    add("<footer>Point at a box or a line for what is known of it.</footer>\n</main>\n"
+    add("<footer>Point at a box or a line to see its details.</footer>\n</main>\n"
         "<div id=\"facts\" role=\"status\"></div>\n<script>{}</script>\n</body>\n</html>\n",
         kScript);
     return std::move(out_);
@@ -188,7 +188,7 @@ class Page {
       out_ += "</nav>\n";
     }
     if (shown < classes_.size())
-      add("<p>The hosts are of {} classes; the {} with the most hosts are shown.</p>\n", classes_.size(),
+      add("<p>There are {} classes of hosts; the {} with the most hosts are shown.</p>\n", classes_.size(),
           shown);
     for (size_t i = 0; i < shown; ++i) {
       add("<div class=\"sheet\" data-class=\"{}\">\n{}</div>\n", i,
@@ -199,8 +199,8 @@ class Page {
   }
 
   static std::string alike(const HostClass& own) {
-    return own.hosts == 1 ? "The only one of its kind"
-                          : fmt::format("{} are like this", plural(own.hosts, "host"));
+    return own.hosts == 1 ? "The only host of its class"
+                          : fmt::format("{} of this class", plural(own.hosts, "host"));
   }
 
   const Graph& graph_;

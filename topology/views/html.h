@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A graph as one page for a browser: no network, no other files.
+/// A graph as one self-contained HTML page.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace weir::topology {
 
-/// What there is in numbers, the network, and one host of each class (see host_classes(); of the 24 classes
-/// with the most hosts). Pointing at a box or a line tells its facts and dims what is not joined to it.
+/// Counts of devices, the network, and one host of each class (see host_classes(); the 24 classes with the
+/// most hosts). Pointing at a box or a line shows its facts and dims everything that is not connected to it.
 /// REQUIRES: check(graph) is ok.
 std::string html_of(const Graph& graph);
 
 /// A page about something that runs on the graph.
 struct Story {
   std::string title;
-  std::vector<std::pair<std::string, std::string>> numbers;  ///< what, and how much
-  std::vector<std::string> sentences;                        ///< below the numbers
-  std::string picture;                                       ///< behind the others, as HTML; empty: none
-  Traffic traffic;                                           ///< shown on network and hosts
+  std::vector<std::pair<std::string, std::string>> numbers;  ///< pairs of name and value
+  std::vector<std::string> sentences;                        ///< sentences below the numbers
+  std::string picture;                                       ///< HTML below the pictures; empty: none
+  Traffic traffic;                                           ///< traffic shown on network and hosts
 };
 std::string html_of(const Graph& graph, const Story& story);
 

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Writes members that say something.
+/// Writes members whose values are known.
 class Members {
  public:
   explicit Members(Json& json) : json_(json) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A graph as JSON, for programs: {"nodes": [...], "links": [...]}; ends of links and parents are places in
-/// "nodes". Nothing that is not known is written.
+/// A graph as JSON, for programs: {"nodes": [...], "links": [...]}; ends of links and parents are indices in
+/// "nodes". Unknown values are not written.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Pictures of a graph as geometry: what is drawn where, before it is written as SVG.
+/// Pictures of a graph as geometry: positions of boxes, wires and texts, before they are written as SVG.
 ///
-/// Units are pixels at full size, x to the right and y down. Boxes lie inside one another or apart; a text
-/// lies in its box, a label on its wire and clear of all boxes and of other labels.
+/// Units are pixels at full size, x to the right and y down. Boxes are nested or disjoint; a text is inside
+/// its box; a label is on its wire and overlaps no box and no other label.
 #pragma once
 
 #include <string>
@@ -37,12 +37,12 @@ struct Rect {
 };
 
 enum class BoxStyle : uint8_t {
-  frame,  ///< holds other boxes
+  frame,  ///< contains other boxes
   head,   ///< the title of a frame
   bridge,
-  dot,  ///< a bridge that a link merely passes
+  dot,  ///< a bridge through which a link merely passes
   gpu,
-  ring,  ///< the same GPU again, where the links among GPUs are drawn
+  ring,  ///< a second box of a GPU, where the links among GPUs are drawn
   nic,
   nvswitch,
   host,
@@ -52,23 +52,23 @@ enum class BoxStyle : uint8_t {
 struct Box {
   Rect rect;
   BoxStyle style = BoxStyle::frame;
-  bool pile = false;  ///< stands for several: drawn with edges behind it, 6 pixels to the right and up
-  std::string facts;  ///< lines; the first one says what it is. Empty: nothing to tell
-  int twin = -1;      ///< the place of the same GPU's other box, on a ring or off it
+  bool pile = false;  ///< represents several: drawn with edges behind it, 6 pixels to the right and up
+  std::string facts;  ///< lines of the tooltip; the first one is the title. Empty: no tooltip
+  int twin = -1;      ///< index of the same GPU's other box, on a ring or off it
 };
 
-/// What connects two boxes.
+/// A connection of two boxes.
 struct Wire {
   std::vector<Point> points;  ///< 2: a line, 4: a cubic Bezier curve
   LinkKind kind = LinkKind::pci;
-  bool link = true;   ///< false: nothing but containment is known
-  bool known = true;  ///< its speed
+  bool link = true;   ///< false: containment without a known link
+  bool known = true;  ///< whether its speed is known
   double width = 1;
-  int a = -1;  ///< places in Drawing::boxes
+  int a = -1;  ///< indices in Drawing::boxes
   int b = -1;
   std::string facts;
-  bool out = false;  ///< it leaves the picture: b is -1
-  double busy = -1;  ///< as a share of the busiest link; -1: not shown
+  bool out = false;  ///< leads out of the picture: b is -1
+  double busy = -1;  ///< load relative to the busiest link; -1: not shown
 };
 
 enum class TextStyle : uint8_t {
@@ -83,16 +83,16 @@ enum class TextStyle : uint8_t {
 
 struct Text {
   std::string text;
-  double x = 0;  ///< of its left end, or its middle
-  double y = 0;  ///< of the line it stands on
+  double x = 0;  ///< x of its left end, or of its middle
+  double y = 0;  ///< y of its baseline
   double size = 11;
   bool centered = false;
   TextStyle style = TextStyle::plain;
-  int box = -1;   ///< the one it lies in, or -1
-  int wire = -1;  ///< the one it is a label of, or -1
+  int box = -1;   ///< index of the box that contains it, or -1
+  int wire = -1;  ///< index of the wire that it labels, or -1
 
   bool bold() const { return style == TextStyle::title || style == TextStyle::strong; }
-  Rect rect() const;  ///< what it may cover
+  Rect rect() const;  ///< the area that it may cover
 };
 
 /// A line of the legend.
@@ -109,21 +109,21 @@ struct Drawing {
   double width = 0;
   double height = 0;
   std::string title;
-  std::vector<Box> boxes;  ///< what holds others comes before them
+  std::vector<Box> boxes;  ///< outer boxes come before the boxes they contain
   std::vector<Wire> wires;
   std::vector<Text> texts;
   std::vector<Sample> samples;
 };
 
-/// One host: NUMA nodes as columns that hold PCIe switches that hold GPUs and NICs; below them NVSwitches,
-/// and links among GPUs on rings. Of many NICs (or GPUs) on one switch one stands for all, and what exceeds
-/// 40 devices is left out with a remark. `more` is added to the line below the title. REQUIRES: check(graph)
-/// is ok, and `host` is a host of it. With `traffic` the wires say how busy they are.
+/// One host: NUMA nodes as columns that contain PCIe switches that contain GPUs and NICs; below them
+/// NVSwitches, and links among GPUs on rings. Many NICs (or GPUs) on one switch are folded into one box, and
+/// devices beyond 40 are omitted with a remark. `more` is added to the line below the title. REQUIRES:
+/// check(graph) is ok, and `host` is a host of it. With `traffic` the wires show their load.
 Drawing layout_of_host(const Graph& graph, Index host, const std::string& more = {},
                        const Traffic& traffic = {});
 
-/// The switches of the network, by level, above the hosts; what is alike is folded where there is more than
-/// can be read. REQUIRES: check(graph) is ok.
+/// The switches of the network, by level, above the hosts; equal ones are folded if there are more than can
+/// be read. REQUIRES: check(graph) is ok.
 Drawing layout_of_fabric(const Graph& graph, const Traffic& traffic = {});
 
 }  // namespace weir::topology

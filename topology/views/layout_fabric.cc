@@ -18,7 +18,7 @@
 namespace weir::topology {
 namespace {
 
-constexpr double kGutter = 150;  ///< at the left: what the rows are
+constexpr double kGutter = 150;  ///< width of the text at the left of the rows
 constexpr double kSwitchWidth = 76;
 constexpr double kSpineWidth = 110;
 constexpr double kSwitchHeight = 46;
@@ -28,9 +28,9 @@ constexpr double kBoxGap = 14;
 constexpr double kPodGap = 40;
 constexpr double kPodPadding = 18;
 constexpr double kBetweenRows = 92;
-constexpr double kHeading = 30;  ///< of a pod that stands for several
+constexpr double kHeading = 30;  ///< height of the heading of a pod that represents several
 
-/// What counts between two rows.
+/// The bundles between two rows.
 struct Between {
   int64_t cables = 0;
   double gb_per_s = 0;
@@ -83,7 +83,7 @@ class FabricPicture {
     }
     std::string what = fmt::format("{}, {}", plural(hosts_, "host"), plural(gpus_, "GPU"));
     for (const auto& [level, count] : switches_) what += ", " + level_name(level, count);
-    if (switches_.empty()) what += "; no switch is known that joins them";
+    if (switches_.empty()) what += "; no switch is known that connects them";
     pen_.drawing.title = "network: " + what;
     pen_.write({kMargin, kMargin + 14}, {"Network", TextStyle::title, 17});
     pen_.write({kMargin, kMargin + 33}, {what, TextStyle::muted, 12});
@@ -138,7 +138,7 @@ class FabricPicture {
     const double all = extent.width;
     const double own = count == 1 ? all : narrow;
     const double free = all - static_cast<double>(count) * own;
-    // Flush with the extent, unless that tears the boxes apart.
+    // Flush with the extent, unless that moves the boxes far apart.
     const bool flush = count > 1 && free / static_cast<double>(count - 1) < 3 * kBoxGap;
     const double gap = count == 0 ? 0 : free / static_cast<double>(flush ? count - 1 : count);
     const double first = extent.x + (flush || count == 1 ? 0 : gap / 2);
@@ -184,18 +184,18 @@ class FabricPicture {
     const std::string each =
         (leaves > 0 ? plural(leaves, "leaf") + ", " : std::string()) + plural(hosts, "host");
     const double width = pods_[i].width - 2 * kPodPadding;
-    const std::string text = pod.mixed
-                                 ? first_fitting({fmt::format("{} others, different: {}", pod.times, each),
-                                                  fmt::format("{} others", pod.times)},
-                                                 width, 12, true)
-                                 : first_fitting({fmt::format("{} times this: {}", pod.times, each),
-                                                  fmt::format("{} times this", pod.times)},
-                                                 width, 12, true);
+    const std::string text =
+        pod.mixed ? first_fitting({fmt::format("{} other groups, not alike: {}", pod.times, each),
+                                   fmt::format("{} other groups", pod.times)},
+                                  width, 12, true)
+                  : first_fitting({fmt::format("{} groups like this: {}", pod.times, each),
+                                   fmt::format("{} groups like this", pod.times)},
+                                  width, 12, true);
     pen_.drawing.texts.push_back(
         {text, pods_[i].middle(), bottom_ - 16, 12, true, TextStyle::strong, frames_[i], -1});
   }
 
-  /// "4:1" where it is known and equal for all of them.
+  /// "4:1" if it is known and equal for all of them.
   std::string ratio(const Block& block) const {
     double ratio = -1;
     for (const Index leaf : block) {
@@ -218,7 +218,7 @@ class FabricPicture {
     const std::string oversubscription = ratio(block);
     std::string facts = switch_facts(block, several);
     if (!oversubscription.empty())
-      facts += fmt::format("\n{} of what may come from below for what fits upwards", oversubscription);
+      facts += fmt::format("\n{} bandwidth to hosts : bandwidth to upper switches", oversubscription);
     const int box = pen_.box(rect, BoxStyle::fabric_switch, facts, count > 1);
     const bool over = !oversubscription.empty() && oversubscription != "1:1";
     const std::string remark =
@@ -246,7 +246,7 @@ class FabricPicture {
         {plural(first.gpus, "GPU") + each, TextStyle::plain, 11},
         {first_fitting({nics + speed + each, nics + speed, nics}, rect.width - 6, 10.5), TextStyle::muted,
          10.5}};
-    if (!alike) lines = {lines[0], {plural(gpus, "GPU") + " in all", TextStyle::plain, 11}};
+    if (!alike) lines = {lines[0], {plural(gpus, "GPU") + " in total", TextStyle::plain, 11}};
     std::string facts = facts_of(graph_, block, several);
     if (count == 1) facts = facts_of(graph_, {}, block[0]);
     if (alike) facts += fmt::format("\n{}{}\n{}{}{}", plural(first.gpus, "GPU"), each, nics, speed, each);
@@ -272,7 +272,7 @@ class FabricPicture {
     }
   }
 
-  /// What hosts hold is drawn with them.
+  /// The contents of hosts are drawn with them.
   void spread() {
     for (Index node = 0; node < graph_.size(); ++node) {
       const Index host = parts_.hosts_of[static_cast<size_t>(node)];
@@ -288,7 +288,7 @@ class FabricPicture {
       pen_.write({kMargin, y += 15}, {fitted(line, width, 10.5), TextStyle::muted, 10.5});
   }
 
-  /// Between the boxes that end at `bottom` and the row at `row`.
+  /// Draws wires between the boxes that end at `bottom` and the row at `row`.
   void gutter_between(double bottom, double row, const Between& between) {
     double y = (bottom + row) / 2 - 5;
     const double width = kGutter - 16;
@@ -300,9 +300,9 @@ class FabricPicture {
       pen_.write({kMargin, y + 14}, {fitted(each_line_[row], width, 10.5), TextStyle::muted, 10.5});
   }
 
-  /// All there is of each row, drawn or folded.
+  /// Totals of each row, drawn or folded.
   void add_gutter() {
-    std::map<int, Between> below;  // by level of the upper end
+    std::map<int, Between> below;  // key: level of the upper end
     for (const Link& link : graph_.links()) {
       if (link.kind != LinkKind::cable) continue;
       const int upper = parts_.levels[static_cast<size_t>(link.to)];
@@ -325,12 +325,12 @@ class FabricPicture {
   const Graph& graph_;
   const Traffic& traffic_;
   const FabricParts parts_;
-  std::map<Index, double> ratios_;   ///< oversubscription by leaf
-  std::map<int, int64_t> switches_;  ///< by level
+  std::map<Index, double> ratios_;   ///< oversubscription of each leaf
+  std::map<int, int64_t> switches_;  ///< number of switches per level
   int64_t hosts_ = 0, gpus_ = 0, nics_ = 0;
-  std::vector<int> place_;   ///< by node: its box
-  std::vector<Rect> pods_;   ///< their extents
-  std::vector<int> frames_;  ///< their boxes
+  std::vector<int> place_;   ///< index: node; its box
+  std::vector<Rect> pods_;   ///< extents of the pods
+  std::vector<int> frames_;  ///< boxes of the pods
   std::vector<double> upper_y_;
   EachLine each_line_;
   double left_ = 0, right_ = 0, bottom_ = 0;

@@ -20,24 +20,24 @@ namespace weir::topology {
 namespace {
 
 constexpr double kDeviceWidth = 68;
-constexpr double kSlimDevice = 62;  ///< where there are many
+constexpr double kSlimDevice = 62;  ///< width if there are many devices
 constexpr size_t kMany = 18;
 constexpr double kWidestName = 100;
-constexpr double kWideDevice = 132;  ///< where a GPU has a second way to its processor
+constexpr double kWideDevice = 132;  ///< width if a GPU has a second path to its processor
 constexpr double kDeviceHeight = 58;
-constexpr double kDeviceGap = 10;  ///< between devices of one bridge
-constexpr double kGroupGap = 20;   ///< between others
+constexpr double kDeviceGap = 10;  ///< gap between devices of one bridge
+constexpr double kGroupGap = 20;   ///< gap between other devices
 constexpr double kSlimGap = 6;
 constexpr double kSlimGroupGap = 14;
 constexpr double kColumnGap = 66;
-constexpr double kFramePadding = 16;  ///< of a frame
+constexpr double kFramePadding = 16;  ///< space inside a frame
 constexpr double kHead = 44;
 constexpr double kBridge = 32;
 constexpr double kLinkLength = 52;
 constexpr double kDotPitch = 18;
 constexpr double kDot = 9;
 constexpr double kAboveBar = 54;
-constexpr double kWayOut = 18;  ///< how far a NIC's line leaves its frame
+constexpr double kWayOut = 18;  ///< length of a NIC's line outside its frame
 constexpr size_t kMostDots = 3;
 
 class HostPicture {
@@ -72,14 +72,14 @@ class HostPicture {
   }
 
  private:
-  /// Where a part is: its extent from left to right, its top, how many boxes it hangs from.
+  /// The position of a part: its extent from left to right, its top, and the number of boxes above it.
   struct Spot {
     double left = 1e9;
     double right = -1e9;
     double top = 0;
     int depth = 0;
     int box = -1;
-    std::vector<int> dots;  ///< boxes, from the parent on
+    std::vector<int> dots;  ///< indices of boxes, from the parent on
   };
 
   const Part& part(int number) const { return parts_.parts[static_cast<size_t>(number)]; }
@@ -302,7 +302,7 @@ class HostPicture {
 
   void add_switches() {
     std::vector<std::vector<Rect>> rows;
-    const bool whole = parts_.nvswitches.size() == 1;  // a single bar ends where the columns do
+    const bool whole = parts_.nvswitches.size() == 1;  // a single bar ends where the columns end
     for (const SwitchGroup& group : parts_.nvswitches) {
       double left = 1e9, right = -1e9;
       for (const Index gpu : group.gpus) {
@@ -359,7 +359,7 @@ class HostPicture {
     wires.add_others();
   }
 
-  /// Of the links from NICs into the network the busiest; -1: nothing is shown.
+  /// Load of the busiest link from a NIC into the network; -1: not shown.
   double busy_outside(const std::vector<Index>& nics) const {
     if (traffic_.empty()) return -1;
     const std::vector<double> busy = busy_shares(graph_, traffic_);
@@ -375,7 +375,7 @@ class HostPicture {
 
   void remarks(int64_t not_on_rings) {
     const std::pair<int64_t, std::string> lists[] = {
-        {parts_.left_out, plural(parts_.left_out, "more device") + " without room here"},
+        {parts_.left_out, plural(parts_.left_out, "more device") + " without space here"},
         {parts_.empty_columns, plural(parts_.empty_columns, "more NUMA node") + " without devices"},
         {not_on_rings, fmt::format("links among {}", plural(not_on_rings, "GPU"))}};
     for (const auto& [count, what] : lists) {
@@ -390,8 +390,8 @@ class HostPicture {
   const Traffic& traffic_;
   const std::vector<std::vector<Index>> children_;
   const HostParts parts_;
-  std::vector<Spot> spots_;  ///< by part
-  std::vector<int> place_;   ///< by node: its box
+  std::vector<Spot> spots_;  ///< index: part
+  std::vector<int> place_;   ///< index: node; its box
   double gpu_width_ = kDeviceWidth, nic_width_ = kDeviceWidth;
   double gap_ = kDeviceGap, group_gap_ = kGroupGap;
   double top_ = 0;

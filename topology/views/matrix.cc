@@ -17,10 +17,10 @@ namespace {
 struct Device {
   Index node;
   std::string name;
-  int number;  ///< of the library that numbers such devices; -1: not known
+  int number;  ///< the library's number of the device; -1: unknown
 };
 
-/// By their numbers, as other tools list them; those without one stay where they are, behind.
+/// Sorts by number, as other tools do; devices without a number keep their order, at the end.
 void by_number(std::vector<Device>& devices) {
   std::stable_sort(devices.begin(), devices.end(), [](const Device& a, const Device& b) {
     return static_cast<unsigned>(a.number) < static_cast<unsigned>(b.number);
@@ -48,11 +48,11 @@ std::vector<Device> devices_of(const Graph& graph, Index host) {
   return gpus;
 }
 
-/// What one cell of each table says.
+/// The contents of one cell of each table.
 struct Cell {
   std::string path_class;
   std::string gb_per_s;
-  bool known = false;  ///< the speed
+  bool known = false;  ///< whether the speed is known
 };
 
 Cell cell_of(const Graph& graph, const Adjacency& adjacency, const Path& path, Index from, Index to) {

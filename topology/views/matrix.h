@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// GPUs and NICs of a host against each other, as `nvidia-smi topo -m` prints them: path classes, then GB/s.
+/// GPUs and NICs of a host in a matrix, as printed by `nvidia-smi topo -m`: path classes, then GB/s.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace weir::topology {
 
-/// Columns and rows are GPU0, GPU1 ... and the ports of NICs by name, both by their numbers where they have
-/// some. NVLink and xGMI show their number of links ("NV12", "XG4"); through a switch that of the GPU. Where
-/// no speed is known at all a sentence says so in place of the second table.
+/// Columns and rows are GPU0, GPU1 ... and the names of NIC ports, both in the order of their numbers if they
+/// have some. NVLink and xGMI show the number of links ("NV12", "XG4"); through a switch, the GPU's number of
+/// links. If no speed is known, a sentence replaces the second table.
 std::string matrix_of(const Graph& graph, Index host);
 
 }  // namespace weir::topology

@@ -167,9 +167,9 @@ double Pen::legend(double x, double y, double right) {
     column += kColumn;
   }
   y += sorts_.empty() ? 0 : kRow;
-  std::string note = sorts_.size() > kMostSamples
-                         ? fmt::format("And {} of other speeds. ", sorts_.size() - kMostSamples)
-                         : "";
+  std::string note = sorts_.size() > kMostSamples ? fmt::format("{} more kinds of links are not listed. ",
+                                                                sorts_.size() - kMostSamples)
+                                                  : "";
   note += "GB/s in one direction, before protocol overhead.";
   write({x, y + 14}, {note, TextStyle::muted, 10.5});
   return y + 24;

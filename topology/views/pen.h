@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Draws into a Drawing: boxes with their texts, wires with their labels, a legend.
+/// Draws into a Drawing: boxes with texts, wires with labels, a legend.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace weir::topology {
 inline constexpr double kMargin = 28;     ///< around a picture
 inline constexpr double kBarHeight = 36;  ///< height of the box of a switch between GPUs
 
-/// How wide links are drawn: the fastest of a drawing decides, so that slow ones are thin in every drawing.
+/// The width of links: relative to the fastest of the drawing, so that slow ones are thin in every drawing.
 class Strokes {
  public:
   Strokes() = default;
-  /// `most`: GB/s of the fastest. 0: no speed is known.
+  /// `most`: GB/s of the fastest link. 0: no speed is known.
   explicit Strokes(double most);
   double width(double gb_per_s) const;
 
@@ -38,48 +38,49 @@ class Pen {
   const Rect& rect(int box) const { return drawing.boxes[static_cast<size_t>(box)].rect; }
   const std::string& facts(int box) const { return drawing.boxes[static_cast<size_t>(box)].facts; }
 
-  /// Lines below each other in the middle of a box, each cut to fit. Empty ones are left out.
+  /// Writes centred lines into a box, each truncated to fit. Empty ones are skipped.
   void write(int box, const std::vector<Line>& lines);
-  /// A text at the left of `at`, in no box.
+  /// Writes a text that begins at `at`, outside boxes.
   void write(Point at, const Line& line);
 
-  /// A wire for `bundle` between two boxes that are drawn.
+  /// Draws a wire for `bundle` between two boxes.
   void wire(const Bundle& bundle, std::vector<Point> points, double width, int a, int b);
-  /// From a box out of the picture, into the network.
+  /// Draws a wire from a box out of the picture, into the network.
   void way_out(int box, double end, double gb_per_s, double width, std::string facts, double busy);
-  /// No link is known, but that one holds the other.
+  /// Draws containment without a known link.
   void hold(Point from, Point to, int a, int b);
 
-  /// Lines around `middle` of a wire, if nothing is in their way; they interrupt it there.
+  /// Writes lines around `middle` of a wire, unless they would overlap something; they interrupt the wire
+  /// there.
   bool label(int wire, Point middle, const std::vector<std::string>& lines);
   bool label(Point middle, const std::vector<std::string>& lines) {
     return label(static_cast<int>(drawing.wires.size()) - 1, middle, lines);
   }
 
-  /// What the colours of wires with traffic mean, in a line at y; the y below it. Nothing where none has
-  /// traffic.
+  /// Draws the legend of the colours of wires with traffic in a line at y; returns the y below it. Draws
+  /// nothing if no wire has traffic.
   double heat_legend(double x, double y);
 
-  /// What the wires of the drawing are, from (x, y) in columns up to the right edge; the y below it.
+  /// Draws the legend of the wires from (x, y) in columns up to the right edge; returns the y below it.
   double legend(double x, double y, double right);
 
-  /// Everything fits with a margin.
+  /// Sets the size of the drawing such that everything fits with a margin.
   void finish(double margin);
 
   Drawing drawing;
 
  private:
   struct Sort {
-    Bundle bundle;  ///< without a second end: out of the picture
+    Bundle bundle;  ///< one without a second end leads out of the picture
     double width;
     int64_t times;
   };
   void count(const Bundle& bundle, double width);
 
-  std::vector<Sort> sorts_;  ///< of wires, for the legend
+  std::vector<Sort> sorts_;  ///< kinds of wires, for the legend
 };
 
-/// The point at `t` from 0 to 1 of a wire.
+/// The point at parameter `t` from 0 to 1 of a wire.
 Point along(const std::vector<Point>& points, double t);
 
 }  // namespace weir::topology

@@ -25,7 +25,7 @@ struct Cost {
   }
 };
 
-/// `place`: position by number.
+/// `place`: position of each number.
 Cost cost_of(const std::vector<Chord>& chords, const std::vector<int>& place) {
   Cost cost;
   const auto n = static_cast<double>(place.size());
@@ -52,7 +52,7 @@ std::vector<int> places(const std::vector<int>& order) {
   return place;
 }
 
-/// The best change of order by an exchange of two or by turning a part around; false: there is none.
+/// The best improvement by exchanging two items or reversing a section; false: there is none.
 bool improve(const std::vector<Chord>& chords, std::vector<int>& order, Cost& cost) {
   std::vector<int> best;
   const auto begin = order.begin();
@@ -97,7 +97,7 @@ double ring_radius(int n) {
 }
 
 Point ring_point(int n, int position) {
-  // With an even number two share the top, so that the picture has a left and a right half.
+  // An even number has two items at the top, so that the picture has a left and a right half.
   const double turn = n == 2 ? -0.5 : n % 2 == 0 ? -0.25 - 0.5 / n : -0.25;
   const double angle = 2 * std::numbers::pi * (turn + static_cast<double>(position) / n);
   return {ring_radius(n) * std::cos(angle), ring_radius(n) * std::sin(angle)};

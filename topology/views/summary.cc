@@ -17,15 +17,15 @@
 namespace weir::topology {
 namespace {
 
-constexpr size_t kMostToldClasses = 3;  // it is one line
+constexpr size_t kMostToldClasses = 3;  // the summary is one line
 
-/// What one host holds, by kind, as far as the line says it.
+/// Counts of the nodes of one host that the summary mentions.
 struct Parts {
   size_t numa = 0;
   std::vector<Index> gpus;
   size_t partitions = 0;
   size_t nics = 0;
-  std::set<double> gbit_per_s;  ///< of active ports
+  std::set<double> gbit_per_s;  ///< speeds of active ports
 };
 
 Parts count_parts(const Graph& graph, Index host) {
@@ -44,7 +44,7 @@ Parts count_parts(const Graph& graph, Index host) {
   return parts;
 }
 
-/// What joins the GPUs besides PCIe: " joined by NVLink".
+/// The links between the GPUs besides PCIe: " joined by NVLink".
 std::string joined(const Graph& graph, const std::vector<Index>& gpus) {
   std::set<std::string> kinds;
   for (const Link& link : graph.links()) {
@@ -74,7 +74,7 @@ std::string nic_part(const Parts& parts) {
   return text;
 }
 
-/// "; 4 leaves, 2 spines, 2:1 oversubscribed"; empty where no switch is known.
+/// "; 4 leaves, 2 spines, 2:1 oversubscribed"; empty if no switch is known.
 std::string network_part(const Graph& graph) {
   std::map<int, int64_t> by_level;
   for (const Index node : graph.all(NodeKind::fabric_switch))
@@ -109,7 +109,7 @@ std::string summary_of(const Graph& graph) {
   size_t told = 0;
   for (size_t i = 0; i < hosts.size(); ++i) {
     const auto first = std::find(classes.begin(), classes.end(), classes[i]) - classes.begin();
-    if (static_cast<size_t>(first) != i) continue;  // told with the first of its class
+    if (static_cast<size_t>(first) != i) continue;  // counted with the first host of its class
     if (words.size() == kMostToldClasses) {
       words.push_back(fmt::format("{} of other kinds", plural(hosts.size() - told, "node")));
       break;

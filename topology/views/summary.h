@@ -9,7 +9,7 @@
 
 namespace weir::topology {
 
-/// What a host is made of, without its name: "1 NUMA node, no GPU, 1 NIC (10 Gb/s)".
+/// The devices of a host, without its name: "1 NUMA node, no GPU, 1 NIC (10 Gb/s)".
 std::string host_summary(const Graph& graph, Index host);
 
 std::string summary_of(const Graph& graph);

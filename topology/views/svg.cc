@@ -12,7 +12,7 @@
 namespace weir::topology {
 namespace {
 
-/// Colours as light and dark pairs; no variables, since not all readers of SVG know them.
+/// Pairs of light and dark colours; no CSS variables, because some SVG readers do not support them.
 struct Colour {
   const char* selector;
   const char* property;
@@ -52,7 +52,7 @@ constexpr const char* kFixed =
     "{0} .unknown{{stroke-dasharray:5 3}}\n"
     "{0} .held{{stroke-dasharray:1 3}}\n";
 
-/// What still can be read, as a share of the full size.
+/// The smallest readable scale, as a fraction of the full size.
 constexpr double kSmallest = 0.72;
 
 const char* css_class(BoxStyle style) {
@@ -73,7 +73,7 @@ const char* css_class(LinkKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-/// Of wires with traffic their colour says how busy they are.
+/// The colour of a wire with traffic shows its load.
 std::string css_class(LinkKind kind, double busy) {
   if (busy < 0) return css_class(kind);
   const int heat = busy <= 0      ? 0
@@ -100,7 +100,7 @@ class Writer {
   explicit Writer(const Drawing& drawing) : drawing_(drawing) {}
 
   std::string write(const std::string& style) {
-    // In a page a drawing shrinks with the window as long as it can be read.
+    // In a page a drawing shrinks with the window as long as it is readable.
     add("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"topology\" role=\"img\" "
         "viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" height=\"{1:g}\"{2}>\n",
         drawing_.width, drawing_.height,
@@ -184,7 +184,7 @@ class Writer {
     out_ += "</g>\n";
   }
 
-  /// A label interrupts its wire: the ground shows behind it.
+  /// A label interrupts its wire: the background shows behind it.
   void label(const Text& text) {
     const Rect own = text.rect();
     bool framed = false;

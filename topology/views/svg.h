@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Pictures of a graph as SVG: no scripts, no fonts, nothing from outside. Readable on light and dark ground.
-/// Elements have a <title> with what is known of them.
+/// Pictures of a graph as self-contained SVG without scripts and fonts, readable on light and dark
+/// backgrounds. Elements have a <title> with their facts.
 #pragma once
 
 #include <string>

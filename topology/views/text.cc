@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 
-/// A character of UTF-8 at the start of a text.
+/// One UTF-8 character at the beginning of a text.
 struct Character {
   uint32_t code = 0;
   size_t bytes = 1;
@@ -41,7 +41,7 @@ Character first_character(std::string_view text) {
   return {code, bytes, true};
 }
 
-/// In units of the size of the font: the widest of the usual fonts.
+/// Width in units of the font size: the widest of the usual fonts.
 double character_width(uint32_t code) {
   if (code >= 0x80) return code < 0x250 || (code >= 0x2000 && code < 0x2200) ? 0.85 : 1.1;
   const auto is_in = [&](std::string_view set) { return set.find(static_cast<char>(code)) != set.npos; };
@@ -99,7 +99,7 @@ std::string fitted(std::string_view text, double width, double size, bool bold) 
 
 std::string fitted_name(std::string_view name, double width, double size, bool bold) {
   if (text_width(name, size, bold) <= width) return std::string(name);
-  // As much of the end as a third of the width takes, then of the start what remains.
+  // The end gets up to a third of the width, the beginning the rest.
   size_t tail = name.size();
   for (size_t at = name.size(); at-- > 0;) {
     if ((static_cast<unsigned char>(name[at]) & 0xc0) == 0x80) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a collective puts on the links of a graph, for pictures that show it.
+/// The load that a collective puts on the links of a graph, for pictures that show it.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace weir::topology {
 
-/// A value; empty where nothing is to be shown.
+/// A value; empty if nothing is shown.
 struct Traffic {
-  std::vector<double> bytes;  ///< by place in Graph::links()
+  std::vector<double> bytes;  ///< index: position in Graph::links()
 
   bool empty() const { return bytes.empty(); }
 };
 
-/// By link: seconds that it needs for its bytes, as a share of those of the busiest. REQUIRES: as many bytes
-/// as the graph has links.
+/// For each link the time that it needs for its bytes, relative to that of the busiest link. REQUIRES: as
+/// many bytes as the graph has links.
 std::vector<double> busy_shares(const Graph& graph, const Traffic& traffic);
 
 }  // namespace weir::topology

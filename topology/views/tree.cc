@@ -35,7 +35,7 @@ class Tree {
           static_cast<size_t>(std::find(classes.begin(), classes.end(), classes[i]) - classes.begin());
       if (first != i) continue;
       const auto alike = std::count(classes.begin(), classes.end(), classes[i]);
-      print_node(hosts[i], 0, alike > 1 ? fmt::format(" and {} more like it", alike - 1) : "");
+      print_node(hosts[i], 0, alike > 1 ? fmt::format(" and {} more of the same class", alike - 1) : "");
       print_nearest(hosts[i]);
     }
     print_switches();
@@ -92,15 +92,15 @@ class Tree {
                        numbered ? fmt::format(" family {} model {}", cpu.family, cpu.model) : "");
   }
 
-  /// "NVLink 100 GB/s"; where the speed is not known "NVLink x4"; without either where nothing limits.
+  /// "NVLink 100 GB/s"; "NVLink x4" if the speed is unknown; only the kind if it is no limit.
   static std::string strength(LinkKind kind, double gb_per_s, int count) {
     if (gb_per_s >= kInnerGbPerS) return name(kind);
     if (gb_per_s > 0) return fmt::format("{} {}", name(kind), bandwidth_words(gb_per_s));
     return count > 1 ? fmt::format("{} x{}", name(kind), count) : name(kind);
   }
 
-  /// The way up of what hangs on PCIe; what leaves a GPU otherwise, and a NUMA node to others: "NVLink 100
-  /// GB/s to GPU 1 and GPU 4". NVSwitches count together.
+  /// The upward PCIe link of a device; other links of a GPU, and links of a NUMA node to others: "NVLink 100
+  /// GB/s to GPU 1 and GPU 4". NVSwitches are combined.
   std::string links(Index node) const {
     std::map<std::tuple<LinkKind, double, int>, std::vector<std::string>> by_kind;
     std::string text;
@@ -138,7 +138,7 @@ class Tree {
     return text;
   }
 
-  /// For each GPU the NICs at the nearest path class.
+  /// For each GPU the NICs of the nearest path class.
   void print_nearest(Index host) {
     const std::vector<Index> hosts = hosts_of(graph_);
     std::vector<Index> gpus, nics;
@@ -161,7 +161,7 @@ class Tree {
     }
   }
 
-  /// The names of its ports, else its own.
+  /// The names of a NIC's ports, else its own name.
   std::string nic_name(Index nic) const {
     std::string names;
     for (const Index port : children_[static_cast<size_t>(nic)])

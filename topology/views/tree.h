@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A graph as an indented tree, as lstopo prints a machine, with speeds; below it, which NIC is nearest to
-/// which GPU, and the switches of the network.
+/// A graph as an indented tree, as lstopo prints a machine, with speeds; below it the nearest NICs of each
+/// GPU, and the switches of the network.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace weir::topology {
 
-/// Hosts that differ in nothing but names are printed once.
+/// Hosts that differ only in names are printed once.
 std::string tree_of(const Graph& graph);
 
 }  // namespace weir::topology

@@ -17,12 +17,12 @@
 namespace weir::algorithms {
 namespace {
 
-/// A collective as what some ranks send whole to others.
+/// A collective described by the data that some ranks send to others as a whole.
 struct Demand {
-  std::vector<int64_t> weights;  ///< by sender
+  std::vector<int64_t> weights;  ///< index: sender
   std::vector<Rank> sinks;
   Direction direction = Direction::along;
-  int64_t shares = 1;  ///< M is that many times what weight 1 stands for
+  int64_t shares = 1;  ///< M is this multiple of the data of weight 1
 };
 
 Demand demand_of(Collective collective, Rank root, int ranks) {
@@ -34,7 +34,7 @@ Demand demand_of(Collective collective, Rank root, int ranks) {
   demand.sinks.resize(at(ranks));
   std::iota(demand.sinks.begin(), demand.sinks.end(), 0);
   if (one_sink) demand.sinks = {root};
-  // What is summed up on its way is a copy on its way, run backwards; the same for gather and scatter.
+  // A reduction is a broadcast run backwards, and a gather is a scatter run backwards.
   const bool against = collective == Collective::reduce || collective == Collective::reduce_scatter ||
                        collective == Collective::scatter;
   demand.direction = against ? Direction::against : Direction::along;
@@ -51,8 +51,8 @@ Result<Bound> by_cut(const Network& network, Collective collective, Rank root) {
   return Bound{collective, root, time, along ? Witness::into : Witness::out_of, {std::move(cut->inside)}};
 }
 
-/// All bytes have to enter and to leave every set with some of the ranks: what a broadcast and a reduce with
-/// any root have to do.
+/// All bytes must enter and leave every set that contains some of the ranks: the requirement of a broadcast
+/// and a reduce with any root.
 Result<Bound> all_reduce_bound(const Network& network) {
   auto best = by_cut(network, Collective::broadcast, 0);
   if (!best.ok()) return best;
@@ -72,14 +72,14 @@ Result<Bound> all_reduce_bound(const Network& network) {
   return best;
 }
 
-/// Ranks of a group and what crosses its border.
+/// Numbers of ranks of a group and the capacity across its border.
 struct GroupBorder {
   int64_t ranks = 0;
   Int128 into = 0;
   Int128 out_of = 0;
 };
 
-/// Every rank inside has a message for every rank outside, and the other way round.
+/// Every rank inside has a message for every rank outside, and the reverse.
 class AllToAll {
  public:
   explicit AllToAll(const Network& network) : network_(network) {}
@@ -122,7 +122,7 @@ class AllToAll {
 
 Result<Bound> all_to_all_bound(const Network& network) {
   AllToAll search(network);
-  // These also see whether all ranks reach each other, so that no border below is 0.
+  // These searches also detect ranks that cannot reach each other, so that no border below is 0.
   for (Collective other :
        {Collective::all_gather, Collective::reduce_scatter, Collective::broadcast, Collective::reduce}) {
     auto bound = by_cut(network, other, 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Times that no schedule of a collective can beat, with the reason.
+/// Lower bounds on the time of any schedule of a collective, with proofs.
 ///
-/// A bound is exact and carries its witness: sets of nodes and what has to cross their border. Whoever doubts
-/// it recomputes it from the witness alone (check_bound()).
+/// A bound is exact and has a witness: sets of nodes and the data that must cross their borders.
+/// check_bound() recomputes the bound from the witness alone.
 ///
-/// M is the size of the whole: of the gathered or reduced buffer, of the message of a broadcast, of what
-/// one rank sends in an all-to-all. All ranks hold equal shares of it where shares are asked for. Latencies
-/// do not count.
+/// M is the total size: of the gathered or reduced buffer, of the message of a broadcast, of what one rank
+/// sends in an all-to-all. Where a collective divides it among ranks, all have equal shares. Latencies are
+/// ignored.
 #pragma once
 
 #include <cstdint>
@@ -21,49 +21,50 @@
 
 namespace weir::algorithms {
 
-/// What the witness shows.
+/// The kind of proof.
 enum class Witness : uint8_t {
   nothing,  ///< one rank alone needs no time
-  into,     ///< what has to enter one set
-  out_of,   ///< what has to leave one set
-  between   ///< what has to enter sets with ranks that are all different, together
+  into,     ///< data that must enter one set
+  out_of,   ///< data that must leave one set
+  between   ///< data that must enter several sets with disjoint ranks, together
 };
 
 struct Bound {
   Collective collective = Collective::all_gather;
-  Rank root = 0;  ///< of collectives that have one
-  /// T / M, times one unit of capacity: seconds per byte if a unit were a byte per second.
+  Rank root = 0;  ///< root rank, for rooted collectives only
+  /// T / M, times one unit of capacity: seconds per byte if a unit were one byte per second.
   Ratio time;
   Witness witness = Witness::nothing;
-  std::vector<std::vector<int32_t>> sets;  ///< nodes, ascending
+  std::vector<std::vector<int32_t>> sets;  ///< nodes of each set, ascending
 
-  /// M / T in units of capacity. REQUIRES: there are several ranks.
+  /// M / T in units of capacity. REQUIRES: at least two ranks.
   Ratio bandwidth() const { return time.inverse(); }
 };
 
-/// The best bound we know how to find:
+/// The best bound that this library can compute:
 ///
-///   all_gather, reduce_scatter, broadcast, reduce, gather, scatter: the narrowest cut, exactly. Trees reach
-///   it where switches let as much out as in.
-///   all_reduce: the narrowest cut, exactly; and the narrowest partition, exactly up to kExactPartition
-///   ranks, else among those people would name. Not where switches reduce: then the cut alone. all_to_all:
-///   the narrowest of the cuts that limit the others and of those people would name.
+///   - all_gather, reduce_scatter, broadcast, reduce, gather, scatter: the narrowest cut, exactly. Trees
+///     reach it if switches have equal capacities in and out.
+///   - all_reduce: the narrowest cut, exactly; and the narrowest partition, exactly up to kExactPartition
+///     ranks, else among natural groups (groups.h). Without partitions if switches reduce.
+///   - all_to_all: the narrowest of the cuts that limit the others and of natural groups.
 ///
-/// Switches that copy or reduce (Network::multicast) do not help against any of the cuts.
+/// Switches that copy or reduce (Network::multicast) do not weaken any of the cuts.
 ///
-/// Time: about that of one max-flow where ranks hang in hierarchies of switches; max-flow times ranks at
-/// worst. Errors: invalid_argument for a network that is none (check()), for ranks that cannot reach each
-/// other, a root that is no rank, or a collective without a meaning for all ranks (send_recv).
+/// Time: about one max-flow if ranks are in hierarchies of switches; ranks times a max-flow at worst. Errors:
+/// invalid_argument for an invalid network (check()), for ranks that cannot reach each other, an invalid
+/// root, or a collective that does not involve all ranks (send_recv).
 Result<Bound> lower_bound(const Network& network, Collective collective, Rank root = 0);
 
 inline constexpr int kExactPartition = 128;
 
-/// Success if the witness proves the time; else what is wrong with it. Uses neither flows nor searches: sums
-/// the capacities of the edges that cross. Time: linear, times the sets a switch is in.
+/// Success if the witness proves the time; else the reason why not. Uses neither flows nor searches: it sums
+/// the capacities of the edges that cross borders. Time: linear, times the number of sets that contain a
+/// switch.
 Status check_bound(const Network& network, const Bound& bound);
 
-/// What limits, for people: "the 5 xGMI links into package 2 limit it: 3/4 of all bytes have to
-/// pass 250 GB/s". `graph` is what the network was made from. REQUIRES: check_bound().
+/// The bottleneck as a sentence: "the 5 xGMI links into package 2 are the bottleneck: 3/4 of all bytes must
+/// pass through 250 GB/s". `graph` is the source of the network. REQUIRES: check_bound().
 std::string explain(const Bound& bound, const Network& network, const topology::Graph& graph);
 
 }  // namespace weir::algorithms

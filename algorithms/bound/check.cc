@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds recomputed from their witnesses. Shares nothing with the search for them.
+// Recomputes bounds from their witnesses. Shares no code with the search for them.
 #include <fmt/format.h>
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace weir::algorithms {
 namespace {
 
-/// A set of nodes, counted out.
+/// The numbers of nodes and ranks of a set, and its capacities.
 struct Counted {
   Int128 entering = 0;
   Int128 leaving = 0;
@@ -20,7 +20,8 @@ struct Counted {
 
 Status wrong(std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); }
 
-/// By set. Errors: nodes that do not exist or are named twice, ranks in several sets, sets without ranks.
+/// Evaluates each set. Errors: nodes that do not exist or occur twice, ranks in several sets, sets without
+/// ranks.
 class Count {
  public:
   Count(const Network& network, const Bound& bound)
@@ -41,16 +42,17 @@ class Count {
   }
 
   std::vector<Counted> sets;
-  int64_t ranks = 0;  // in all sets
+  int64_t ranks = 0;  // number of ranks in all sets
 
  private:
   Status count(size_t set) {
     const auto& nodes = bound_.sets[set];
     for (int32_t node : nodes) {
       if (node < 0 || node >= network_.nodes)
-        return wrong(fmt::format("the witness names node {} of {}", node, network_.nodes));
+        return wrong(
+            fmt::format("the witness contains node {}; the network has {} nodes", node, network_.nodes));
       if (inside_[at(node)] == static_cast<int64_t>(set))
-        return wrong(fmt::format("the witness names node {} twice", node));
+        return wrong(fmt::format("the witness contains node {} twice", node));
       inside_[at(node)] = static_cast<int64_t>(set);
       const int32_t rank = rank_at_[at(node)];
       if (rank < 0) continue;
@@ -68,7 +70,7 @@ class Count {
         if (each.from == node && !within(each.to)) sets[set].leaving += each.capacity;
       }
     }
-    if (sets[set].ranks == 0) return wrong(fmt::format("set {} of the witness holds no rank", set));
+    if (sets[set].ranks == 0) return wrong(fmt::format("set {} of the witness contains no rank", set));
     return {};
   }
 
@@ -76,11 +78,11 @@ class Count {
   const Bound& bound_;
   std::vector<int32_t> rank_at_;
   std::vector<std::vector<size_t>> edges_at_;
-  std::vector<int64_t> inside_;  // by node: the last set that had it
-  std::vector<char> taken_;      // by rank
+  std::vector<int64_t> inside_;  // index: node; the last set that contained it
+  std::vector<char> taken_;      // index: rank
 };
 
-/// What has to cross the border of a set with `inside` ranks in the given direction, as a share of M.
+/// The fraction of M that must cross the border of a set with `inside` ranks in the given direction.
 Ratio share(const Bound& bound, const Counted& set, int64_t all, bool into) {
   const Int128 inside = set.ranks;
   const Int128 outside = all - inside;
@@ -99,18 +101,18 @@ Ratio share(const Bound& bound, const Counted& set, int64_t all, bool into) {
   return {};
 }
 
-/// What the sets prove.
+/// Computes the time that the sets prove.
 Result<Ratio> proven(const Network& network, const Bound& bound, const Count& count) {
   if (bound.witness == Witness::nothing) return Ratio();
   if (bound.witness == Witness::between) {
     if (bound.collective != Collective::all_reduce)
-      return wrong("a partition says nothing about this collective");
+      return wrong("a partition does not bound this collective");
     for (char can : network.multicast) {
-      if (can != 0) return wrong("a partition says nothing where switches copy and reduce");
+      if (can != 0) return wrong("a partition does not bound a network whose switches copy and reduce");
     }
     if (count.ranks != network.ranks()) {
       return wrong(
-          fmt::format("the witness parts {} of {} ranks: expected all", count.ranks, network.ranks()));
+          fmt::format("the witness contains {} of {} ranks: expected all", count.ranks, network.ranks()));
     }
     Int128 entering = 0;
     for (const Counted& set : count.sets) entering += set.entering;

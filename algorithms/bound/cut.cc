@@ -15,7 +15,7 @@
 namespace weir::algorithms {
 namespace {
 
-/// The state of the iteration, whatever numbers the flows are computed with.
+/// State of the iteration, independent of the number type of the flows.
 class CutSearch {
  public:
   CutSearch(const Network& network, std::span<const int64_t> weights, std::span<const Rank> sinks,
@@ -41,17 +41,17 @@ class CutSearch {
   std::span<const int64_t> weights_;
   std::span<const Rank> sinks_;
   Direction direction_;
-  int64_t divisor_ = 0;  // of all capacities
+  int64_t divisor_ = 0;  // common divisor of all capacities
   Int128 total_capacity_ = 0;
   Int128 total_weight_ = 0;
-  std::vector<int64_t> capacities_;  // by edge, over the divisor
-  std::vector<int32_t> rank_at_;     // by node; -1: none
-  std::vector<char> marked_;         // by node; all 0 outside of improve()
-  std::vector<Int128> entering_;     // by node: its capacity, over the divisor
-  std::vector<char> passed_;         // by node: all sets with it inside are wide enough
-  std::vector<uint32_t> searches_;   // by switch: in how many it was reached
-  size_t next_ = 0;                  // the sink to look at
-  Cut cut_;                          // with capacities over the divisor
+  std::vector<int64_t> capacities_;  // index: edge; divided by the divisor
+  std::vector<int32_t> rank_at_;     // index: node; -1: none
+  std::vector<char> marked_;         // index: node; all 0 outside improve()
+  std::vector<Int128> entering_;     // index: node; its incoming capacity, divided by the divisor
+  std::vector<char> passed_;         // index: node; all sets that contain it are wide enough
+  std::vector<uint32_t> searches_;   // index: switch; number of searches that reached it
+  size_t next_ = 0;                  // the next sink to examine
+  Cut cut_;                          // capacities are divided by the divisor
 };
 
 CutSearch::CutSearch(const Network& network, std::span<const int64_t> weights, std::span<const Rank> sinks,
@@ -72,7 +72,7 @@ CutSearch::CutSearch(const Network& network, std::span<const int64_t> weights, s
   for (Rank rank = 0; rank < network.ranks(); ++rank) rank_at_[at(network.rank_nodes[at(rank)])] = rank;
 }
 
-/// Begins with what a sink alone can take in.
+/// Starts with the capacity into a sink alone.
 Result<Cut> CutSearch::run() {
   for (size_t edge = 0; edge < capacities_.size(); ++edge) {
     entering_[at(head(network_.edges[edge]))] += capacities_[edge];
@@ -85,7 +85,8 @@ Result<Cut> CutSearch::run() {
     if (cut_.inside.empty() || ratio < cut_.ratio) cut_ = {ratio, {node}};
   }
   if (cut_.inside.empty()) {
-    return Status(Code::invalid_argument, "a bound on what nobody has to send: expected at least two ranks");
+    return Status(Code::invalid_argument,
+                  "a bound on data that no rank must send: expected at least two ranks");
   }
   if (fits<int64_t>()) look<int64_t>();
   if (next_ < sinks_.size()) look<Int128>();
@@ -99,13 +100,13 @@ template <typename Amount>
 bool CutSearch::fits() const {
   if constexpr (sizeof(Amount) == sizeof(Int128)) return true;
   constexpr Int128 kMost = std::numeric_limits<int64_t>::max() / 4;
-  // Two steps, so that nothing overflows on the way.
+  // Two steps, so that intermediate results do not overflow.
   return total_capacity_ < kMost && cut_.ratio.denominator < kMost / std::max<Int128>(1, total_capacity_) &&
          total_weight_ < kMost / std::max<Int128>(1, cut_.ratio.numerator);
 }
 
-/// All sinks from the next one on, or until the numbers become too large for Amount. Capacities are taken
-/// times the denominator of the ratio, so that what weights send at it is whole.
+/// Processes all sinks from the next one on, or until the numbers become too large for Amount. Capacities are
+/// multiplied by the denominator of the ratio, so that the supplies are whole numbers.
 template <typename Amount>
 void CutSearch::look() {
   MaxFlow<Amount> flows(network_.nodes, network_.edges, direction_);
@@ -140,8 +141,9 @@ void CutSearch::pass(MaxFlow<Amount>& flows, int32_t node) {
   passed_[at(node)] = 1;
 }
 
-/// A switch can pass like a sink, though nothing follows if it does not; later searches then end there. Of
-/// those that the last search got to the widest is tried, and each again ever more seldom.
+/// A switch may be treated like a sink; if it turns out wide enough, later searches end there, and otherwise
+/// nothing follows. Of the switches that the last search reached, the widest is tried, and each one less and
+/// less often.
 template <typename Amount>
 void CutSearch::pass_switch(MaxFlow<Amount>& flows, Amount wanted) {
   int32_t widest = -1;
@@ -170,7 +172,7 @@ void CutSearch::improve(std::span<const int32_t> inside) {
   cut_ = {Ratio(entering, outside), {inside.begin(), inside.end()}};
 }
 
-/// Nothing enters the cut.
+/// No capacity enters the cut.
 Status CutSearch::complaint() const {
   std::vector<char> inside(at(network_.nodes));
   for (int32_t node : cut_.inside) inside[at(node)] = 1;
@@ -181,7 +183,7 @@ Status CutSearch::complaint() const {
   }
   const bool along = direction_ == Direction::along;
   return Status(Code::invalid_argument,
-                fmt::format("rank {} has no path to rank {}: expected a network that joins all ranks",
+                fmt::format("rank {} has no path to rank {}: expected a network that connects all ranks",
                             along ? without : within, along ? within : without));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds in words.
+// Explains bounds as sentences.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using topology::NodeKind;
 
 constexpr size_t kMostNames = 3;
 
-/// By kind of link: one, and several.
+/// Names of links by kind: singular and plural.
 constexpr const char* kLinkWords[topology::kLinkKinds][2] = {
     {"PCIe link", "PCIe links"}, {"link between NUMA nodes", "links between NUMA nodes"},
     {"NVLink", "NVLinks"},       {"xGMI link", "xGMI links"},
@@ -50,16 +50,16 @@ class Words {
     });
   }
 
-  /// The set is `inside` from now on.
+  /// Selects `inside` as the set.
   void look_at(const std::vector<int32_t>& inside) {
     for (Index node : network_.origin) side_[at(node)] = 0;
     for (int32_t node : inside) side_[at(network_.origin[at(node)])] = 1;
   }
 
-  /// What enters or leaves the set.
+  /// The links that enter or leave the set.
   struct Crossing {
-    std::string words;  ///< "4 cables and 2 PCIe links"
-    bool one = false;   ///< a single link
+    std::string words;  ///< text like "4 cables and 2 PCIe links"
+    bool one = false;   ///< whether it is a single link
   };
   Crossing crossing(bool into) const {
     std::array<int, topology::kLinkKinds> counts{};
@@ -76,17 +76,18 @@ class Words {
     return {list(names), std::accumulate(counts.begin(), counts.end(), 0) == 1};
   }
 
-  /// Whether the set has more of the ranks than the rest.
+  /// Whether the set contains most of the ranks.
   bool is_most() const {
     const auto inside =
         std::count_if(ranks_.begin(), ranks_.end(), [&](Index rank) { return side_[at(rank)] == 1; });
     return 2 * static_cast<size_t>(inside) > ranks_.size();
   }
 
-  /// The ranks in the set (side 1) or in the rest (0): "host n0", "package 2 of host n0", "GPU 1 of host n0".
+  /// The ranks in the set (side 1) or in the rest (0) as text: "host n0", "package 2 of host n0", "GPU 1 of
+  /// host n0".
   std::string place(int side) const {
     std::vector<Index> hosts;
-    std::vector<Index> some;  // ranks whose hosts are not there as a whole
+    std::vector<Index> some;  // ranks of hosts that are not completely inside
     for (Index rank : ranks_) {
       if (side_[at(rank)] != side) continue;
       const Index host = graph_.holder(rank, NodeKind::host);
@@ -110,7 +111,7 @@ class Words {
   }
 
  private:
-  /// In words where the ranks are all those of one package of several dies.
+  /// The text if the ranks are all ranks of one package of several dies.
   std::string package(const std::vector<Index>& some) const {
     if (some.size() < 2) return {};
     const auto number = [&](Index node) {
@@ -133,7 +134,7 @@ class Words {
     return host == node ? own : of_host(own, host);
   }
 
-  /// Where all ranks are in one host there is no need to name it.
+  /// If all ranks are in one host, the host is not named.
   std::string of_host(const std::string& own, Index host) const {
     return one_host_ || host == topology::kNone ? own : fmt::format("{} of host {}", own, graph_[host].name);
   }
@@ -142,10 +143,10 @@ class Words {
   const Graph& graph_;
   std::vector<Index> ranks_;
   bool one_host_ = false;
-  std::vector<char> side_;  // by node of the topology: 1 in the set, 0 not, -1 not in the network
+  std::vector<char> side_;  // index: node of the topology; 1 in the set, 0 not, -1 not in the network
 };
 
-/// Time and capacity give what has to pass, as a share of M.
+/// The fraction of M that must pass, from time and capacity.
 std::string passing(const Ratio& time, Int128 capacity) {
   const Ratio per_numerator(capacity, time.denominator);
   const Ratio share(time.numerator * per_numerator.numerator, per_numerator.denominator);
@@ -158,7 +159,7 @@ std::string figure(Int128 capacity) {
   return fmt::format("{:.6g} GB/s", static_cast<double>(capacity) * kCapacityUnit);
 }
 
-/// A cut of the network, by node: 1 inside.
+/// A cut of the network; index: node; 1 inside.
 class Border {
  public:
   Border(const Network& network, const std::vector<int32_t>& nodes, bool into)
@@ -174,11 +175,11 @@ class Border {
     return sum;
   }
 
-  /// Where the border runs through a device (between a NIC and its port) and could as well run behind it, it
-  /// does from now on: people can see the cable.
+  /// If the border crosses a device (between a NIC and its port) and could as well be behind it, it is moved
+  /// there, because the cable is visible to people.
   void leave_devices(const Graph& graph) {
     std::vector<Int128> more(
-        at(network_.nodes));  // by node outside: what crosses behind it but not before it
+        at(network_.nodes));  // index: node outside; capacity behind it minus capacity before it
     std::vector<char> may(at(network_.nodes));
     for (const Edge& edge : network_.edges) {
       const int32_t near = into_ ? edge.to : edge.from;
@@ -228,8 +229,8 @@ std::string explain_cut(const Bound& bound, const Network& network, const Graph&
   const int side = words.is_most() ? 0 : 1;
   const bool enters = into == (side == 1);
   const Words::Crossing crossing = words.crossing(into);
-  return fmt::format("the {} {} {} {} it: {} have to pass {}", crossing.words, enters ? "into" : "out of",
-                     words.place(side), crossing.one ? "limits" : "limit",
+  return fmt::format("the {} {} {} {} the bottleneck: {} must pass through {}", crossing.words,
+                     enters ? "into" : "out of", words.place(side), crossing.one ? "is" : "are",
                      passing(bound.time, border.capacity()), figure(border.capacity()));
 }
 
@@ -243,8 +244,9 @@ std::string explain_partition(const Bound& bound, const Network& network, const 
   if (places.size() < bound.sets.size()) places.back() = "...";
   const auto messages = static_cast<Int128>(2 * (bound.sets.size() - 1));
   const Ratio capacity(messages * bound.time.denominator, bound.time.numerator);
-  return fmt::format("what enters the {} parts ({}) limits it: {} times all bytes have to pass {:.6g} GB/s",
-                     bound.sets.size(), fmt::join(places, "; "), messages, capacity.value() * kCapacityUnit);
+  return fmt::format(
+      "the links into the {} parts ({}) are the bottleneck: {} times all bytes must pass through {:.6g} GB/s",
+      bound.sets.size(), fmt::join(places, "; "), messages, capacity.value() * kCapacityUnit);
 }
 
 }  // namespace

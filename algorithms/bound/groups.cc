@@ -14,9 +14,9 @@
 namespace weir::algorithms {
 namespace {
 
-constexpr size_t kMostWays = 16;  // of each kind
+constexpr size_t kMostWays = 16;  // maximum number of groupings of each kind
 
-/// The groups that edges make between nodes which are not left out.
+/// The connected components of the edges between nodes that are not excluded.
 template <typename Joins>
 class Components {
  public:
@@ -29,7 +29,7 @@ class Components {
     }
     for (int32_t node = 0; node < network.nodes; ++node) {
       if (left_out[at(node)] != 0) continue;
-      const int32_t leader = unions.find(node);  // the least node: its number is there
+      const int32_t leader = unions.find(node);  // the smallest node represents its group
       groups[at(node)] = leader == node ? count++ : groups[at(leader)];
     }
   }
@@ -37,7 +37,7 @@ class Components {
   int32_t count = 0;
 };
 
-/// The keys that most nodes or edges have, at most kMostWays.
+/// The most frequent keys of nodes or edges, at most kMostWays.
 template <typename Key>
 std::vector<Key> most_frequent(const std::map<Key, int64_t>& counts) {
   std::vector<std::pair<int64_t, Key>> order;

@@ -21,7 +21,8 @@ constexpr Int128 kEverything = Int128{1} << 125;
 class PartitionSearch {
  public:
   explicit PartitionSearch(const Network& network);
-  /// The partition whose entering capacities less `ratio` each sum up to the least. No set: all in one part.
+  /// The partition with the least sum of (entering capacity - `ratio`) over its parts. No set: all ranks in
+  /// one part.
   Partition below(const Ratio& ratio);
 
  private:
@@ -30,11 +31,11 @@ class PartitionSearch {
   Partition parted(const std::vector<int32_t>& part_of);
 
   const Network& network_;
-  std::vector<Edge> edges_;  // of the network, then from each rank to a sink of our own
+  std::vector<Edge> edges_;  // edges of the network, then one from each rank to an additional sink
   std::vector<Rank> rank_at_;
   Flows flows_;
   Ratio ratio_;
-  std::vector<Int128> value_;  // by rank, times the ratio's denominator
+  std::vector<Int128> value_;  // index: rank; multiplied by the ratio's denominator
 };
 
 std::vector<Edge> with_sink(const Network& network) {
@@ -52,7 +53,7 @@ PartitionSearch::PartitionSearch(const Network& network)
   for (Rank rank = 0; rank < network.ranks(); ++rank) rank_at_[at(network.rank_nodes[at(rank)])] = rank;
 }
 
-/// Capacities are taken times the denominator; at first every rank is a source without end.
+/// Capacities are multiplied by the denominator; initially every rank is an unlimited source.
 void PartitionSearch::assume(const Ratio& ratio) {
   ratio_ = ratio;
   flows_.clear();
@@ -62,9 +63,9 @@ void PartitionSearch::assume(const Ratio& ratio) {
   for (int32_t node : network_.rank_nodes) flows_.set_supply(node, Flows::kUnlimited);
 }
 
-/// Gives ranks values, one after the other, each the largest with which no set of ranks has more than what
-/// enters it, less the ratio; a set that has just that much is tight. Tight sets that meet can be joined. So
-/// in the end the parts are tight, and the values sum up to what the theorem asks for.
+/// Assigns values to the ranks one after the other, each the largest for which no set of ranks has a total
+/// above its entering capacity minus the ratio; a set with equality is tight. Tight sets that intersect can
+/// be united. In the end the parts are therefore tight, and the values add up to the sum in the theorem.
 Partition PartitionSearch::below(const Ratio& ratio) {
   assume(ratio);
   std::vector<int32_t> part_of(at(network_.ranks()));
@@ -79,8 +80,8 @@ Partition PartitionSearch::below(const Ratio& ratio) {
   return parted(part_of);
 }
 
-/// Sets the value of `rank`; the ranks before it have theirs, those after it are outside of every set. What a
-/// rank's value adds to a set is an edge to the sink where it is above 0, and a supply where it is below.
+/// Sets the value of `rank`; ranks before it have values, ranks after it are outside every set. A positive
+/// contribution to a set is an edge to the sink, a negative one a supply.
 std::vector<Rank> PartitionSearch::tight_set(Rank rank) {
   const size_t own = network_.edges.size() + at(rank);
   const int32_t node = network_.rank_nodes[at(rank)];
@@ -102,7 +103,7 @@ std::vector<Rank> PartitionSearch::tight_set(Rank rank) {
   return tight;
 }
 
-/// With the switches that make the least capacity enter each part.
+/// Adds to each part the switches that minimise its entering capacity.
 Partition PartitionSearch::parted(const std::vector<int32_t>& part_of) {
   assume({0, 1});
   Partition partition;
@@ -129,7 +130,7 @@ Partition PartitionSearch::parted(const std::vector<int32_t>& part_of) {
   return partition;
 }
 
-/// Which groups hold ranks; empty unless they hold all.
+/// The groups that contain ranks; empty unless they contain all ranks.
 std::vector<char> holders(const Network& network, std::span<const int32_t> group, int32_t groups) {
   std::vector<char> holds_rank(at(groups));
   for (int32_t node : network.rank_nodes) {

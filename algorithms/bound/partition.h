@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Ways to part the ranks, and what fits between the parts.
+/// Partitions of the ranks, and the capacity between the parts.
 ///
-/// To sum what t parts have and to tell all of them takes 2 (t - 1) messages between parts for each byte (the
-/// one-way gossip problem: Harary and Schwenk, J. Franklin Institute 297, 1974). So the capacity that enters
-/// the parts limits an all-reduce, unless switches copy or reduce. Without switches the least capacity per
-/// (t - 1) is the strength of the graph, which spanning trees reach (Tutte 1961, Nash-Williams 1961).
+/// Summing the data of t parts and telling the result to all of them takes 2 (t - 1) messages between parts
+/// for each byte (the one-way gossip problem: Harary and Schwenk, J. Franklin Institute 297, 1974). The
+/// capacity that enters the parts therefore limits an all-reduce, unless switches copy or reduce. Without
+/// switches the least capacity per (t - 1) is the strength of the graph, which spanning trees reach (Tutte
+/// 1961, Nash-Williams 1961).
 #pragma once
 
 #include <cstdint>
@@ -16,18 +17,19 @@
 namespace weir::algorithms {
 
 struct Partition {
-  Ratio ratio;  ///< the sum of the capacities that enter the sets, over one less than their number
-  /// Nodes, ascending; every rank is in exactly one set, switches in any number. No set: not found.
+  Ratio ratio;  ///< sum of the capacities that enter the sets, divided by their number minus one
+  /// Nodes of each set, ascending; every rank is in exactly one set, switches in any number. No set: not
+  /// found.
   std::vector<std::vector<int32_t>> sets;
 };
 
-/// The partition of least ratio among all. Newton's iteration like narrowest_cut(); for an assumed ratio the
-/// worst partition is found by as many max-flows as there are ranks (Cunningham, J. ACM 32, 1985). Time: a
-/// few times ranks times a max-flow. REQUIRES: check(network), at least two ranks. `begin`: a partition to
-/// begin with.
+/// The partition with the smallest ratio of all. Newton's iteration as in narrowest_cut(); for an assumed
+/// ratio the worst partition is found with one max-flow per rank (Cunningham, J. ACM 32, 1985). Time: a few
+/// times ranks times a max-flow. REQUIRES: check(network), at least two ranks. `begin`: the partition to
+/// start with.
 Partition narrowest_partition(const Network& network, Partition begin);
 
-/// The partition of least ratio among groups (see groups.h) that hold all ranks. Time: linear.
+/// The partition with the smallest ratio among groups (see groups.h) that contain all ranks. Time: linear.
 Partition narrow_partition(const Network& network);
 
 }  // namespace weir::algorithms

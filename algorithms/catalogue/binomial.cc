@@ -16,24 +16,24 @@ using ir::Builder;
 using ir::Operand;
 using ir::Shape;
 
-/// The tree over "nodes": ranks counted from the root.
+/// The tree over "nodes": ranks relative to the root.
 class BinomialTree {
  public:
   explicit BinomialTree(const Shape& shape) : root_(shape.root), ranks_(shape.ranks) {}
 
   Rank rank(int node) const { return wrap(root_ + node, ranks_); }
   int parent(int node) const { return node & (node - 1); }
-  /// Nodes headed by `node`, itself included: node .. node + size - 1.
+  /// Number of nodes in the subtree of `node`, including it: node .. node + size - 1.
   int size(int node) const { return std::min(node & -node, ranks_ - node); }
-  /// The largest bit that separates a node from its parent.
+  /// The largest bit in which a node differs from its parent.
   int reach() const { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks_))) / 2; }
-  /// Most nodes under any one but the root.
+  /// Size of the largest subtree except the root's.
   int largest() const {
     int most = 0;
     for (int bit = reach(); bit > 0; bit /= 2) most = std::max(most, size(bit));
     return most;
   }
-  /// Calls visit(node) for the nodes `bit` away from their parents.
+  /// Calls visit(node) for the nodes at distance `bit` from their parents.
   template <typename Visit>
   void level(int bit, Visit&& visit) const {
     for (int node = bit; node < ranks_; node += 2 * bit) visit(node);
@@ -44,7 +44,7 @@ class BinomialTree {
   int ranks_;
 };
 
-/// Nodes first .. first + count - 1 as runs of neighbouring ranks: calls visit(nodes skipped, rank, nodes).
+/// Nodes first .. first + count - 1 as runs of adjacent ranks: calls visit(nodes skipped, rank, nodes).
 template <typename Visit>
 void rank_runs(const Shape& shape, int first, int count, Visit&& visit) {
   const Rank start = wrap(shape.root + first, shape.ranks);
@@ -80,7 +80,7 @@ ir::Plan binomial_reduce(const Shape& shape) {
     for (int bit = 1; bit <= tree.reach(); bit *= 2) {
       tree.level(bit, [&](int node) {
         const int parent = tree.parent(node);
-        const Operand to = bit == tree.reach() ? ir::output(c) : Operand{};  // only the root hears that far
+        const Operand to = bit == tree.reach() ? ir::output(c) : Operand{};  // only the root is that far
         Operand& sum = sums[static_cast<size_t>(parent)];
         sum = ir::value(plan.send(tree.rank(node), tree.rank(parent), sums[static_cast<size_t>(node)],
                                   {.with = sum, .to = to}));

@@ -59,27 +59,33 @@ ir::Plan nested_reduce_scatter(const ir::Shape& shape, std::span<const Groups> l
   return pat_reduce_scatter(shape, levels, kPatAggregate);
 }
 
-constexpr std::string_view kRing = "much data on uniform links: every link busy all the time, ranks - 1 hops";
-constexpr std::string_view kChain = "much data: a pipeline along the ranks, ranks - 1 hops deep";
-constexpr std::string_view kRings = "much data, links that one ring leaves idle: several rings side by side";
-constexpr std::string_view kTree = "medium data, many ranks: 2 log2(ranks) hops, halves on two trees";
-constexpr std::string_view kTree4 = "small data, slow hops: log4(ranks) of them, 4 messages per inner rank";
-constexpr std::string_view kTree8 = "small data, slower hops: log8(ranks) of them, 8 messages per inner rank";
-constexpr std::string_view kHalving = "medium data: log2(ranks) exchanges; best for powers of two";
+constexpr std::string_view kRing =
+    "large messages on uniform links: all links are always busy; ranks - 1 hops";
+constexpr std::string_view kChain = "large messages: a pipeline along the ranks; ranks - 1 hops";
+constexpr std::string_view kRings = "large messages, if one ring leaves links idle: several parallel rings";
+constexpr std::string_view kTree =
+    "medium messages, many ranks: two trees with half of the data each; 2 log2(ranks) hops";
+constexpr std::string_view kTree4 = "small messages, slow hops: log4(ranks) hops, 4 messages per inner rank";
+constexpr std::string_view kTree8 =
+    "small messages, very slow hops: log8(ranks) hops, 8 messages per inner rank";
+constexpr std::string_view kHalving = "medium messages: log2(ranks) exchanges; best for powers of two";
 constexpr std::string_view kDoubling =
-    "small data: log2(ranks) exchanges of all of it; best for powers of two";
-constexpr std::string_view kHierarchy = "much data, hosts or leaves that share uplinks: rings inside rings";
+    "small messages: log2(ranks) exchanges of whole messages; best for powers of two";
+constexpr std::string_view kHierarchy =
+    "large messages, hosts or leaves that share uplinks: rings inside rings";
 constexpr std::string_view kPat =
-    "small data, many hosts: log2(hosts) messages per rail, far ones first with little";
-constexpr std::string_view kOneShot = "small data: one hop, ranks - 1 messages per rank; sums in rank order";
-constexpr std::string_view kTwoShot = "ranks that can read each other's memory; sums in rank order";
-constexpr std::string_view kRail = "hosts with a NIC per rank: blocks cross between equal places only";
-constexpr std::string_view kPairwise = "large blocks: one partner at a time";
+    "small messages, many hosts: log2(hosts) messages per rail; distant ones come first and are small";
+constexpr std::string_view kOneShot =
+    "small messages: one hop, ranks - 1 messages per rank; sums in rank order";
+constexpr std::string_view kTwoShot = "for ranks that can read each other's memory; sums in rank order";
+constexpr std::string_view kRail =
+    "for hosts with a NIC per rank: only ranks with the same position in their hosts exchange blocks";
+constexpr std::string_view kPairwise = "large blocks: one peer at a time";
 constexpr std::string_view kPlanned =
-    "much data on unlike links: trees or rings made for a network that is known";
-constexpr std::string_view kBinomial = "small data, many ranks: log2(ranks) hops";
+    "large messages on unequal links: trees or rings computed for a known network";
+constexpr std::string_view kBinomial = "small messages, many ranks: log2(ranks) hops";
 
-/// As many as the layout's plan of that kind has.
+/// The number of chunks of the layout's plan of that kind.
 template <Collective kKind>
 uint32_t planned_chunks(int ranks, const Layout& layout) {
   const ir::Plan* plan = planned_for(kKind, ranks, layout);
@@ -88,20 +94,20 @@ uint32_t planned_chunks(int ranks, const Layout& layout) {
 
 using OverRings = ir::Plan (*)(const ir::Shape&, const Rings&);
 
-/// Over one ring, of the places in order.
+/// The plan over one ring, in the order of positions.
 template <OverRings kMake>
 ir::Plan in_order(const ir::Shape& shape) {
   return kMake(shape, {ring_in_order(shape.ranks)});
 }
 
-/// Over all rings of the layout.
+/// The plan over all rings of the layout.
 template <OverRings kMake>
 Result<ir::Plan> over_rings(const ir::Shape& shape, const Layout& layout) {
   WEIR_TRY(check_rings(layout.rings, shape.ranks));
   return kMake(shape, layout.rings);
 }
 
-/// Of an algorithm over groups.
+/// The plan of an algorithm that uses groups.
 template <ir::Plan (*kMake)(const ir::Shape&, std::span<const Groups>)>
 Result<ir::Plan> over_groups(const ir::Shape& shape, const Layout& layout) {
   WEIR_TRY(check_levels(layout.levels, shape.ranks));
@@ -164,7 +170,7 @@ constexpr Entry kEntries[] = {
     {"planned", all_gather, planned_chunks<all_gather>, nullptr, kPlanned, false, planned},
 };
 
-/// One rank: whatever the algorithm, input becomes output.
+/// One rank: for every algorithm the input is copied to the output.
 ir::Plan alone(std::string_view algorithm, const ir::Shape& shape) {
   ir::Builder plan(std::string(algorithm), shape);
   plan.local(0, ir::input(0), {.to = ir::output(0), .chunks = shape.chunks});
@@ -180,8 +186,8 @@ Status unknown(std::string_view algorithm, Collective kind) {
     known |= entry.algorithm == algorithm;
     if (entry.kind == kind) others += fmt::format("{}{}", others.empty() ? "" : ", ", entry.algorithm);
   }
-  return refuse(fmt::format("{} algorithm \"{}\"{}: expected {}", known ? "the" : "there is no", algorithm,
-                            known ? fmt::format(" does not do {}", name(kind)) : "",
+  return refuse(fmt::format("{} algorithm \"{}\"{}: expected {}", known ? "the" : "unknown", algorithm,
+                            known ? fmt::format(" does not support {}", name(kind)) : "",
                             others.empty() ? "another collective" : "one of " + others));
 }
 
@@ -210,7 +216,7 @@ Result<ir::Plan> emit(std::string_view algorithm, const ir::Shape& shape, const 
   WEIR_TRY(ir::check_shape(shape));
   const uint32_t unit = default_chunks(*entry, shape.ranks, layout);
   if (shape.chunks == 0 || shape.chunks % unit != 0) {
-    return refuse(fmt::format("{} {} over {} ranks takes chunks in multiples of {}, not {}", algorithm,
+    return refuse(fmt::format("{} {} over {} ranks: expected a multiple of {} chunks, not {}", algorithm,
                               name(shape.kind), shape.ranks, unit, shape.chunks));
   }
   if (shape.ranks == 1) return alone(algorithm, shape);

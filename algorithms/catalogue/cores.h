@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The largest power of two of a number of ranks, for exchanges over distances that double.
+/// The largest power of two in a number of ranks, for exchanges over doubling distances.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace weir::algorithms {
 
-/// Core v < spare stands for ranks 2v and 2v + 1, and is the former; the others stand for one rank each.
+/// Core v < spare represents ranks 2v and 2v + 1, and is the former; the others represent one rank each.
 struct Cores {
   explicit Cores(int ranks)
       : count(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))), spare(ranks - count) {}

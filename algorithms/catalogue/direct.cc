@@ -11,7 +11,7 @@ namespace {
 using ir::Builder;
 using ir::Operand;
 
-/// Partial sums are kept after so many additions: what one step of a program can take.
+/// Partial sums are stored after this number of additions: the maximum of one program step.
 constexpr int kSumsOfAStep = 3;
 
 class Direct {
@@ -25,7 +25,7 @@ class Direct {
   }
 
  private:
-  /// What `rank` does.
+  /// Emits the moves of `rank`.
   void add(Rank rank) {
     const auto own = static_cast<uint32_t>(rank);
     switch (plan_.shape().kind) {
@@ -59,7 +59,7 @@ class Direct {
     }
   }
 
-  /// The sum of all ranks' `from` at `rank`; kept at `to`, where it is also put together, if there is one.
+  /// The sum of all ranks' `from` at `rank`; stored at `to`, which also holds partial sums, if there is one.
   Operand sum(Rank rank, Operand from, Operand to) {
     Operand made = from;
     for (int i = 1; i < ranks_; ++i) {

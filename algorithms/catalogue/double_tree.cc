@@ -24,7 +24,7 @@ int in_order_parent(int node, int nodes) {
   return parent < nodes ? parent : node ^ bit;
 }
 
-/// Calls visit(tree number, chunk) for the chunks of both trees, the trees taking turns.
+/// Calls visit(tree number, chunk) for the chunks of both trees alternately.
 template <typename Visit>
 void each_chunk(const Shape& shape, Visit&& visit) {
   const uint32_t half = shape.chunks / kTrees;
@@ -36,8 +36,8 @@ void each_chunk(const Shape& shape, Visit&& visit) {
 }  // namespace
 
 NodeTree double_tree(int nodes, int which) {
-  // The second tree makes inner nodes of the leaves of the first: mirrored, or shifted where a mirror would
-  // not.
+  // In the second tree, leaves of the first are inner nodes: it is mirrored, or shifted if mirroring does not
+  // achieve that.
   const auto moved = [&](int node) {
     if (which == 0) return node;
     return nodes % 2 == 0 ? nodes - 1 - node : (node + 1) % nodes;

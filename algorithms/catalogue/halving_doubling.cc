@@ -46,13 +46,13 @@ class Rabenseifner {
 
  private:
   struct Range {
-    uint32_t first, end;  // shares
+    uint32_t first, end;  // range of shares
   };
 
   Rank rank(int core) const { return cores_.rank(core); }
   Range& held(int core) { return held_[static_cast<size_t>(core)]; }
 
-  /// Where `core` has its sum so far: still the input, or the output once something was added.
+  /// Position of `core`'s partial sum: the input, or the output once something was added.
   Operand sum(int core, int distance, uint32_t share) const {
     const bool added = distance > 1 || core < cores_.spare;
     return added ? ir::output(share * share_) : ir::input(share * share_);
@@ -93,7 +93,7 @@ class Rabenseifner {
   std::vector<Range> held_;
 };
 
-/// Sends neighbouring blocks in one move as long as every operand goes on where the last block's ended.
+/// Sends adjacent blocks in one move as long as every operand continues where the last block's operand ended.
 class RunSender {
  public:
   RunSender(Builder& plan, Rank src, Rank dst) : plan_(plan), src_(src), dst_(dst) {}
@@ -132,7 +132,7 @@ class RunSender {
 
 ir::Plan halving_doubling_all_reduce(const Shape& shape) { return Rabenseifner(shape).emit(); }
 
-/// After the round of distance d a rank holds the blocks of itself and the 2d - 1 ranks after it.
+/// After the round of distance d a rank has the blocks of itself and of the 2d - 1 ranks after it.
 ir::Plan halving_doubling_all_gather(const Shape& shape) {
   const int n = shape.ranks;
   const auto block = [&](Rank rank) {
@@ -157,13 +157,13 @@ ir::Plan halving_doubling_all_gather(const Shape& shape) {
   return plan.take();
 }
 
-/// The all-gather backwards: in the round of distance d a rank hands over its sums for the rank d after it
-/// and the d - 1 ranks after that. Sums under way lie in scratch, counted from the rank's own block.
+/// The all-gather backwards: in the round of distance d a rank sends its sums for the rank d after it and for
+/// the d - 1 ranks after that. Partial sums are in scratch, indexed from the rank's own block.
 ir::Plan halving_doubling_reduce_scatter(const Shape& shape) {
   const int n = shape.ranks;
   Builder plan("halving_doubling", shape);
   plan.lanes(kSendLane, kReceiveLane);
-  int summed = 0;  // blocks, from its own on, for which every rank has added something in scratch
+  int summed = 0;  // number of blocks, from its own on, for which every rank has added to scratch
   const auto sum = [&](Rank rank, int offset) {
     if (offset < summed) return ir::scratch(static_cast<uint32_t>(offset) * shape.chunks);
     return ir::input(static_cast<uint32_t>(wrap(rank + offset, n)) * shape.chunks);

@@ -23,33 +23,33 @@ using ir::Shape;
 constexpr int kNone = -1;
 constexpr uint8_t kOwnLane = 0;
 
-/// Lanes of the rings of `levels` and of those of single ranks.
+/// Number of lanes of the rings of `levels` and of the rings of single ranks.
 constexpr size_t ring_lanes(size_t levels) { return 2 * (levels + 1); }
 
-/// As many again for the way down of an all-reduce, and all of them once per block that a rank gets in one
-/// round.
+/// Twice that number, for the second phase of an all-reduce; times the number of blocks that a rank receives
+/// in one round.
 constexpr size_t lane_stride(size_t levels) { return 2 * ring_lanes(levels); }
 constexpr size_t abreast(size_t levels) { return (ir::kMaxLanes - 1) / lane_stride(levels); }
 
 constexpr size_t kMostLevels = 14;
 static_assert(abreast(kMostLevels) == 1);
 
-/// A block goes from one rank to another, in an all-gather.
+/// A move of a block from one rank to another, in an all-gather.
 struct BlockHop {
   Rank owner;
   Rank src;
   Rank dst;
-  uint8_t src_lane;  ///< in which src got the block
+  uint8_t src_lane;  ///< lane in which src received the block
   uint8_t dst_lane;
-  int before;  ///< the hop by which src got it; kNone: src is the owner
+  int before;  ///< index of the hop by which src received it; kNone: src is the owner
 };
 
-/// Where a block has come to.
+/// The current position of a block.
 struct Held {
   Rank owner;
   Rank rank;
   uint8_t lane;
-  int hop;  ///< by which it came, or kNone
+  int hop;  ///< index of the hop by which it came, or kNone
 };
 
 struct Range {
@@ -58,7 +58,7 @@ struct Range {
   int size() const { return end - first; }
 };
 
-/// All hops, in an order in which a lane of a rank has done with a block before it gets the next.
+/// All hops, ordered such that a lane of a rank has finished with a block before it gets the next.
 class Spreading {
  public:
   Spreading(int ranks, std::span<const Groups> levels)
@@ -70,9 +70,9 @@ class Spreading {
   std::vector<BlockHop> take() { return std::move(hops_); }
 
  private:
-  using Batch = std::vector<Held>;  ///< blocks at different ranks, by rank
+  using Batch = std::vector<Held>;  ///< blocks at different ranks, in the order of ranks
 
-  /// Brings the blocks to all ranks of `range`, which `level` divides.
+  /// Spreads the blocks to all ranks of `range`, which `level` divides.
   void spread(size_t level, Range range, const Batch& blocks) {
     if (range.size() == 1) return;
     const std::vector<Range> groups = divide(level, range);
@@ -86,7 +86,7 @@ class Spreading {
       narrowest = std::min(narrowest, groups[g].size());
       most = std::max(most, own[g].size());
     }
-    const size_t at_once = at(narrowest) * abreast(levels_.size());  // for which ranks have lanes
+    const size_t at_once = at(narrowest) * abreast(levels_.size());  // limited by the ranks' lanes
     for (size_t first = 0; first < most; first += at_once) {
       std::vector<Batch> wave;
       for (const Batch& all : own) wave.push_back(part(all, first, at_once));
@@ -100,7 +100,7 @@ class Spreading {
             blocks.begin() + static_cast<long>(end)};
   }
 
-  /// Brings each group's blocks to all others, and there to all ranks.
+  /// Spreads each group's blocks to all other groups, and there to all ranks.
   void go_around(size_t level, const std::vector<Range>& groups, std::vector<Batch> blocks) {
     for (size_t round = 1; round < groups.size(); ++round) {
       const size_t lane = 1 + 2 * level + round % 2;
@@ -110,7 +110,7 @@ class Spreading {
         for (const Held& held : blocks[g]) {
           const Rank entry = next_entry(level, groups[next]);
           const size_t before =
-              arrived[next].size() / at(groups[next].size());  // that the rank got in this round
+              arrived[next].size() / at(groups[next].size());  // blocks that the rank received in this round
           const auto own_lane = static_cast<uint8_t>(lane + before * lane_stride(levels_.size()));
           arrived[next].push_back({held.owner, entry, own_lane, static_cast<int>(hops_.size())});
           hops_.push_back({held.owner, held.rank, entry, held.lane, own_lane, held.hop});
@@ -128,7 +128,7 @@ class Spreading {
     }
   }
 
-  /// Ranks of a group take turns in receiving what comes from outside.
+  /// Ranks of a group receive data from outside in turn.
   Rank next_entry(size_t level, Range group) {
     return group.first + turns_[level][at(group.first)]++ % group.size();
   }
@@ -152,14 +152,14 @@ class Spreading {
   }
 
   const std::span<const Groups> levels_;
-  std::vector<std::vector<int>> turns_;  ///< by level and first place of a group: blocks that came so far
+  std::vector<std::vector<int>> turns_;  ///< blocks received; index: level, group's first position
   std::vector<BlockHop> hops_;
 };
 
 uint32_t block_of(Rank owner, uint32_t chunks) { return static_cast<uint32_t>(owner) * chunks; }
 
-/// All hops backwards: owners end with the sums of their blocks, kept where `target(owner)` says. The moves
-/// that made them, by owner.
+/// All hops backwards: owners end with the sums of their blocks, stored where `target(owner)` says. Returns
+/// the moves that made them; index: owner.
 template <typename Target>
 std::vector<MoveId> sum_up(Builder& plan, const std::vector<BlockHop>& hops, uint32_t chunks,
                            Target&& target) {
@@ -184,7 +184,8 @@ std::vector<MoveId> sum_up(Builder& plan, const std::vector<BlockHop>& hops, uin
   return made;
 }
 
-/// All hops; owners begin with the values of the moves `made`. Rings take their lanes after `shift` others.
+/// All hops; owners begin with the values of the moves `made`. The rings' lanes begin after the first `shift`
+/// lanes.
 void hand_out(Builder& plan, const std::vector<BlockHop>& hops, uint32_t chunks,
               const std::vector<MoveId>& made, size_t shift) {
   const auto shifted = [&](uint8_t lane) {
@@ -204,16 +205,16 @@ Status wrong(std::string message) { return {Code::invalid_argument, std::move(me
 }  // namespace
 
 Status check_levels(std::span<const Groups> levels, int ranks) {
-  if (levels.empty()) return wrong("there are no groups of ranks: expected those of hosts or leaves");
+  if (levels.empty()) return wrong("no groups of ranks: expected groups by host or leaf");
   if (levels.size() > kMostLevels) {
-    return wrong(fmt::format("{} levels of groups: at most {} are allowed", levels.size(), kMostLevels));
+    return wrong(fmt::format("{} levels of groups: expected at most {}", levels.size(), kMostLevels));
   }
   for (size_t level = 0; level < levels.size(); ++level) {
     const Groups& groups = levels[level];
     const bool rises =
         std::adjacent_find(groups.begin(), groups.end(), std::greater_equal<>()) == groups.end();
     if (groups.empty() || groups[0] != 0 || !rises || groups.back() >= ranks) {
-      return wrong(fmt::format("groups {} of {} ranks: expected first places that rise from 0",
+      return wrong(fmt::format("groups {} of {} ranks: expected ascending first positions that begin with 0",
                                fmt::join(groups, ","), ranks));
     }
     if (level == 0) continue;

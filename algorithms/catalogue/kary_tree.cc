@@ -22,7 +22,7 @@ Planted plant(const Shape& shape, int arity) {
   return {kary_tree(shape.ranks, arity), has_root(shape.kind) ? shape.root : 0, shape.ranks};
 }
 
-/// Divides the `nodes` - 1 nodes after `first` among its children, and each part likewise.
+/// Divides the `nodes` - 1 nodes after `first` among its children, and each part recursively.
 void divide(NodeTree& tree, int first, int nodes, int arity) {
   const int below = nodes - 1;
   const int parts = std::min(arity, below);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// K-ary tree: every rank has at most `arity` children, so there are only log_arity(ranks) hops, for more
-/// messages at each inner rank. For small data and many ranks, where a hop takes long but is little work.
+/// K-ary tree: every rank has at most `arity` children, so that there are only log_arity(ranks) hops, with
+/// more messages at each inner rank. For small messages and many ranks, if a hop has a high latency but a low
+/// overhead.
 ///
-/// The ranks below a node follow each other and are divided among its children as evenly as can be, so ranks
-/// that are near each other in the order stay together and the depth is the least there is. Sums go up in
-/// lane 0, results come down in lane 1, so the next pass climbs while the last one comes down; the root turns
-/// around inside lane 0. Chunks move one by one: more chunks pipeline more finely. A node adds what its
-/// children send to its own input, lower child first, and passes the sum on.
+/// The ranks below a node are consecutive and divided as evenly as possible among its children, so that ranks
+/// that are near each other in the order stay together and the depth is minimal. Sums go up in lane 0,
+/// results come down in lane 1, so that the upward part of one pass overlaps the downward part of the
+/// previous one; the root turns around inside lane 0. Chunks move one by one: more chunks mean a finer
+/// pipeline. A node adds its children's data to its own input, lower child first, and passes the sum on.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, arity >= 1. Any number of chunks.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace weir::algorithms {
 
-/// The plans are called "tree" and the arity: "tree4".
+/// The plans have names like "tree4": "tree" and the arity.
 ir::Plan kary_tree_all_reduce(const ir::Shape& shape, int arity);
 ir::Plan kary_tree_reduce(const ir::Shape& shape, int arity);
 ir::Plan kary_tree_broadcast(const ir::Shape& shape, int arity);

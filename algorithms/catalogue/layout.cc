@@ -18,7 +18,7 @@ using topology::Index;
 
 using Switches = std::set<Index>;
 
-/// What hosts are attached to, and what switches are cabled to above them.
+/// The switches to which hosts are attached, and the switches above these.
 class Upwards {
  public:
   explicit Upwards(const Graph& graph) : graph_(graph) {
@@ -33,7 +33,7 @@ class Upwards {
     }
   }
 
-  /// The switches that are reached by going up once from any of `below`.
+  /// The switches reached by one step upwards from any of `below`.
   Switches above(const Switches& below) const {
     Switches found;
     for (const Index node : below) {
@@ -47,16 +47,16 @@ class Upwards {
   std::map<Index, Switches> up_;
 };
 
-/// By rank: the lowest rank of its group on each level, the widest group first, the host last.
+/// For each rank the lowest rank of its group on each level, the widest group first, the host last.
 using Key = std::vector<Rank>;
 
-/// Keys of all ranks: ranks of one group are those whose keys begin alike.
+/// The keys of all ranks: ranks of one group have keys with the same beginning.
 std::vector<Key> keys_of(const Graph& graph, std::span<const Index> hosts) {
   const Upwards upwards(graph);
   std::vector<Switches> at(hosts.size());
   for (size_t rank = 0; rank < hosts.size(); ++rank) at[rank] = {hosts[rank]};
   std::vector<Key> keys(hosts.size());
-  for (bool more = true; more;) {  // one level after the other; who has nothing above stays a group by itself
+  for (bool more = true; more;) {  // level by level; a group with nothing above it stays a group of its own
     std::map<Switches, Rank> lowest;
     for (size_t rank = 0; rank < hosts.size(); ++rank)
       keys[rank].push_back(lowest.emplace(at[rank], static_cast<Rank>(rank)).first->second);

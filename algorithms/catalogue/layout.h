@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where ranks are: the order in which plans take them, and the nested groups within which traffic is cheap.
+/// The order in which plans use ranks, and the nested groups within which traffic is cheap.
 ///
-/// Users number ranks as they like; a ring in that order may cross every leaf switch again and again. Plans
-/// are made over places instead, place p being the rank order[p] (see ir/relabel.h). Pure.
+/// Users number ranks arbitrarily; a ring in that order may cross leaf switches many times. Plans are made
+/// over positions instead; position p is the rank order[p] (see ir/relabel.h). Pure.
 #pragma once
 
 #include <memory>
@@ -17,32 +17,32 @@
 
 namespace weir::algorithms {
 
-/// Groups of consecutive places: the first place of each, rising, the first one 0.
+/// Groups of consecutive positions: the first position of each, ascending, beginning with 0.
 using Groups = std::vector<int>;
 
-/// An order of all places; the first one follows the last.
+/// A cyclic order of all positions.
 using Ring = std::vector<Rank>;
-/// Those that run side by side; one that is there twice carries twice as much.
+/// Parallel rings; a ring that occurs twice carries twice as much data.
 using Rings = std::vector<Ring>;
 
 struct Layout {
-  /// By place; groups of all levels are consecutive in it.
+  /// Rank at each position; groups of all levels are consecutive in it.
   std::vector<Rank> order = {};
-  /// The widest groups first; each level divides groups of the one before it.
+  /// The widest groups first; each level divides groups of the level before it.
   std::vector<Groups> levels = {};
-  /// Empty: one ring, of the places in order.
+  /// Empty: one ring, in the order of positions.
   Rings rings = {};
-  /// What joins the places, where all of it is known; its rank p is place p.
+  /// The network between the positions, if it is known completely; its rank p is position p.
   std::optional<Network> network = {};
-  /// Made for that network once, for whoever has a copy of the layout (planned.h); null: none.
+  /// Plans computed once for that network and shared by all copies of the layout (planned.h); null: none.
   std::shared_ptr<const std::vector<ir::Plan>> plans = {};
 };
 
-/// The layout of ranks on hosts: those of one host follow each other, and so do hosts that are attached to
-/// the same leaves, leaves below the same spines, and so on up: a ring in this order enters and leaves each
-/// of these groups once, which is the least. Groups come in the order of their lowest ranks, so an order that
-/// is good already stays. Levels that say nothing new (one group of all, every rank by itself, the same
-/// groups as the level before) are left out. `hosts[r]` is the host of rank r in `graph`.
+/// The layout of ranks on hosts: ranks of one host are consecutive, and so are hosts that are attached to the
+/// same leaves, leaves below the same spines, and so on: a ring in this order enters and leaves each of these
+/// groups once, which is the minimum. Groups are in the order of their lowest ranks, so that a good order is
+/// kept. Levels without information (one group of all, every rank alone, the same groups as the level before)
+/// are omitted. `hosts[r]` is the host of rank r in `graph`.
 Layout layout_of(const topology::Graph& graph, std::span<const topology::Index> hosts);
 
 }  // namespace weir::algorithms

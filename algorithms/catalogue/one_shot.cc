@@ -25,7 +25,7 @@ Operand output_block(const Shape& shape, Rank rank) {
   return ir::output(static_cast<uint32_t>(rank) * shape.chunks);
 }
 
-/// Every rank sums, in rank order, what all ranks have at part(rank) of their inputs.
+/// Every rank adds up, in rank order, the data of all ranks at part(rank) of their inputs.
 template <typename Part>
 ir::Plan sum_everywhere(const Shape& shape, Part&& part) {
   const int n = shape.ranks;
@@ -42,7 +42,7 @@ ir::Plan sum_everywhere(const Shape& shape, Part&& part) {
   return plan.take();
 }
 
-/// Every rank sends from(dst) to to(src) of every rank, and copies its own.
+/// Every rank sends from(dst) to to(src) of every rank, and copies its own part.
 template <typename From>
 ir::Plan deliver_everywhere(const Shape& shape, From&& from) {
   const int n = shape.ranks;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One shot: everything goes straight to where it is wanted, in one message per pair of ranks. The fewest
-/// hops, the most messages: for small data.
+/// One shot: all data goes directly to its destination, in one message per pair of ranks. The fewest hops,
+/// the most messages: for small messages.
 ///
-/// all_reduce sends every rank's whole input to every rank. All sums are taken in rank order, ((x0 + x1) +
-/// x2) + ..., so every rank computes the same bits, and the same as two_shot.
+/// all_reduce sends every rank's whole input to every rank. All sums are in rank order, ((x0 + x1) + x2) +
+/// ..., so that every rank computes the same bits, and the same as two_shot.
 ///
-/// Where every rank both sends and receives, it sends in lane 1 and receives in lane 0, and begins with its
-/// right-hand neighbour. The chunks of a block travel together.
+/// If every rank both sends and receives, it sends in lane 1 and receives in lane 0, and begins with the next
+/// rank. The chunks of a block move together.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2. Any number of chunks.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Plans of the catalogue for ranks that a layout puts into an order of its own.
+/// Plans of the catalogue for ranks in the order of a layout.
 ///
 /// Pure; thread-safe.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace weir::algorithms {
 
-/// As emit(), but for ranks: the plan is made over the places of the layout and names who is there. Plans
-/// that move several ranks' blocks at once stay in the order of ranks: they are for small messages.
+/// As emit(), but for ranks: the plan is made over the positions of the layout and then uses the ranks there.
+/// Plans that move several ranks' blocks at once stay in rank order: they are for small messages.
 Result<ir::Plan> emit_in_order(std::string_view algorithm, const ir::Shape& shape, const Layout& layout);
 
 }  // namespace weir::algorithms

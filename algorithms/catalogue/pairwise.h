@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Pairwise all-to-all: in round i every rank sends to the rank i after it and receives from the rank i
-/// before it, so no rank is ever the target of two at once. For large blocks.
+/// before it, so that no rank is the target of two at once. For large blocks.
 ///
-/// Sends leave from lane 1, blocks arrive in lane 0 in the order of the rounds. The chunks of a block travel
-/// together.
+/// Sends are in lane 1, receives in lane 0 in the order of the rounds. The chunks of a block move together.
 ///
 /// Pure. REQUIRES: shape.kind is all_to_all, ranks >= 2. Any number of chunks.
 #pragma once

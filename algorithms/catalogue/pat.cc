@@ -15,17 +15,18 @@ namespace {
 using ir::Operand;
 
 constexpr uint8_t kInsideLane = 0;
-constexpr int kTurns = (ir::kMaxLanes - 1) / 2;  // of rails that a rank serves: each has lanes of its own
+constexpr int kTurns = (ir::kMaxLanes - 1) / 2;  // maximum number of rails per rank, by lanes
 
-/// The blocks of a message, and where they lie, if packed, in the scratch of the rank that serves the rail.
+/// The blocks of a message and, if they are packed, their position in the scratch of the rank that serves the
+/// rail.
 struct PackedBlocks {
-  uint32_t first = 0;  ///< block of scratch
-  size_t cell = 0;     ///< number of the first one among all blocks of all hosts and rails
+  uint32_t first = 0;  ///< first block in scratch
+  size_t cell = 0;     ///< index of the first block among all blocks of all hosts and rails
   std::vector<Rank> owners;
   bool single() const { return owners.size() == 1; }
 };
 
-/// Hosts, rails and scratch: what both ways have in common.
+/// Hosts, rails and scratch: the common part of both collectives.
 class Pat {
  public:
   Pat(const ir::Shape& shape, std::span<const Groups> levels, int aggregate)
@@ -66,7 +67,7 @@ class Pat {
     return static_cast<uint32_t>(packed.owners.size()) * chunks_;
   }
 
-  /// The part of a run that there is on this rail at this host: hosts with fewer ranks have no block on it.
+  /// The blocks of a run on this rail at this host: hosts with fewer ranks have no block on some rails.
   PackedBlocks packed(int host_number, int rail, const PatRun& run) const {
     PackedBlocks found;
     const Host& here = host(host_number);
@@ -86,9 +87,9 @@ class Pat {
     }
     return found;
   }
-  /// Whether block i of these has to be in scratch: it is part of a message of several.
+  /// Whether block i of these must be in scratch: it is part of a message of several blocks.
   bool in_scratch(const PackedBlocks& blocks, size_t i) const { return in_scratch_[blocks.cell + i]; }
-  /// For each host, round of pairs in it, and rail: calls visit(host, rail, the serving rank, another one).
+  /// For each host, round of pairs in it, and rail: calls visit(host, rail, the serving rank, another rank).
   template <typename Visit>
   void each_inside(Visit&& visit) {
     for (int h = 0; h < hosts(); ++h) {
@@ -105,8 +106,8 @@ class Pat {
   }
 
   ir::Builder plan_;
-  const uint32_t chunks_;  ///< of a block
-  uint32_t inside_ = 0;    ///< first block of scratch for what is exchanged inside a host
+  const uint32_t chunks_;  ///< chunks per block
+  uint32_t inside_ = 0;    ///< first block of scratch for exchanges inside a host
 
  private:
   void size_scratch() {
@@ -196,7 +197,7 @@ class AllGather : private Pat {
     });
   }
 
-  /// To the other ranks of each host.
+  /// Passes received blocks to the other ranks of each host.
   void hand_out(const PatShare& share) {
     each_inside([&](int h, int rail, Rank src, Rank dst) {
       const PackedBlocks blocks = packed(h, rail, share.run);
@@ -231,7 +232,7 @@ class ReduceScatter : private Pat {
       : Pat(shape, levels, aggregate), begun_(static_cast<size_t>(shape.ranks) * inside_) {}
 
   ir::Plan emit() {
-    std::vector<bool> collected(static_cast<size_t>(stride()));  // by branch
+    std::vector<bool> collected(static_cast<size_t>(stride()));  // index: branch
     const auto once = [&](int branch) {
       if (collected[static_cast<size_t>(branch)]) return;
       collected[static_cast<size_t>(branch)] = true;
@@ -248,7 +249,7 @@ class ReduceScatter : private Pat {
   }
 
  private:
-  /// What the other ranks of each host have for a message.
+  /// Collects the data of the other ranks of each host for a message.
   void collect(const PatRun& run) {
     each_rail([&](int h, int rail, Rank rank) {
       const PackedBlocks blocks = packed(h, rail, run);
@@ -283,7 +284,7 @@ class ReduceScatter : private Pat {
     });
   }
 
-  /// The sum of the blocks at the rank: still its input, or in scratch once something was packed or added.
+  /// The sum of the blocks at the rank: the input, or scratch once something was packed or added.
   Operand so_far(Rank rank, const PackedBlocks& blocks) const {
     return begun_[at(rank, blocks.first)] ? scratch(blocks.first) : input(blocks.owners[0]);
   }
@@ -298,7 +299,7 @@ class ReduceScatter : private Pat {
 
   size_t at(Rank rank, uint32_t place) const { return static_cast<size_t>(rank) * inside_ + place; }
 
-  std::vector<bool> begun_;  ///< by rank and block of scratch
+  std::vector<bool> begun_;  ///< index: rank and block of scratch
 };
 
 }  // namespace

@@ -12,14 +12,15 @@ int heads_for(int hosts, int stride) { return (hosts + stride - 1) / stride; }
 
 /// The steps whose distances halve down to the stride; fills the row of branch 0.
 void halve(PatSchedule& schedule) {
-  std::vector<int>& order = schedule.heads;  // multiples of the distance so far, largest last
+  std::vector<int>& order = schedule.heads;  // multiples of the current distance, largest last
   order = {0};
   int stride = static_cast<int>(std::bit_ceil(static_cast<unsigned>(schedule.hosts)));
   while (stride > schedule.stride) {
     stride /= 2;
     const int before = static_cast<int>(order.size());
     const int count = heads_for(schedule.hosts, stride) - before;
-    // With an odd number of multiples the largest stands still and has to stay last: the new ones come first.
+    // With an odd number of multiples the largest one is not doubled and must stay last: the new ones come
+    // first.
     const bool ahead = count < before;
     std::vector<int> arriving;
     for (int place = 0; place < count; ++place)
@@ -35,7 +36,7 @@ void halve(PatSchedule& schedule) {
   }
 }
 
-/// What is there once the distances have halved: all but the last message, and that.
+/// The shares after the distances have halved: all but the last message, and the last message.
 void share_first_row(PatSchedule& schedule) {
   const size_t steps = schedule.steps.size();
   const int all = schedule.row_size();
@@ -48,7 +49,7 @@ void share_first_row(PatSchedule& schedule) {
   schedule.shares.push_back({last, steps});
 }
 
-/// The steps into the branches below `branch`, nearer ones than `reach`.
+/// The steps into the branches below `branch` at distances less than `reach`.
 void go_down(PatSchedule& schedule, int branch, int reach) {
   for (int distance = reach / 2; distance > 0; distance /= 2) {
     const int below = branch + distance;

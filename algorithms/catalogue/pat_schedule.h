@@ -2,19 +2,19 @@
 /// The messages of PAT, "parallel aggregated trees" (S. Jeaugey, arXiv 2506.20252), between any number of
 /// hosts.
 ///
-/// A block travels along a binomial tree of offsets from its own host, far ones first: offset v gets it from
-/// v without its lowest bit. The trees of all blocks are the same, only shifted, so in every step each host
-/// sends to the host `distance` after it what it holds for a set of offsets, in one message. Far messages
-/// carry little, near ones much. First the distances halve, and messages grow; when they would carry more
-/// than `aggregate` blocks, the steps go down into one branch after the other instead, with as many blocks in
-/// each. That makes ceil(log2(hosts)) steps for up to 2 * aggregate hosts; for more,
-/// ceil(log2(heads)) + stride - 1, where the stride is the smallest power of two that leaves at most
-/// `aggregate` heads = ceil(hosts / stride). A block takes at most ceil(log2(hosts)) steps for any number,
-/// but those into branches also wait for the branch before, whose rows they take.
+/// A block moves along a binomial tree of offsets from its own host, distant offsets first: offset v receives
+/// it from v without its lowest set bit. The trees of all blocks are equal up to a shift, so that in every
+/// step each host sends its blocks for a set of offsets to the host `distance` after it, in one message.
+/// Distant messages carry little, near ones much. First the distances halve, and messages grow; when they
+/// would exceed `aggregate` blocks, the steps process one branch after the other instead, with as many blocks
+/// in each. That makes ceil(log2(hosts)) steps for up to 2 * aggregate hosts; for more, ceil(log2(heads)) +
+/// stride - 1, where the stride is the smallest power of two such that heads = ceil(hosts / stride) is at
+/// most `aggregate`. A block takes at most ceil(log2(hosts)) steps for any number of hosts, but steps into
+/// branches also wait for the branch before, because they reuse its rows.
 ///
-/// A host holds what is still to be passed on in rows of `heads` blocks: one row, and one for each doubling
-/// of the stride. In a row blocks lie in an order in which every message is a run of it. So what has to be
-/// held grows with the logarithm of the hosts, not with the operation.
+/// A host keeps blocks that must still be passed on in rows of `heads` blocks: one row, and one for each
+/// doubling of the stride. Blocks in a row are ordered such that every message is contiguous. The memory
+/// therefore grows with the logarithm of the hosts, not with the operation.
 ///
 /// Pure.
 #pragma once
@@ -24,41 +24,41 @@
 
 namespace weir::algorithms {
 
-/// Blocks of consecutive places of a row.
+/// Blocks at consecutive positions of a row.
 struct PatRun {
-  int branch = 0;  ///< below the stride: the offsets are those of heads, plus this
-  int first = 0;   ///< place in the row
+  int branch = 0;  ///< below the stride: the offsets are those of heads, plus this value
+  int first = 0;   ///< first position in the row
   int count = 0;
 };
 
-/// One message of every host, to the host so many after it. What is `sent` by the one becomes `arriving` at
-/// the other: place i of it is the same block.
+/// One message of every host to the host `distance` after it. The blocks `sent` by the one become `arriving`
+/// at the other: position i is the same block.
 struct PatStep {
   int distance = 0;
   PatRun sent;
   PatRun arriving;
 };
 
-/// Blocks that the ranks of a host hand to each other in one message.
+/// Blocks that the ranks of a host pass to each other in one message.
 struct PatShare {
   PatRun run;
-  size_t ready = 0;  ///< steps after which all of them are there
+  size_t ready = 0;  ///< number of steps after which all of them have arrived
 };
 
 struct PatSchedule {
   int hosts = 1;
   int stride = 1;
-  std::vector<int> heads;      ///< multiples of the stride, by place in a row; the largest is the last
-  std::vector<PatStep> steps;  ///< what a step sends has arrived before, or is the own block
-  /// All blocks once, by `ready`, no more in each than there are heads, or without branches half of them:
-  /// what comes last is apart, so that nothing else has to wait for it.
+  std::vector<int> heads;      ///< multiples of the stride; index: position in a row; the largest is the last
+  std::vector<PatStep> steps;  ///< blocks sent in a step have arrived before, or are the host's own
+  /// All blocks once, in the order of `ready`, each share at most as large as the number of heads, or without
+  /// branches half of that: blocks that arrive last are separate, so that no other block waits for them.
   std::vector<PatShare> shares;
 
   int row_size() const { return static_cast<int>(heads.size()); }
   int rows() const;
-  /// Rows are used again by branches that are never held at once.
+  /// Rows are reused by branches that are never kept at the same time.
   int row(int branch) const;
-  /// The first place of the own block, in the row of branch 0.
+  /// First position of the own block, in the row of branch 0.
   int own_place() const;
 };
 

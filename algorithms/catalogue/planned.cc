@@ -16,8 +16,8 @@ namespace {
 
 using ir::Operand;
 
-/// Whether the plan puts less on its most loaded line than rings do, which keep their order of sums and need
-/// fewer channels.
+/// Whether the plan puts less load on its most loaded link than rings do, which keep their order of sums and
+/// need fewer channels.
 bool gains(const CollectivePlan& plan, const Layout& layout) {
   const int ranks = layout.network->ranks();
   for (const std::string_view rings : {"ring", "hierarchical"}) {
@@ -31,7 +31,7 @@ bool gains(const CollectivePlan& plan, const Layout& layout) {
   return true;
 }
 
-/// Every chunk divided into `times` as many.
+/// Divides every chunk into `times` chunks.
 ir::Plan refined(ir::Plan plan, uint32_t times) {
   plan.shape.chunks *= times;
   plan.scratch_chunks *= times;
@@ -76,11 +76,10 @@ const ir::Plan* planned_for(Collective kind, int ranks, const Layout& layout) {
 Result<ir::Plan> planned(const ir::Shape& shape, const Layout& layout) {
   if (const ir::Plan* plan = planned_for(shape.kind, shape.ranks, layout))
     return refined(*plan, shape.chunks / plan->shape.chunks);
-  return Status(
-      Code::invalid_argument,
-      fmt::format("no plan was made for {} ranks: expected 2 to {} on a network whose bandwidths are "
-                  "known, and on which rings are not the best",
-                  shape.ranks, kMostPlannedRanks));
+  return Status(Code::invalid_argument,
+                fmt::format("no plan was computed for {} ranks: expected 2 to {} ranks on a network whose "
+                            "bandwidths are known, and on which rings are not optimal",
+                            shape.ranks, kMostPlannedRanks));
 }
 
 }  // namespace weir::algorithms

@@ -59,7 +59,7 @@ class Rails {
   ir::Operand block_for(Rank dst) const { return ir::input(static_cast<uint32_t>(dst) * shape_.chunks); }
   ir::Operand block_of(Rank src) const { return ir::output(static_cast<uint32_t>(src) * shape_.chunks); }
 
-  /// By way of a relay, which may be one of the ends.
+  /// Sends through a relay, which may be one of the ends.
   void pass(Rank src, Rank relay, Rank dst, ir::Operand from, ir::Operand to) {
     if (relay == src || relay == dst) {
       plan_.lanes(kSendLane, kReceiveLane);
@@ -77,7 +77,7 @@ class Rails {
     plan_.local(rank, from, {.to = to, .chunks = shape_.chunks});
   }
 
-  /// Inside a host, pairwise.
+  /// Exchanges inside a host, pairwise.
   void stay(const Host& host) {
     for (int round = 1; round < host.size; ++round) {
       for (int place = 0; place < host.size; ++place) {
@@ -87,7 +87,7 @@ class Rails {
     }
   }
 
-  /// In each turn every rank of `to` gets a block, and ranks of `from` are different ones as far as there are
+  /// In each round every rank of `to` gets a block, from different ranks of `from` as far as there are
   /// enough.
   void cross(const Host& from, const Host& to) {
     for (int turn = 0; turn < from.size; ++turn) {
@@ -98,8 +98,8 @@ class Rails {
     }
   }
 
-  /// Calls visit(rank, relay) for all ranks but the root; the relay of another host's rank is in the root's.
-  /// Places take turns, so that all rails are busy from the start to the end.
+  /// Calls visit(rank, relay) for all ranks but the root; the relay of another host's rank is in the root's
+  /// host. Positions alternate, so that all rails are busy all the time.
   template <typename Visit>
   void by_rails_of_root(const Visit& visit) {
     int most = 0;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Along rails. All-to-all: a block for another host goes first, inside its own, to the rank with the same
-/// place in its host as the one that it is for, and from there across. Between hosts only ranks with the same
-/// place talk to each other, so that no block leaves its rail (NCCL's name for that is PXN), and each has one
-/// partner per host instead of one per rank. Gather and scatter: a block crosses to, or from, the rank of the
-/// root's host with the same place, so that all NICs of that host work and not the root's alone.
+/// Collectives along rails. All-to-all: a block for another host first goes, inside its own host, to the rank
+/// with the same position as its destination, and from there to the other host. Between hosts only ranks with
+/// the same position exchange data, so that no block leaves its rail (NCCL calls that PXN), and each rank has
+/// one peer per host instead of one per rank. Gather and scatter: a block goes through the rank of the root's
+/// host with the same position, so that all NICs of that host are used and not only the root's.
 ///
-/// Hosts are the narrowest groups. Where they differ in size, the ranks of the smaller one take turns. Lane 0
-/// sends, lane 1 receives; lane 2 of a rank receives what it hands on to other hosts.
+/// Hosts are the narrowest groups. If they differ in size, the ranks of the smaller ones alternate. Lane 0
+/// sends, lane 1 receives; lane 2 of a rank receives blocks that it forwards to other hosts.
 ///
-/// Pure. REQUIRES: shape.kind as the name says, ranks >= 2, levels that check_levels() accepts. Any number of
-/// chunks.
+/// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, levels that check_levels() accepts.
+/// Any number of chunks.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A sum in rank order at one rank: ((x0 + x1) + x2) + ..., its own part at its place.
+/// A sum in rank order at one rank: ((x0 + x1) + x2) + ..., with its own part at its position.
 #pragma once
 
 #include "algorithms/ir/builder.h"
@@ -7,15 +7,15 @@
 namespace weir::algorithms {
 
 /// Emits the sum move by move; all moves arrive in the builder's current destination lane, one after the
-/// other, and only the last one keeps its value.
+/// other, and only the last one stores its value.
 class RankOrderSum {
  public:
-  /// At rank `at`, whose own part is `own`. REQUIRES: ranks >= 2.
+  /// The sum at rank `at`, whose own part is `own`. REQUIRES: ranks >= 2.
   RankOrderSum(Rank at, int ranks, ir::Operand own, ir::Operand to, uint32_t chunks)
       : at_(at), ranks_(ranks), own_(own), to_(to), chunks_(chunks) {}
 
-  /// Adds what `src` sends from (or, with pull, lets be read at) `from`; for src == at that is the own part.
-  /// REQUIRES: called once per rank, in rank order.
+  /// Adds the data that `src` sends from `from` (or, with pull, that is read there); for src == at the own
+  /// part. REQUIRES: called once per rank, in rank order.
   void add(ir::Builder& plan, Rank src, ir::Operand from, bool pull = false) {
     if (src == at_ && src == 0) {
       sum_ = own_;
@@ -26,7 +26,7 @@ class RankOrderSum {
                      : pull     ? plan.pull(src, at_, from, arrival)
                                 : plan.send(src, at_, from, arrival));
   }
-  /// The sum so far.
+  /// The partial sum.
   ir::Operand sum() const { return sum_; }
 
  private:

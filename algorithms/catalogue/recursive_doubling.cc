@@ -46,7 +46,8 @@ class Doubling {
  private:
   Operand& sum(int core) { return sums_[static_cast<size_t>(core)]; }
 
-  /// Sums so far are in two areas of scratch in turn: what a partner still reads is not overwritten.
+  /// Partial sums alternate between two areas of scratch, so that data that a peer still reads is not
+  /// overwritten.
   Operand area(uint32_t which) {
     areas_ = std::max(areas_, which + 1);
     return ir::scratch(which * chunks_);
@@ -64,7 +65,7 @@ class Doubling {
   const Cores cores_;
   const uint32_t chunks_;
   Builder plan_;
-  std::vector<Operand> sums_;  // by core: where it has its sum so far
+  std::vector<Operand> sums_;  // index: core; position of its partial sum
   uint32_t areas_ = 0;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Exchanges of everything over distances that double: log2(ranks) rounds of whole messages, for sizes where
-/// hops cost more than bytes and one hop would cost too many.
+/// Exchanges of whole messages over doubling distances: log2(ranks) rounds, for sizes at which hops cost more
+/// than bytes and one hop would need too many messages.
 ///
-/// In every round a rank and its partner swap their sums so far, and both add them. Ranks beyond the largest
-/// power of two are folded into a neighbour before and told the result after. All ranks have the same bits:
-/// both partners add the higher one's sum to the lower one's.
+/// In every round a rank and its peer exchange their partial sums, and both add them. Ranks beyond the
+/// largest power of two first add their data to a neighbour and get the result from it at the end. All ranks
+/// have the same bits: both peers add the higher one's sum to the lower one's.
 ///
-/// A rank sends in lane 0 and receives in lane 1, so that both directions of an exchange are under way at
+/// A rank sends in lane 0 and receives in lane 1, so that both directions of an exchange are in flight at
 /// once.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2. Source: Thakur, Rabenseifner and

@@ -19,15 +19,15 @@ using ir::MoveId;
 using ir::Operand;
 using ir::Shape;
 
-/// What a rank hands to its neighbour on a ring.
+/// The data that a rank passes to its neighbour on a ring.
 struct RingHop {
   size_t ring;
-  int at;  ///< the place of `src` on the ring
+  int at;  ///< position of `src` on the ring
   Rank src;
   Rank dst;
 };
 
-/// Emits rounds of hops and remembers what each rank got in the round before.
+/// Emits rounds of hops and remembers what each rank received in the previous round.
 class Rounds {
  public:
   Rounds(const Shape& shape, const Rings& rings)
@@ -48,7 +48,7 @@ class Rounds {
     }
     got_ = std::move(sent);
   }
-  /// What `hop.src` got in the round before.
+  /// The value that `hop.src` received in the previous round.
   Operand got(const RingHop& hop) const { return ir::value(got_[index(hop.ring, hop.at)]); }
   Rank place(size_t ring, int at) const { return rings_[ring][static_cast<size_t>(at)]; }
   static uint8_t lane(size_t ring, int round) {
@@ -66,12 +66,12 @@ class Rounds {
   std::vector<MoveId> got_;
 };
 
-/// Chunks of a block that one ring carries.
+/// Number of chunks of a block that one ring carries.
 uint32_t share_of(const Shape& shape, const Rings& rings) {
   return shape.chunks / static_cast<uint32_t>(rings.size());
 }
 
-/// Calls visit(chunk, ring) for each chunk of the block, in turns between rings.
+/// Calls visit(chunk, ring) for each chunk of the block; rings alternate.
 template <typename Visit>
 void each_chunk(const Shape& shape, const Rings& rings, Visit&& visit) {
   const uint32_t share = share_of(shape, rings);
@@ -94,14 +94,14 @@ Ring ring_in_order(int places) {
 
 Status check_rings(const Rings& rings, int places) {
   const auto wrong = [](std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); };
-  if (rings.empty()) return wrong("there are no rings: expected those of a network or a graph file");
+  if (rings.empty()) return wrong("no rings: expected rings of a network or a graph file");
   if (rings.size() > kMostRings)
-    return wrong(fmt::format("{} rings: at most {} can run side by side", rings.size(), kMostRings));
+    return wrong(fmt::format("{} rings: expected at most {} parallel rings", rings.size(), kMostRings));
   for (size_t number = 0; number < rings.size(); ++number) {
     Ring sorted = rings[number];
     std::sort(sorted.begin(), sorted.end());
     if (sorted == ring_in_order(places)) continue;
-    return wrong(fmt::format("ring {} is {}: expected each of {} places once", number,
+    return wrong(fmt::format("ring {} is {}: expected each of {} positions once", number,
                              fmt::join(rings[number], ","), places));
   }
   return {};

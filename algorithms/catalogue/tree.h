@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What algorithms over trees of ranks share: sums that climb, results that descend.
+/// The common part of algorithms over trees of ranks: sums that go up, results that go down.
 ///
 /// Pure.
 #pragma once
@@ -28,13 +28,13 @@ struct Planted {
   Rank rank(int node) const { return wrap(first + node, ranks); }
 };
 
-/// Sums chunk `c` of the subtree under `node` at `node`, in the lanes that the builder has: each node adds
-/// what its children send to its own input, lower child first. The value, which is also kept at `keep`; or
+/// Adds up chunk `c` of the subtree of `node` at `node`, in the builder's current lanes: each node adds its
+/// children's data to its own input, lower child first. Returns the value, which is also stored at `keep`; or
 /// the node's own input if it is a leaf.
 ir::Operand climb(ir::Builder& plan, const Planted& planted, int node, uint32_t c, ir::Operand keep);
 
-/// Hands `carried`, held by `node`, down its subtree; everybody below keeps chunk `c`. The first messages use
-/// the lanes that the builder has, those below leave from and arrive in `lane`, which the builder has
+/// Passes `carried`, held by `node`, down its subtree; all nodes below store chunk `c`. The first messages
+/// use the builder's current lanes, later ones leave from and arrive in `lane`, which is the builder's lane
 /// afterwards.
 void descend(ir::Builder& plan, const Planted& planted, int node, uint32_t c, ir::Operand carried,
              uint8_t lane);

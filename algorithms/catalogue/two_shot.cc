@@ -27,7 +27,8 @@ void show_inputs(Builder& plan, uint32_t share) {
   }
 }
 
-/// Every rank sums its share of what the others show; the result goes to `to(rank)`. By rank: the sum.
+/// Every rank adds up its share of the others' published data; the result goes to `to(rank)`. Returns the
+/// sums; index: rank.
 template <typename To>
 std::vector<Operand> sum_shares(Builder& plan, uint32_t share, To&& to) {
   const int n = plan.shape().ranks;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Two shots through memory that all ranks can read: each rank puts its input where the others can see it,
-/// sums its own share straight out of everybody's memory, and takes the finished shares of the others. For
-/// ranks that share memory, and data that is no longer small.
+/// Two shots through memory that all ranks can read: each rank publishes its input, adds up its own share
+/// directly from all ranks' memory, and copies the finished shares of the others. For ranks that share
+/// memory, and messages that are not small.
 ///
-/// Sums are taken in rank order, ((x0 + x1) + x2) + ..., as in one_shot: same bits.
+/// Sums are in rank order, ((x0 + x1) + x2) + ..., as in one_shot: same bits.
 ///
 /// Everything is in lane 0. Scratch: as large as the input (all_reduce, reduce_scatter) or one block
-/// (all_gather). The chunks of a share travel together.
+/// (all_gather). The chunks of a share move together.
 ///
-/// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, a multiple of `ranks` as chunks for
-/// all_reduce.
+/// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, for all_reduce a number of chunks
+/// that is a multiple of `ranks`.
 #pragma once
 
 #include "algorithms/ir/plan.h"

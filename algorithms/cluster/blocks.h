@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Sets of blocks, as few rows of consecutive ones.
+/// Sets of blocks, stored as the minimum number of runs of consecutive blocks.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// Rising, and neither meeting nor touching each other.
+/// Ascending, disjoint and not adjacent.
 using Blocks = std::vector<Span>;
 
-/// Spans in any order, which may meet.
+/// Spans in any order, which may overlap.
 Blocks joined(std::vector<Span> spans);
 Blocks both(const Blocks& a, const Blocks& b);
 Blocks without(const Blocks& a, const Blocks& b);

@@ -12,25 +12,25 @@
 namespace weir::algorithms {
 namespace {
 
-/// A host that gets blocks from another one; from nobody where it is the root.
+/// A host that receives blocks from another one; from none if it is the root.
 struct Hop {
   int32_t from = -1;
   int32_t to = 0;
   Span blocks;
 };
 
-/// A point that moves on from a host to the next one.
+/// A point that moves from a host to the next one.
 struct Step {
-  int64_t block = 0;  ///< the first one for which it is there
+  int64_t block = 0;  ///< first block for which it is at `to`
   int64_t border = 0;
   int32_t from = 0;
   int32_t to = 0;
 };
 
-/// The tree of one block, which changes into that of the next one.
+/// The tree of one block, which is changed into that of the next one.
 ///
-/// A place is room beside a host of the chain for a leaf: a host that is not met, or a group with one edge
-/// across its border. All places are taken, as the numbers of points say.
+/// A place is a position beside a host of the chain for a leaf: a host with no point, or a group with one
+/// edge across its border. The numbers of points guarantee that all places are used.
 class Caterpillar {
  public:
   Caterpillar(std::vector<HostGroup> groups, std::vector<int64_t> points)
@@ -62,8 +62,8 @@ class Caterpillar {
       source_[host] = source_now(static_cast<int32_t>(host));
   }
 
-  /// From the tree before a step to the one after it. The point is at both hosts in between, so that no chain
-  /// is empty that is not in either tree.
+  /// Changes the tree before a step into the tree after it. In between, the point is at both hosts, so that
+  /// no chain is empty that is not empty in either tree.
   void take(const Step& step) {
     const std::vector<int32_t> path = paths(step);
     touched_.clear();
@@ -88,13 +88,13 @@ class Caterpillar {
   }
 
  private:
-  /// Edges across the border.
+  /// Number of edges across the border.
   int64_t degree(int32_t g) const { return met_[at(g)] - (groups_[at(g)].last - groups_[at(g)].first) + 2; }
   bool is_host(int32_t g) const { return at(g) < leaves_.size(); }
-  /// Else it is but pieces, each for itself.
+  /// Whether the group is connected inside; otherwise its hosts are separate pieces.
   bool has_body(int32_t g) const { return is_host(g) || !chain_[at(g)].empty(); }
 
-  /// The host by which a group is entered, and that by which its chain is left.
+  /// The host by which a group is entered, and the host by which its chain is left.
   int32_t front(int32_t g) const {
     while (!is_host(g)) g = *chain_[at(g)].begin();
     return g;
@@ -103,7 +103,7 @@ class Caterpillar {
     while (!is_host(g)) g = *chain_[at(g)].rbegin();
     return g;
   }
-  /// In the chain of its group: -1 where it is the last or first one.
+  /// The neighbour in the chain of its group; -1 for the last or first one.
   int32_t next(int32_t g) const {
     const auto& chain = chain_[at(groups_[at(g)].parent)];
     const auto found = chain.upper_bound(g);
@@ -126,7 +126,7 @@ class Caterpillar {
     return places(host) - static_cast<int64_t>(leaves_[at(host)].size());
   }
 
-  /// Where a host gets blocks from.
+  /// The host from which a host receives blocks.
   int32_t source_now(int32_t host) const {
     for (int32_t g = host; g != top_; g = groups_[at(g)].parent) {
       if (degree(g) <= 1) return beside_[at(g)];
@@ -135,7 +135,7 @@ class Caterpillar {
     return -1;
   }
 
-  /// Calls visit(set, group) for all groups whose border a leaf's edge crosses: inwards, or outwards.
+  /// Calls visit(set, group) for all groups whose border a leaf's edge crosses, inwards or outwards.
   template <typename Visit>
   void each_crossing(int32_t leaf, int32_t host, const Visit& visit) {
     const auto holds = [&](int32_t g, const HostGroup& inner) {
@@ -163,7 +163,7 @@ class Caterpillar {
     each_crossing(leaf, host, [&](std::set<int32_t>& set, int32_t) { set.erase(leaf); });
   }
 
-  /// All groups that a step is in, or leaves or enters, but the top.
+  /// All groups that a step is in, leaves or enters, except the top.
   std::vector<int32_t> paths(const Step& step) const {
     std::vector<int32_t> path;
     for (const int32_t host : {step.from, step.to}) {
@@ -172,7 +172,7 @@ class Caterpillar {
     return path;
   }
 
-  /// Hosts that may have other places or sources when these groups change.
+  /// Hosts whose places or sources may change with these groups.
   void touch(const std::vector<int32_t>& path) {
     const auto ends = [&](int32_t g) {
       if (!has_body(g)) return;
@@ -209,9 +209,9 @@ class Caterpillar {
     }
   }
 
-  /// Leaves without a place take those that are free. Then who is a foreigner in a group changes places with
-  /// who is away from it, inner groups first; so no leaf sits in itself, as there places are no more than
-  /// leaves.
+  /// Leaves without a place take free places. Then foreign leaves in a group swap places with leaves of the
+  /// group that are elsewhere, inner groups first; so no leaf is placed in itself, because there are no more
+  /// places than leaves.
   void attach_all() {
     for (const int32_t host : touched_) {
       while (free_places(host) < 0) {
@@ -255,22 +255,22 @@ class Caterpillar {
 
   const std::vector<HostGroup> groups_;
   const int32_t top_;
-  std::vector<int64_t> met_;                  // by group: points on it
-  std::vector<std::set<int32_t>> chain_;      // by group: children with two edges across and more
-  std::vector<std::set<int32_t>> foreign_;    // by group: leaves from elsewhere that have places in it
-  std::vector<std::set<int32_t>> away_;       // by group: its leaves that have places elsewhere
-  std::vector<int32_t> beside_;               // by group: the host at which it has a place, or -1
-  std::vector<std::vector<int32_t>> leaves_;  // by host: who has places there
-  std::vector<int32_t> source_;               // by host: whom it gets blocks from
-  std::vector<int64_t> since_;                // by host: the first such block
+  std::vector<int64_t> met_;                  // index: group; number of points on it
+  std::vector<std::set<int32_t>> chain_;      // index: group; children with two or more edges across
+  std::vector<std::set<int32_t>> foreign_;    // index: group; leaves from elsewhere with places in it
+  std::vector<std::set<int32_t>> away_;       // index: group; its leaves with places elsewhere
+  std::vector<int32_t> beside_;               // index: group; the host at which it has its place, or -1
+  std::vector<std::vector<int32_t>> leaves_;  // index: host; the leaves with places there
+  std::vector<int32_t> source_;               // index: host; the host that sends it blocks
+  std::vector<int64_t> since_;                // index: host; the first block from that source
   std::vector<int32_t> standing_;             // leaves without a place
   std::vector<int32_t> moved_;                // leaves with new places
-  std::set<int32_t> crossed_;                 // groups with new foreigners or leaves away
+  std::set<int32_t> crossed_;                 // groups whose foreign or absent leaves have changed
   std::set<int32_t> touched_;
   std::vector<Hop> edges_;
 };
 
-/// Two groups at the top are joined by one edge in any case; a chain needs three children.
+/// Two groups at the top are always connected by one edge; a chain needs three children.
 std::vector<HostGroup> with_three_at_the_top(std::vector<HostGroup> groups) {
   HostGroup& top = groups.back();
   if (top.children.size() > 2) return groups;
@@ -279,17 +279,17 @@ std::vector<HostGroup> with_three_at_the_top(std::vector<HostGroup> groups) {
   std::vector<int32_t> children = groups[at(top.children[wide])].children;
   children.insert(wide == 0 ? children.end() : children.begin(), other);
   for (const int32_t child : children) groups[at(child)].parent = static_cast<int32_t>(groups.size()) - 1;
-  groups[at(top.children[wide])].parent = -1;  // it is no group any more
+  groups[at(top.children[wide])].parent = -1;  // the group is dissolved
   top.children = std::move(children);
   return groups;
 }
 
-/// Blocks get new numbers, so that those with one root follow each other in the order of hosts.
+/// Renumbers blocks, so that blocks with one root are consecutive in the order of hosts.
 HostTrees by_root(const std::vector<Hop>& edges, size_t hosts) {
   struct Row {
     Span old;
     int32_t root = 0;
-    int64_t first = 0;  ///< new
+    int64_t first = 0;  ///< new number of the first block
   };
   std::vector<Row> rows;
   for (const Hop& edge : edges) {
@@ -341,10 +341,10 @@ HostTrees caterpillars(const std::vector<HostGroup>& groups, const Degrees& degr
   const int64_t blocks = degrees.blocks;
   const size_t hosts = degrees.hosts.size();
   if (hosts == 2) return {{0, blocks, blocks}, {{0, 1, {{0, blocks}}}}};
-  std::vector<int64_t> points;  // of the first tree
+  std::vector<int64_t> points;  // points of the first tree
   std::vector<Step> steps;
   int64_t end = 0;
-  int32_t last = -1;  // host with room for a point
+  int32_t last = -1;  // host with space for a point
   for (size_t host = 0; host < hosts; ++host) {
     const int64_t start = end;
     end += degrees.hosts[host] - blocks;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Trees over hosts in which each has a given number of neighbours on the average.
+/// Trees over hosts in which each host has a given average number of neighbours.
 ///
-/// A tree with n hosts has degrees that are 1 or more and add up to 2 (n - 1), and whatever has such a sum
-/// are the degrees of a tree; as in Pruefer's code (1918), each host is met once less than it has neighbours,
-/// and all together n - 2 times. Here the hosts lie side by side on a line, each as long as it is to be met,
-/// and tree x meets those on which the points x, x + 1 and so on lie (systematic sampling). Hosts that are
-/// met are joined in a chain, and the others are leaves beside it: a caterpillar. Groups likewise are links
-/// of a chain or leaves beside it, with chains of their own inside. Leaves are attached in their own group as
-/// far as there are places; so a group's border is crossed no more often than the degrees of its hosts
-/// demand.
+/// A tree with n hosts has degrees of at least 1 that add up to 2 (n - 1), and all such numbers are the
+/// degrees of some tree; as in Pruefer's code (1918), each host is hit once less often than it has
+/// neighbours, and all hosts together n - 2 times. Here the hosts are segments of a line, each as long as the
+/// number of times it must be hit, and tree x hits those at the points x, x + 1 and so on (systematic
+/// sampling). Hosts that are hit form a chain, and the others are leaves beside it: a caterpillar. In the
+/// same way groups are links of a chain or leaves beside it, with chains of their own inside. Leaves are
+/// attached in their own group as far as there are places, so that a group's border is crossed no more often
+/// than the degrees of its hosts require.
 ///
-/// From one tree to the next points move on, and each that comes to another host changes a few edges. So the
-/// transfers are few, whatever the number of trees.
+/// From one tree to the next, points move on, and each point that moves to another host changes a few edges.
+/// The transfers are therefore few, whatever the number of trees.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@
 namespace weir::algorithms {
 
 struct HostTrees {
-  std::vector<int64_t> first_block;  ///< by host, and how many there are: blocks whose tree it is the root of
-  std::vector<Transfer> transfers;   ///< away from roots
+  std::vector<int64_t> first_block;  ///< index: host, and the end; first block rooted there
+  std::vector<Transfer> transfers;   ///< directed away from roots
 };
 
-/// A tree for each block. A few transfers per host and level of groups. REQUIRES: two hosts or more, n, whose
-/// degrees are at least `blocks` and add up to 2 (n - 1) blocks, as share_degrees() makes them.
+/// A tree for each block, with a few transfers per host and level of groups. REQUIRES: n >= 2 hosts, whose
+/// degrees are at least `blocks` and add up to 2 (n - 1) blocks, as made by share_degrees().
 HostTrees caterpillars(const std::vector<HostGroup>& groups, const Degrees& degrees);
 
 }  // namespace weir::algorithms

@@ -29,8 +29,8 @@ Pairs different(Pairs pairs) {
   return pairs;
 }
 
-/// What leaves by a gate should enter by one of the same lane, best of all by that with the same number
-/// there; else by one of the same plane. Both shapes have as many parts in each plane.
+/// Data that leaves by a gate should enter by a gate of the same lane, preferably the one with the same
+/// number there; else by one of the same plane. Both shapes have the same number of parts in each plane.
 Coupling couple(const Cluster& cluster, int32_t from, int32_t to) {
   Coupling coupling{from, to, {}};
   const auto& senders = cluster.shapes[at(from)].gates;
@@ -73,7 +73,7 @@ std::vector<Coupling> couplings_of(const Cluster& cluster, const std::vector<Tra
   return couplings;
 }
 
-/// Between which switches paths are needed.
+/// The pairs of switches that need paths.
 Pairs ends_of_ways(const Network& network, const ClusterPlan& plan) {
   Pairs pairs;
   for (const Transfer& transfer : plan.transfers) {
@@ -94,7 +94,7 @@ Pairs ends_of_ways(const Network& network, const ClusterPlan& plan) {
   return different(std::move(pairs));
 }
 
-/// What all weights of each way divide.
+/// A common multiple of the sums of each way's weights.
 Result<int64_t> common_multiple(const std::vector<Way>& ways) {
   int64_t multiple = 1;
   for (const Way& way : ways) {
@@ -103,14 +103,14 @@ Result<int64_t> common_multiple(const std::vector<Way>& ways) {
     const int64_t factor = sum / std::gcd(sum, multiple);
     if (factor > (1 << 20) / multiple) {
       return Status(Code::invalid_argument,
-                    "switches between hosts are joined in too many different proportions: expected fewer");
+                    "switches between hosts are connected in too many different proportions: expected fewer");
     }
     multiple *= factor;
   }
   return multiple;
 }
 
-/// The plan for transfers between the hosts of a cluster with gates, which is used up.
+/// The plan for transfers between the hosts of a cluster with gates; consumes the cluster.
 Result<ClusterPlan> with_transfers(const Network& network, std::span<const char> between_hosts,
                                    Cluster cluster, int64_t parts, std::vector<Transfer> transfers) {
   ClusterPlan plan;
@@ -135,7 +135,7 @@ Result<ClusterPlan> with_transfers(const Network& network, std::span<const char>
   return plan;
 }
 
-/// One half of an all-reduce with free roots, before it is known who has which blocks.
+/// One half of an all-reduce with free roots, before blocks are assigned.
 struct Half {
   Network network;
   Cluster cluster;
@@ -146,7 +146,7 @@ Result<Half> half_of(Network network, std::span<const char> between_hosts) {
   const std::vector<int32_t> none(network.rank_nodes.size());
   auto cluster = cluster_of(network, between_hosts, none);
   WEIR_TRY(cluster.status());
-  cluster->first_block.back() = 1;  // gates and trees are for what comes from outside
+  cluster->first_block.back() = 1;  // gates and trees handle data from outside
   const auto parts = open_gates(*cluster);
   WEIR_TRY(parts.status());
   for (HostShape& shape : cluster->shapes) shape.own = shape.foreign;
@@ -161,7 +161,7 @@ Result<ClusterPlan> plan_cluster(const Network& network, std::span<const char> b
   auto cluster = cluster_of(network, between_hosts, blocks);
   WEIR_TRY(cluster.status());
   if (cluster->first_block.back() == 0)
-    return Status(Code::invalid_argument, "no rank has a block: expected one to spread");
+    return Status(Code::invalid_argument, "no rank has a block: expected at least one block to spread");
   const auto parts = open_gates(*cluster);
   WEIR_TRY(parts.status());
 
@@ -183,7 +183,7 @@ Result<FreeRoots> plan_free_roots(const Network& network, std::span<const char> 
   if (!std::equal(up->cluster.hosts.begin(), up->cluster.hosts.end(), down->cluster.hosts.begin(),
                   down->cluster.hosts.end(), same))
     return Status(Code::invalid_argument,
-                  "hosts are grouped in another way backwards: expected links both ways");
+                  "the reversed network groups hosts differently: expected links in both directions");
 
   const HostLimits limits = host_limits(up->cluster, up->parts, down->cluster, down->parts);
   const std::vector<HostGroup> groups = host_groups(down->cluster);

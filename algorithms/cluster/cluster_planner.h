@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Plans for many hosts: inside by trees, once for each shape of host; between hosts by rings in rings.
+/// Plans for many hosts: trees inside hosts, computed once per shape of host; rings in rings between hosts.
 ///
-/// Pure and deterministic; thread-safe. Time: about linear in the network, and a packing per shape.
+/// Pure and deterministic; thread-safe. Time: about linear in the network, plus a packing per shape.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace weir::algorithms {
 
-/// A plan that spreads the blocks of the ranks that have one (`blocks[rank]` is 1, else 0) to all others. Of
-/// the groups that hosts form (hosts.h) the `skip` widest levels are ignored: what crosses their borders may
-/// then be more than the least, but where they are very uneven hosts send less. Not judged: that is for
-/// check_cluster() (proof/cluster_proof.h).
+/// A plan that spreads the blocks of the ranks that have one (`blocks[rank]` is 1, else 0) to all others. The
+/// `skip` widest levels of host groups (hosts.h) are ignored: traffic across their borders may then exceed
+/// the minimum, but if they are very unequal, hosts send less. Not judged: see check_cluster()
+/// (proof/cluster_proof.h).
 ///
-/// Errors: invalid_argument for a network that check() refuses, or where it does not divide into hosts as
-/// this needs (hosts.h, gates.h, ways.h).
+/// Errors: invalid_argument for a network that check() refuses, or that cannot be divided into hosts as
+/// needed (hosts.h, gates.h, ways.h).
 Result<ClusterPlan> plan_cluster(const Network& network, std::span<const char> between_hosts,
                                  std::span<const int32_t> blocks, int skip = 0);
 
 /// The halves of an all-reduce with free roots.
 struct FreeRoots {
-  ClusterPlan up;    ///< sums: a plan of the reversed network
+  ClusterPlan up;    ///< adds up: a plan of the reversed network
   ClusterPlan down;  ///< spreads, along the same trees of hosts
 };
 
-/// A plan for an all-reduce over hosts that are not alike. Instead of equal shares per rank, hosts get as
-/// many neighbours in the trees as their borders and what is in them bear (degrees.h, caterpillars.h); slow
-/// hosts are leaves. Not judged: that is for check_both() (proof/cluster_proof.h). Errors: as plan_cluster().
+/// A plan for an all-reduce over unequal hosts. Instead of equal shares per rank, hosts get as many
+/// neighbours in the trees as their borders and their inside allow (degrees.h, caterpillars.h); slow hosts
+/// are leaves. Not judged: see check_both() (proof/cluster_proof.h). Errors: as plan_cluster().
 Result<FreeRoots> plan_free_roots(const Network& network, std::span<const char> between_hosts);
 
 }  // namespace weir::algorithms

@@ -14,16 +14,16 @@
 namespace weir::algorithms {
 namespace {
 
-/// What happens to parts `first` to `last - 1` of a block.
+/// The path of parts `first` to `last - 1` of a block.
 struct Branch {
   int64_t first = 0;
   int64_t last = 0;
-  const Tree* tree = nullptr;  ///< inside a host
+  const Tree* tree = nullptr;  ///< a tree inside a host
 };
 struct Leg {
   int64_t first = 0;
   int64_t last = 0;
-  TreeEdge edge;  ///< between hosts
+  TreeEdge edge;  ///< an edge between hosts
 };
 
 template <typename Each>
@@ -33,11 +33,11 @@ const Each& covering(const std::vector<Each>& row, int64_t part) {
            1);
 }
 
-/// The trees of some ranks one after the other, `each` parts for a single tree.
+/// The trees of some ranks one after the other; a single tree has `each` parts.
 std::vector<Branch> in_a_row(const Packing& packing, int64_t each, Rank only = -1) {
   std::vector<Branch> row;
   int64_t next = 0;
-  for (const Tree& tree : packing.trees) {  // by root
+  for (const Tree& tree : packing.trees) {  // in the order of roots
     if (only >= 0 && tree.root != only) continue;
     row.push_back({next, next + tree.multiplicity * each, &tree});
     next = row.back().last;
@@ -83,7 +83,7 @@ class Speller {
     return rank_at_[at(plan_.hosts[at(host)].nodes[at(shape_of(host).network.rank_nodes[at(local)])])];
   }
 
-  /// Hosts that get a block with the one before them, in an order in which it can come.
+  /// Hosts that receive a block with the previous host's edge, in an order in which it can arrive.
   std::vector<std::pair<int32_t, int32_t>> senders(int32_t origin, int64_t block) const {
     std::vector<std::vector<int32_t>> receivers(plan_.hosts.size());
     for (const Transfer& transfer : plan_.transfers) {
@@ -98,7 +98,7 @@ class Speller {
     return order;
   }
 
-  /// How parts get from a host to another: in the order in which the receiver's trees take them.
+  /// How parts move from one host to another, in the order in which the receiver's trees take them.
   std::vector<Leg> legs(int32_t from, int32_t to) const {
     const Host& sender = plan_.hosts[at(from)];
     const Host& receiver = plan_.hosts[at(to)];
@@ -148,7 +148,7 @@ class Speller {
     spell(origin, in_a_row(own, plan_.parts / own.shares[at(local)], local), block, 1);
   }
 
-  /// The blocks of a host, as many at a time as go the same way.
+  /// The blocks of a host; blocks with the same path are combined.
   void spell_free(int32_t origin) {
     const Packing& own = shape_of(origin).own;
     const std::vector<Branch> first = in_a_row(own, plan_.parts / trees_of(own));
@@ -161,7 +161,8 @@ class Speller {
       spell(origin, first, *turn, *std::next(turn) - *turn);
   }
 
-  /// A block and the ones behind it that go as it does, `times` in all; `first`: how it gets around its host.
+  /// A block and the following ones with the same path, `times` in total; `first`: its trees inside its own
+  /// host.
   void spell(int32_t origin, const std::vector<Branch>& first, int64_t block, int64_t times) {
     const auto order = senders(origin, block);
     std::vector<std::vector<Leg>> coming(order.size());
@@ -200,8 +201,8 @@ class Speller {
   const Network& network_;
   const ClusterPlan& plan_;
   Packing& packing_;
-  std::vector<Rank> rank_at_;                 // by node
-  std::vector<std::vector<Branch>> foreign_;  // by shape
+  std::vector<Rank> rank_at_;                 // index: node
+  std::vector<std::vector<Branch>> foreign_;  // index: shape
 };
 
 }  // namespace
@@ -209,7 +210,7 @@ class Speller {
 Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, const Rational& time) {
   if (network.ranks() > kMostSpelled) {
     return Status(Code::invalid_argument,
-                  fmt::format("a plan for {} ranks move by move would be too long: expected at most {}",
+                  fmt::format("a plan for {} ranks would have too many moves: expected at most {} ranks",
                               network.ranks(), kMostSpelled));
   }
   Packing packing;

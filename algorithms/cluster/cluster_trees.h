@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A plan for many hosts spelled out, rank by rank.
+/// Expands a plan for many hosts into trees over ranks.
 #pragma once
 
 #include "algorithms/cluster/cluster_plan.h"
@@ -11,9 +11,10 @@ namespace weir::algorithms {
 
 inline constexpr int kMostSpelled = 512;
 
-/// The trees that a plan stands for, each from the rank that owns what goes down it. `time`: what the plan
-/// takes, which sets the trees' bandwidth. REQUIRES: check_cluster() or check_both() (proof/cluster_proof.h)
-/// accepts the plan for that network. Errors: invalid_argument for more than kMostSpelled ranks.
+/// The trees that a plan represents, each rooted at the rank that owns its data. `time`: the time of the
+/// plan, which determines the trees' bandwidth. REQUIRES: check_cluster() or check_both()
+/// (proof/cluster_proof.h) accepts the plan for that network. Errors: invalid_argument for more than
+/// kMostSpelled ranks.
 Result<Packing> spelled_out(const Network& network, const ClusterPlan& plan, const Rational& time);
 
 }  // namespace weir::algorithms

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Plans for many hosts in words and figures for people.
+/// Plans for many hosts as text and figures.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace weir::algorithms {
 
-/// Different trees for foreign blocks in one host, where hosts differ the most there are; and the most edges
+/// The maximum number of different trees for foreign blocks in one host; and the maximum number of edges
 /// between a root and a rank there.
 size_t trees_in_hosts(const ClusterPlan& plan);
 int height_in_hosts(const ClusterPlan& plan);
 
-/// "in hosts 8 trees, between hosts rings over 8 rails, leaf by leaf".
+/// A text like "in hosts 8 trees, between hosts rings over 8 rails, leaf by leaf".
 std::string words_of(const ClusterPlan& plan);
 
 }  // namespace weir::algorithms

@@ -10,13 +10,13 @@
 namespace weir::algorithms {
 namespace {
 
-/// Neighbours that a host or group can have: pace * time - offset. A group that falls short of one by m is in
-/// 1 + m pieces, each with one edge across the border.
+/// The number of neighbours that a host or group can have: pace * time - offset. A group that is below one by
+/// m consists of 1 + m pieces, each with one edge across the border.
 struct Line {
   Rational pace;
   Rational offset;
   Rational at(const Rational& time) const { return pace * time - offset; }
-  /// When it can have so many.
+  /// The time at which it can have this number.
   Rational when(int degree) const { return (degree + offset) / pace; }
 };
 
@@ -26,7 +26,7 @@ class Sharer {
          std::span<const std::vector<DegreeLimit>> limits)
       : groups_(groups), kind_(kind), limits_(limits), hosts_(kind.size()), count_(limits.size()) {}
 
-  /// Newton's iteration: what the limits that bind now allow is no more than what all allow.
+  /// Newton's iteration: the limits that bind at the current time allow at least what all limits allow.
   Rational shortest(Rational time) {
     for (;;) {
       Rational next = time;
@@ -38,7 +38,7 @@ class Sharer {
         kinds.push_back(lowest(limits, time));
         demand(kinds.back(), 1);
       }
-      std::vector<Line> lines(groups_.size() - hosts_);  // by group
+      std::vector<Line> lines(groups_.size() - hosts_);  // index: group
       for (size_t g = hosts_; g < groups_.size(); ++g) {
         Line& line = lines[g - hosts_] = sum_of_children(groups_[g], kinds, lines);
         if (g + 1 == groups_.size()) demand(line, 0);
@@ -53,10 +53,11 @@ class Sharer {
     }
   }
 
-  /// What hosts and groups can have within `time`, in `blocks` trees together; false: too little.
+  /// Computes the degrees that hosts and groups can have within `time`, in `blocks` trees together; false:
+  /// too few.
   bool fits(const Rational& time, int64_t blocks) {
     most_.assign(groups_.size(), 0);
-    const Whole beyond = Whole(blocks) * 4 * static_cast<int64_t>(hosts_);  // what nobody needs
+    const Whole beyond = Whole(blocks) * 4 * static_cast<int64_t>(hosts_);  // more than any host needs
     const auto whole = [&](const Rational& degree) {
       const Rational all = degree * blocks;
       return static_cast<int64_t>(std::min<Whole>(numerator(all) / denominator(all), beyond));
@@ -79,7 +80,7 @@ class Sharer {
     return most_.back() >= 0 && *std::min_element(kinds.begin(), kinds.end()) >= blocks;
   }
 
-  /// After fits(): children share what their group has to have, in proportion to what they can.
+  /// To be called after fits(): divides a group's degree among its children, in proportion to their maxima.
   std::vector<int64_t> share(int64_t blocks) const {
     std::vector<int64_t> degrees(groups_.size());
     for (size_t g = groups_.size(); g-- > hosts_;) {
@@ -91,7 +92,7 @@ class Sharer {
         extra -= least(child);
         room += most_[at(child)] - least(child);
       }
-      int64_t before = 0;  // the room of those that had theirs
+      int64_t before = 0;  // capacity of the children already served
       const auto part = [&](int64_t of) {
         return room == 0 ? 0 : static_cast<int64_t>(static_cast<Int128>(extra) * of / room);
       };
@@ -106,7 +107,7 @@ class Sharer {
   }
 
  private:
-  /// What the edges among a group's children take of these.
+  /// The part of these degrees that edges among a group's children use.
   static int64_t among(const HostGroup& group, int64_t blocks) {
     return 2 * (static_cast<int64_t>(group.children.size()) - 1) * blocks;
   }
@@ -143,8 +144,8 @@ class Sharer {
   std::span<const int32_t> kind_;
   std::span<const std::vector<DegreeLimit>> limits_;
   const size_t hosts_;
-  std::vector<int64_t> count_;  // by kind: scratch
-  std::vector<int64_t> most_;   // by group
+  std::vector<int64_t> count_;  // index: kind; scratch
+  std::vector<int64_t> most_;   // index: group
 };
 
 }  // namespace
@@ -164,7 +165,7 @@ Degrees share_degrees(const std::vector<HostGroup>& groups, std::span<const int3
     time *= Rational(1001) / 1000;
     numbers.insert(numbers.end(), {120, 840});
   }
-  constexpr int64_t kFinest = 5040;  // rounds off less than what the extra time gives
+  constexpr int64_t kFinest = 5040;  // coarser rounding would cost more than the additional time
   sharer.fits(time, kFinest);
   return {kFinest, sharer.share(kFinest)};
 }

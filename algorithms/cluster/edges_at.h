@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The edges of a network by the node at one of their ends.
+/// The edges of a network, indexed by the node at one of their ends.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace weir::algorithms {
 
-/// Immutable; refers to nothing.
+/// Immutable; holds no references.
 class EdgesAt {
  public:
-  /// Those edges that `wanted(edge)`, by `end`: &Edge::from or &Edge::to.
+  /// Contains the edges for which `wanted(edge)` is true, by `end`: &Edge::from or &Edge::to.
   template <typename Wanted>
   EdgesAt(const Network& network, int32_t Edge::*end, Wanted&& wanted)
       : begin_(static_cast<size_t>(network.nodes) + 1) {
@@ -29,7 +29,7 @@ class EdgesAt {
     }
   }
 
-  /// Their numbers, ascending.
+  /// The edge numbers, ascending.
   std::span<const int32_t> of(int32_t node) const {
     return {edges_.data() + begin_[at(node)], edges_.data() + begin_[at(node) + 1]};
   }

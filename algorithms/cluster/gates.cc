@@ -16,12 +16,13 @@
 namespace weir::algorithms {
 namespace {
 
-/// Weights that differ in odd ways are rounded down to so many steps, or fewer; common fractions stay exact.
+/// Weights with irregular proportions are rounded down to at most this number of steps; common fractions stay
+/// exact.
 constexpr int64_t kWeightSteps = 5040;
-constexpr int64_t kMostParts = int64_t{1} << 40;  // of a block
+constexpr int64_t kMostParts = int64_t{1} << 40;  // maximum number of parts of a block
 
-/// By plane: its weight among all data. The same share is right for all hosts, so the one that would take
-/// longest counts.
+/// The fraction of all data for each plane. The same fractions apply to all hosts, so the host that would
+/// take longest determines them.
 Result<std::vector<int64_t>> weights_of_planes(const Cluster& cluster) {
   const auto planes = at(cluster.planes);
   std::vector<Ratio> least(planes);  // capacity per foreign block
@@ -39,7 +40,7 @@ Result<std::vector<int64_t>> weights_of_planes(const Cluster& cluster) {
   const Ratio most = *std::max_element(least.begin(), least.end());
   if (most.numerator == 0) {
     return Status(Code::invalid_argument,
-                  "no group of connected switches between hosts joins all hosts: expected one");
+                  "no group of connected switches between hosts connects all hosts: expected one");
   }
   std::vector<int64_t> weights;
   for (const Ratio& pace : least) {
@@ -50,7 +51,7 @@ Result<std::vector<int64_t>> weights_of_planes(const Cluster& cluster) {
   return weights;
 }
 
-/// By uplink: its weight in a plane, in proportion to its capacity.
+/// The weight of each uplink in its plane, in proportion to its capacity.
 std::vector<int64_t> weights_of(const std::vector<Attachment>& uplinks, int32_t plane) {
   std::vector<int64_t> weights(uplinks.size());
   for (size_t u = 0; u < uplinks.size(); ++u) {
@@ -65,14 +66,14 @@ std::vector<int64_t> weights_of(const std::vector<Attachment>& uplinks, int32_t 
   return weights;
 }
 
-/// A rank that is near to an uplink.
+/// A rank near an uplink.
 struct Near {
   Gate gate;
-  int64_t capacity = 0;  ///< that the narrowest edge of its way has; of either direction
+  int64_t capacity = 0;  ///< capacity of the narrowest edge of its path, in either direction
 };
 
-/// By node: the first edge of the shortest way to `start` (towards) or the last one of that from there, over
-/// switches; and how long it is.
+/// For each node the first edge of the shortest path to `start` (towards) or the last edge of that from
+/// there, over switches; and its length.
 struct Reach {
   std::vector<int32_t> edge;
   std::vector<int32_t> hops;
@@ -97,7 +98,7 @@ Reach reach(const Network& network, int32_t start, const std::vector<char>& is_r
   return reach;
 }
 
-/// The nearest ranks whose ways together bear what the uplink brings, or all that can be reached.
+/// The nearest ranks whose paths together can carry the uplink's data, or all reachable ranks.
 std::vector<Near> nearest(const HostShape& shape, int uplink, int64_t wanted) {
   const Network& network = shape.network;
   std::vector<char> is_rank(at(network.nodes));
@@ -133,7 +134,7 @@ std::vector<Near> nearest(const HostShape& shape, int uplink, int64_t wanted) {
   return found;
 }
 
-/// Gates whose shares are fractions yet.
+/// Gates whose shares are still fractions.
 struct Shared {
   std::vector<Gate> gates;
   std::vector<Ratio> shares;
@@ -152,7 +153,7 @@ Result<Shared> gates_of(const HostShape& shape, const std::vector<Attachment>& u
       std::vector<Near> ranks = nearest(shape, static_cast<int>(u), uplinks[u].capacity);
       if (ranks.empty()) {
         return Status(Code::invalid_argument,
-                      "a host has an uplink from which none of its ranks is reached: expected a way");
+                      "a host has an uplink that reaches none of its ranks: expected a path");
       }
       for (Near& near : ranks) {
         shared.gates.push_back(std::move(near.gate));
@@ -164,7 +165,7 @@ Result<Shared> gates_of(const HostShape& shape, const std::vector<Attachment>& u
   return shared;
 }
 
-/// Makes `parts` a multiple of `divisor` too.
+/// Makes `parts` a multiple of `divisor` as well.
 Status extend(int64_t& parts, int64_t divisor) {
   const int64_t factor = divisor / std::gcd(parts, divisor);
   if (factor <= kMostParts / parts) {

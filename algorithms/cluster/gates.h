@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What happens inside hosts: which ranks take what from outside, and the trees that hand it on.
+/// The inside of hosts: the ranks that receive data from outside, and the trees that spread it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace weir::algorithms {
 
-/// Adds gates and trees to all shapes, and returns in how many parts each block is divided so that gates and
-/// trees take whole parts.
+/// Adds gates and trees to all shapes, and returns the number of parts into which each block is divided so
+/// that gates and trees take whole parts.
 ///
-/// Planes get shares that suit the host which would take longest, as what is sent on one can only be received
-/// on it. Within a plane a host's uplinks get shares in proportion to their capacities, and each spreads its
-/// own over the ranks nearest to it. Trees keep off the gates' ways as long as that costs no time, and are as
-/// few as they can be without costing time (packing/pack.h).
+/// Planes get shares that suit the host which would take longest, because data sent on a plane can only be
+/// received on it. Within a plane a host's uplinks get shares in proportion to their capacities, and each
+/// spreads its share over the ranks nearest to it. Trees avoid the gates' paths as long as that costs no
+/// time, and are as few as possible without costing time (packing/pack.h).
 ///
-/// Errors: invalid_argument where no plane joins all hosts, ranks of a host do not reach each other, or
-/// shares need more parts than can be counted.
+/// Errors: invalid_argument if no plane connects all hosts, if ranks of a host do not reach each other, or if
+/// shares need too many parts.
 Result<int64_t> open_gates(Cluster& cluster);
 
 }  // namespace weir::algorithms

@@ -9,7 +9,8 @@
 namespace weir::algorithms {
 namespace {
 
-/// The group of hosts `first` to `last - 1`, which are all or one group of the level before; its number.
+/// Adds the group of hosts `first` to `last - 1`, which are all hosts or one group of the previous level;
+/// returns its number.
 int32_t add_group(const Cluster& cluster, int32_t first, int32_t last, size_t level,
                   std::vector<HostGroup>& groups) {
   if (last - first == 1) return first;

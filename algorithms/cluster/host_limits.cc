@@ -12,12 +12,12 @@
 namespace weir::algorithms {
 namespace {
 
-/// What passes an edge inside, as a part of all data.
+/// The load of an edge inside a host, as a fraction of all data.
 struct Inside {
   int64_t capacity = 0;
-  Rational in;     ///< for what enters by gates, once
-  Rational out;    ///< for each time that data leaves
-  Rational trees;  ///< to tell all ranks
+  Rational in;     ///< load by data that enters by gates, once
+  Rational out;    ///< load each time data leaves
+  Rational trees;  ///< load of the trees to all ranks
 };
 
 /// Limits of one host, whose shape has gates and trees in both directions.
@@ -47,7 +47,7 @@ class Limiter {
     }
   }
 
-  /// With d neighbours data enters once and leaves d - 1 times, or the other way round when it is summed.
+  /// With d neighbours data enters once and leaves d - 1 times, or the reverse when it is summed.
   std::vector<DegreeLimit> take(Rational& least) {
     for (const auto& [number, each] : inside_) {
       const Rational once = each.trees + each.in;
@@ -67,7 +67,7 @@ class Limiter {
     if (std::find(limits_.begin(), limits_.end(), limit) == limits_.end()) limits_.push_back(limit);
   }
 
-  std::map<int32_t, Inside> inside_;  // by edge of the whole network
+  std::map<int32_t, Inside> inside_;  // key: edge of the whole network
   std::vector<DegreeLimit> limits_;
 };
 
@@ -75,7 +75,7 @@ class Limiter {
 
 HostLimits host_limits(const Cluster& up, int64_t parts_up, const Cluster& down, int64_t parts_down) {
   HostLimits found;
-  std::map<std::pair<int32_t, int32_t>, int32_t> kinds;  // by shapes
+  std::map<std::pair<int32_t, int32_t>, int32_t> kinds;  // key: shapes
   for (size_t h = 0; h < down.hosts.size(); ++h) {
     const auto next = static_cast<int32_t>(kinds.size());
     const auto [known, added] = kinds.try_emplace(std::pair(up.hosts[h].shape, down.hosts[h].shape), next);

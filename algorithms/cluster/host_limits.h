@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What hosts bear in an all-reduce with free roots.
+/// The limits of hosts in an all-reduce with free roots.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace weir::algorithms {
 
 struct HostLimits {
-  std::vector<int32_t> kind;                     ///< by host
-  std::vector<std::vector<DegreeLimit>> limits;  ///< by kind
-  Rational least = 0;                            ///< time that hosts take however few neighbours they have
+  std::vector<int32_t> kind;                     ///< index: host
+  std::vector<std::vector<DegreeLimit>> limits;  ///< index: kind
+  Rational least = 0;                            ///< time that hosts take with any number of neighbours
 };
 
-/// Limits from uplinks, and from all edges inside that trees and the gates' ways share. `up` and `down`: the
+/// Limits of uplinks, and of all edges inside that trees and the gates' paths share. `up` and `down`: the
 /// cluster of the reversed network and of the network itself, with the same hosts; both halves run at the
 /// same time. REQUIRES: open_gates() made both and returned `parts_up` and `parts_down`.
 HostLimits host_limits(const Cluster& up, int64_t parts_up, const Cluster& down, int64_t parts_down);

@@ -15,10 +15,10 @@
 namespace weir::algorithms {
 namespace {
 
-/// Some of a network's edges, perhaps with less capacity.
+/// Some of a network's edges, possibly with reduced capacity.
 struct Part {
   Network network;
-  std::vector<int32_t> number;  ///< by edge: in the whole network
+  std::vector<int32_t> number;  ///< index: edge; its number in the whole network
 };
 
 Part part_of(const Network& network, const std::vector<int64_t>& capacity) {
@@ -33,8 +33,8 @@ Part part_of(const Network& network, const std::vector<int64_t>& capacity) {
   return part;
 }
 
-/// Trees into part of a network; `few`: so many per root, or 0 for what a good packing needs. Of one rank:
-/// the tree without edges.
+/// Packs trees into a part of the network; `few`: number of trees per root, or 0 for what a good packing
+/// needs. For one rank: the tree without edges.
 Result<Packing> trees_in(const Part& part, const std::vector<int64_t>& weights, int few) {
   const auto ranks = weights.size();
   if (std::all_of(weights.begin(), weights.end(), [](int64_t weight) { return weight == 0; }))
@@ -56,7 +56,7 @@ Result<Packing> trees_in(const Part& part, const std::vector<int64_t>& weights, 
   return std::move(packing);
 }
 
-/// One shape and how long it takes with some trees.
+/// One shape, and its time with given trees.
 class Planter {
  public:
   Planter(HostShape& shape, const std::vector<Attachment>& uplinks, int64_t parts, int64_t blocks)
@@ -112,7 +112,7 @@ class Planter {
     for (size_t e = 0; e < capacity.size(); ++e) capacity[e] = through_gates_[e] > 0 ? 0 : capacity[e];
     return capacity;
   }
-  /// What gates leave over when uplinks are busy all the time.
+  /// The capacity that gates leave over if uplinks are always busy.
   std::vector<int64_t> beside_traffic() const {
     std::vector<int64_t> capacity = whole();
     if (allowed_ == 0) return capacity;
@@ -124,7 +124,7 @@ class Planter {
     return capacity;
   }
 
-  /// For all blocks, about: what a host sends depends on the rings.
+  /// An estimate for all blocks: a host's sends depend on the rings.
   Rational time_with(const Packing& own, const Packing& foreign) const {
     std::vector<Rational> load(through_gates_.size());
     for (size_t e = 0; e < load.size(); ++e) load[e] = Rational(through_gates_[e], parts_) * passing_blocks_;
@@ -150,13 +150,13 @@ class Planter {
 
   HostShape& shape_;
   int64_t parts_;
-  std::vector<int64_t> own_;      // weights, by rank
-  std::vector<int64_t> foreign_;  // weights, by rank
+  std::vector<int64_t> own_;      // weights; index: rank
+  std::vector<int64_t> foreign_;  // weights; index: rank
   int64_t own_blocks_ = 0;
   int64_t foreign_blocks_ = 0;
-  int64_t passing_blocks_ = 0;          // through the gates, one way: it has to send at least its own
-  std::vector<int64_t> through_gates_;  // by edge: parts of a block
-  Rational allowed_ = 0;                // time that uplinks take anyway
+  int64_t passing_blocks_ = 0;          // blocks that pass the gates one way: at least the host's own
+  std::vector<int64_t> through_gates_;  // index: edge; parts of a block
+  Rational allowed_ = 0;                // time that uplinks take in any case
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Trees inside a host, beside what goes in and out of its gates.
+/// Trees inside a host, in addition to the traffic through its gates.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace weir::algorithms {
 
-/// Adds trees to a shape that has gates, with `parts` of a block shared among these; `blocks`: of all hosts.
-/// Errors: as pack() and open_gates().
+/// Adds trees to a shape that has gates; `parts` of a block are shared among the gates; `blocks`: those of
+/// all hosts. Errors: as pack() and open_gates().
 Status plant_trees(HostShape& shape, const std::vector<Attachment>& uplinks, int64_t parts, int64_t blocks);
 
 }  // namespace weir::algorithms

@@ -19,7 +19,7 @@ namespace {
 
 using topology::Unions;
 
-/// An uplink before its host knows it.
+/// An uplink before it is assigned to a host.
 struct Found {
   int32_t node = 0;
   Uplink edges;
@@ -45,7 +45,7 @@ class Finder {
     number_hosts();
     if (members_.size() < 2) {
       return Status(Code::invalid_argument,
-                    fmt::format("{} with ranks: expected at least two, joined by switches between hosts",
+                    fmt::format("{} with ranks: expected at least two, connected by switches between hosts",
                                 members_.size() == 1 ? "one host" : "no host"));
     }
     find_uplinks();
@@ -67,7 +67,7 @@ class Finder {
  private:
   bool inside(const Edge& edge) const { return !between_[at(edge.from)] && !between_[at(edge.to)]; }
 
-  /// Hosts in the order of their lowest ranks, with their nodes.
+  /// Finds hosts in the order of their lowest ranks, with their nodes.
   void number_hosts() {
     for (const Edge& edge : network_.edges) {
       if (inside(edge)) unions_.join(edge.from, edge.to);
@@ -103,7 +103,7 @@ class Finder {
     }
   }
 
-  /// From the nearest host, in hops between switches.
+  /// Distance from the nearest host, in hops between switches.
   void measure_distances() {
     std::vector<int32_t> reached;
     for (int32_t node = 0; node < network_.nodes; ++node) {
@@ -120,7 +120,7 @@ class Finder {
     }
   }
 
-  /// By host: the lowest host of the group that it is in by now.
+  /// For each host the lowest host of its current group.
   std::vector<int32_t> groups_now() {
     std::vector<int32_t> first(at(network_.nodes), -1), groups(members_.size());
     for (size_t host = 0; host < members_.size(); ++host) {
@@ -131,7 +131,7 @@ class Finder {
     return groups;
   }
 
-  /// By host: what leaves and enters the group that it is in by now, the lesser of both.
+  /// For each host the capacity into and out of its current group, the lesser of both.
   std::vector<int64_t> borders_now() {
     std::vector<int64_t> out(at(network_.nodes)), in(at(network_.nodes)), borders(members_.size());
     for (const Edge& edge : network_.edges) {
@@ -148,7 +148,7 @@ class Finder {
     return borders;
   }
 
-  /// Hosts grow together, level by level: first over the switches above, then over links among these.
+  /// Merges hosts into groups, level by level: first over the switches above, then over links among these.
   void group() {
     std::vector<std::vector<int32_t>> groups;
     std::vector<std::vector<int64_t>> borders;
@@ -193,15 +193,15 @@ class Finder {
     }
   }
 
-  /// A lane is a plane and a place among the switches of that plane which the hosts of a group are attached
-  /// to.
+  /// A lane is a plane plus a position among the switches of that plane to which the hosts of a group are
+  /// attached.
   void name_lanes() {
     Unions planes(network_.nodes);
     for (const Edge& edge : network_.edges) {
       if (between_[at(edge.from)] && between_[at(edge.to)]) planes.join(edge.from, edge.to);
     }
     std::map<int32_t, int32_t> plane_numbers;
-    std::map<std::pair<int32_t, int32_t>, std::vector<int32_t>> attached;  // by group and plane
+    std::map<std::pair<int32_t, int32_t>, std::vector<int32_t>> attached;  // key: group and plane
     const auto above = [&](const Found& uplink) { return network_.edges[at(uplink.edges.out)].to; };
     for (size_t host = 0; host < uplinks_.size(); ++host) {
       for (Found& uplink : uplinks_[host]) {
@@ -224,7 +224,7 @@ class Finder {
     }
   }
 
-  /// Adds a host to the cluster, and its shape if no other host has that.
+  /// Adds a host to the cluster, and its shape if no other host has it.
   void describe(size_t number) {
     Host host;
     HostShape shape;
@@ -284,16 +284,16 @@ class Finder {
   std::span<const int32_t> blocks_;
   const EdgesAt leaving_;
   const EdgesAt entering_;
-  std::vector<Rank> rank_at_;      // by node: its rank, or -1
-  std::vector<int32_t> host_at_;   // by node: its host, or -1
-  std::vector<int32_t> distance_;  // by node; -1: not reached
+  std::vector<Rank> rank_at_;      // index: node; its rank, or -1
+  std::vector<int32_t> host_at_;   // index: node; its host, or -1
+  std::vector<int32_t> distance_;  // index: node; -1: not reached
   int32_t deepest_ = 0;
   Unions unions_;
-  std::vector<std::vector<int32_t>> members_;  // by host, in the order of lowest ranks: nodes, ascending
-  std::vector<Rank> lowest_;                   // by host
-  std::vector<std::vector<Found>> uplinks_;    // by host
-  std::vector<int32_t> leaf_group_;            // by host
-  std::vector<int32_t> order_;                 // hosts, by place
+  std::vector<std::vector<int32_t>> members_;  // index: host, in the order of lowest ranks; nodes, ascending
+  std::vector<Rank> lowest_;                   // index: host
+  std::vector<std::vector<Found>> uplinks_;    // index: host
+  std::vector<int32_t> leaf_group_;            // index: host
+  std::vector<int32_t> order_;                 // host at each position
   std::map<std::vector<int64_t>, int32_t> shapes_;
   int64_t next_block_ = 0;
   Cluster cluster_;

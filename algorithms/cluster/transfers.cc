@@ -15,8 +15,8 @@ struct Group {
   int32_t first = 0;
   int32_t last = 0;
   std::vector<Group> children;
-  Blocks own;    ///< that come from here
-  Blocks final;  ///< that end here
+  Blocks own;    ///< blocks that originate here
+  Blocks final;  ///< blocks that end here
 };
 
 class Rings {
@@ -55,7 +55,7 @@ class Rings {
     return made;
   }
 
-  /// Blocks `first` to `last - 1`, counted on beyond the last one from the first, end at a host.
+  /// Blocks `first` to `last - 1`, wrapping around from the last to the first, end at a host.
   void end_at(int32_t host, int64_t first, int64_t last) {
     const int64_t total = first_block_.back();
     if (first >= last) return;
@@ -66,7 +66,7 @@ class Rings {
     final_[at(host)] = either(final_[at(host)], joined(std::move(spans)));
   }
 
-  /// No block may end in the child of the outer ring that it comes from.
+  /// No block may end in the child of the outer ring from which it comes.
   void choose_ends() {
     const int64_t total = first_block_.back();
     const auto widest =
@@ -84,7 +84,7 @@ class Rings {
       end_at((widest->first + hosts_ - 1) % hosts_, start, start + width);
       return;
     }
-    for (int32_t i = 0; i < hosts_; ++i) {  // in proportion; those outside come after the widest child
+    for (int32_t i = 0; i < hosts_; ++i) {  // in proportion; hosts outside come after the widest child
       const int32_t host = (widest->first + i) % hosts_;
       const int64_t first = (first_block_[at(host)] - start + total) % total;
       const int64_t last = first + first_block_[at(host + 1)] - first_block_[at(host)];
@@ -107,14 +107,15 @@ class Rings {
     for (Group& child : group.children) enter_ends(child);
   }
 
-  /// Around all children: from the block's own one, past the one where it ends, and there in the end.
+  /// Moves blocks around all children: from the block's own child, past the one where it ends, and into that
+  /// at the end.
   void outer_ring() {
     const std::vector<Group>& ring = top_.children;
     const size_t n = ring.size();
     for (size_t i = 0; i < n; ++i) {
       const Group& next = ring[(i + 1) % n];
       const Group& after = ring[(i + 2) % n];
-      const Blocks early = without(next.final, after.own);  // they get there later
+      const Blocks early = without(next.final, after.own);  // they arrive there later
       pass(ring[i], next, without(without(without(all_, next.own), ring[i].final), early));
       if (early.empty()) continue;
       pass(ring[i], after, early);
@@ -134,8 +135,9 @@ class Rings {
     }
   }
 
-  /// What comes from outside and goes on passes from the first child to the last. What ends here starts
-  /// behind the child where it ends, and what begins here goes from its own child all around.
+  /// Blocks that come from outside and go on pass from the first child to the last. Blocks that end here
+  /// start behind the child where they end, and blocks that originate here go from their own child all
+  /// around.
   void inner_ring(const Group& group) {
     const std::vector<Group>& ring = group.children;
     for (size_t i = 0; i < ring.size(); ++i) {
@@ -147,8 +149,8 @@ class Rings {
     for (const Group& child : ring) inner_ring(child);
   }
 
-  /// `blocks` go from one child of a ring to another: out of the child's child where each of them got last,
-  /// into that where it belongs first.
+  /// Moves `blocks` from one child of a ring to another: from the sub-child where each block arrived last, to
+  /// the sub-child where it belongs first.
   void pass(const Group& from, const Group& to, const Blocks& blocks) {
     if (blocks.empty()) return;
     const std::vector<Group>& inside = from.children;
@@ -177,7 +179,7 @@ class Rings {
   const Blocks all_;
   int32_t hosts_ = 0;
   Group top_;
-  std::vector<Blocks> final_;  // by host
+  std::vector<Blocks> final_;  // index: host
   std::vector<Transfer> transfers_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The way of blocks from host to host: rings in rings.
+/// The paths of blocks between hosts: rings in rings.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace weir::algorithms {
 
-/// `levels` as in Cluster: groups within groups of hosts. Every block visits every host once, and all hosts
-/// of a group before it leaves it for good; so a group is entered once by each foreign block and never by its
-/// own, which is the least there can be. In the group that it comes from a block goes full circle; through
-/// others from the first to the last child. It ends at a host where as many blocks end as that host has
-/// itself, so that no host has to send more than it receives; where more than half of all blocks come from
-/// one of the widest groups that cannot be, and some hosts send more.
+/// `levels` as in Cluster: nested groups of hosts. Every block visits every host once, and all hosts of a
+/// group before it leaves the group for good; so a group is entered once by each foreign block and never by
+/// its own blocks, which is the minimum. In its own group a block goes full circle; through other groups it
+/// goes from the first to the last child. At each host as many blocks end as the host has itself, so that no
+/// host sends more than it receives; if more than half of all blocks come from one of the widest groups, that
+/// is impossible, and some hosts send more.
 ///
-/// A few transfers per host and level. REQUIRES: two hosts, a block.
+/// A few transfers per host and level. REQUIRES: at least two hosts and one block.
 std::vector<Transfer> nested_rings(std::span<const std::vector<int32_t>> levels,
                                    const std::vector<int64_t>& first_block);
 

@@ -30,7 +30,7 @@ class Search {
         entering_(network, &Edge::to, Joins{between}),
         hops_(at(network.nodes), -1) {}
 
-  /// The way between two switches; without paths if there is none.
+  /// The paths between two switches; empty if there are none.
   Way way(int32_t from, int32_t to) {
     Way way{from, to, {}};
     measure(from, to);
@@ -51,7 +51,7 @@ class Search {
   }
 
  private:
-  /// Hops to `to`, of all switches that are nearer to it than `from`.
+  /// Computes the hops to `to` of all switches that are nearer to it than `from`.
   void measure(int32_t from, int32_t to) {
     hops_[at(to)] = 0;
     reached_ = {to};
@@ -66,7 +66,7 @@ class Search {
     }
   }
 
-  /// Every hop leads nearer, so that no search is in vain.
+  /// Every hop leads nearer, so that no search is wasted.
   void collect(int32_t from, int32_t to, Way& way) {
     struct Begun {
       int32_t node;
@@ -93,9 +93,9 @@ class Search {
   }
 
   const Network& network_;
-  const EdgesAt leaving_;      // switches
-  const EdgesAt entering_;     // between hosts only
-  std::vector<int32_t> hops_;  // by node; -1: not reached
+  const EdgesAt leaving_;      // edges out of switches
+  const EdgesAt entering_;     // edges into switches; only switches between hosts
+  std::vector<int32_t> hops_;  // index: node; -1: not reached
   std::vector<int32_t> reached_;
 };
 

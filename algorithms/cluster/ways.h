@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Paths between the switches that hosts are attached to.
+/// Paths between the switches to which hosts are attached.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace weir::algorithms {
 
-/// The ways of all `pairs` of switches, which are sorted and differ each: shortest paths over switches
-/// between hosts, each with as much weight as the narrowest of its edges has capacity; the first 64 where
-/// there are more. Errors: invalid_argument where there is no path.
+/// The paths of all `pairs` of switches, which must be sorted and different: shortest paths over switches
+/// between hosts, each with a weight equal to its narrowest edge's capacity; at most the first 64. Errors:
+/// invalid_argument if there is no path.
 Result<std::vector<Way>> ways_between(const Network& network, std::span<const char> between_hosts,
                                       std::span<const std::pair<int32_t, int32_t>> pairs);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Weights: whole numbers of which only the proportions count.
+/// Weights: whole numbers of which only the proportions matter.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace weir::algorithms {
 
-/// Divides by what all have in common. Those that are all 0 stay.
+/// Divides by the greatest common divisor. If all weights are 0, they are unchanged.
 inline void to_lowest_terms(std::vector<int64_t>& weights) {
   int64_t divisor = 0;
   for (const int64_t weight : weights) divisor = std::gcd(divisor, weight);

@@ -14,7 +14,7 @@
 namespace weir::cost {
 namespace {
 
-/// What NCCL calls an algorithm, and what of the catalogue goes the same ways.
+/// NCCL's name of an algorithm, and the corresponding algorithms of the catalogue.
 struct Word {
   std::string_view nccl;
   std::string_view ours[5];
@@ -36,7 +36,7 @@ Names every_name() {
   return names;
 }
 
-/// The algorithms that a word means; nothing for a word that has no meaning.
+/// The algorithms that a word stands for; nothing for an unknown word.
 std::optional<Names> meaning(std::string_view word) {
   for (const Word& known : kWords)
     if (equals_ignoring_case(known.nccl, word)) return algorithms_like(known.nccl);

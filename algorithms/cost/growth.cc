@@ -9,12 +9,12 @@ namespace weir::cost {
 namespace {
 
 double grown(double quarter, double half, double whole, double doublings) {
-  constexpr double kMostFactor = 4;  // a plan grows with the square of its ranks at most
+  constexpr double kMostFactor = 4;  // a plan grows at most with the square of its ranks
   const double before = half - quarter;
   const double last = whole - half;
   if (last == 0) return whole;
   const double factor = before == 0 ? 1 : std::clamp(last / before, 0.0, kMostFactor);
-  // last * (factor + factor^2 + ... ), as many terms as doublings.
+  // last * (factor + factor^2 + ... ), with one term per doubling.
   const bool even = std::abs(factor - 1) < 1e-9;
   const double terms = even ? doublings : factor * (std::pow(factor, doublings) - 1) / (factor - 1);
   return whole + last * terms;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Leaf switches whose ways up are narrower than those to their hosts.
+/// Leaf switches whose uplinks are narrower than the links to their hosts.
 ///
 /// Pure.
 #pragma once
@@ -12,9 +12,9 @@
 
 namespace weir::cost {
 
-/// The groups of ranks whose hosts are attached to the same leaves, with what the narrowest of them can send
-/// up. Nothing where there is one group, or a speed is not known. `hosts[r]` is the host of rank r in
-/// `graph`.
+/// The groups of ranks whose hosts are attached to the same leaves, with the uplink bandwidth of the
+/// narrowest group. Nothing if there is only one group, or if a speed is unknown. `hosts[r]` is the host of
+/// rank r in `graph`.
 std::optional<Border> leaf_border(const topology::Graph& graph, std::span<const topology::Index> hosts);
 
 }  // namespace weir::cost

@@ -24,7 +24,7 @@ constexpr Call kCalls[] = {
 };
 
 Status unknown(std::string_view word, std::string_view what, std::string_view known) {
-  return {Code::invalid_usage, fmt::format("\"{}\" is no {}; expected one of {}", word, what, known)};
+  return {Code::invalid_usage, fmt::format("unknown {1} \"{0}\"; expected one of {2}", word, what, known)};
 }
 
 Status unknown_collective(std::string_view word) {
@@ -33,7 +33,7 @@ Status unknown_collective(std::string_view word) {
   return unknown(word, "collective", known);
 }
 
-/// What a list such as "ring,tree" or "^tree" leaves out.
+/// The names that a list such as "ring,tree" or "^tree" excludes.
 Result<Names> left_out_by(std::string_view list, const Vocabulary& vocabulary) {
   const bool but = list.starts_with('^');
   if (but) list.remove_prefix(1);
@@ -58,8 +58,9 @@ Result<std::array<Names, kCollectives>> left_out(std::string_view text, const Vo
     const size_t colon = entry.find(':');
     const bool for_all = colon == std::string_view::npos;
     if (for_all && !first) {
-      return Status(Code::invalid_usage,
-                    fmt::format("\"{}\" names no collective; only the first list may go without", entry));
+      return Status(
+          Code::invalid_usage,
+          fmt::format("\"{}\" names no collective; expected one in every list but the first", entry));
     }
     auto names = left_out_by(for_all ? entry : entry.substr(colon + 1), vocabulary);
     WEIR_TRY(names.status());

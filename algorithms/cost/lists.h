@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The grammar that NCCL_ALGO and NCCL_PROTO share: lists of words, for all collectives or for one.
+/// The common grammar of NCCL_ALGO and NCCL_PROTO: lists of words, for all collectives or for one.
 ///
 /// Pure functions: thread-safe.
 #pragma once
@@ -18,19 +18,19 @@ namespace weir::cost {
 
 using Names = std::vector<std::string_view>;
 
-/// What words may stand in the lists.
+/// The words that are allowed in the lists.
 struct Vocabulary {
-  std::string_view kind;  ///< "algorithm"
-  Names names;            ///< all that words can mean
-  std::string expected;   ///< the words, for who took a wrong one
-  /// The names that a word means; nothing for a word without a meaning.
+  std::string_view kind;  ///< the kind of the words, such as "algorithm"
+  Names names;            ///< all names that words can stand for
+  std::string expected;   ///< the allowed words, for error messages
+  /// The names that a word stands for; nothing for an unknown word.
   std::function<std::optional<Names>(std::string_view word)> meaning;
 };
 
-/// By collective, the names that `text` leaves out: "ring,tree", "^tree",
-/// "ring;allreduce:tree;broadcast:^ring". Only the first list may go without a collective, and then holds for
-/// all that have none of their own; ^ means all but. Errors: invalid_usage for a word or a collective that is
-/// unknown.
+/// For each collective, the names that `text` excludes: "ring,tree", "^tree",
+/// "ring;allreduce:tree;broadcast:^ring". Only the first list may omit the collective, and then applies to
+/// all collectives without a list of their own; ^ means all others. Errors: invalid_usage for an unknown word
+/// or collective.
 Result<std::array<Names, kCollectives>> left_out(std::string_view text, const Vocabulary& vocabulary);
 
 }  // namespace weir::cost

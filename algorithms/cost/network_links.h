@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How fast bytes go between places, as the network between them says (algorithms/catalogue/layout.h), on the
-/// routes that the simulator takes (algorithms/sim/flow_routes.h).
+/// The speed between positions, derived from the network between them (algorithms/catalogue/layout.h), on the
+/// routes that the simulator uses (algorithms/sim/flow_routes.h).
 ///
-/// A value, the same for the same network; constant once made: thread-safe. Seconds per byte everywhere.
+/// A value, the same for the same network; immutable and thread-safe. All figures are seconds per byte.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,23 @@ namespace weir::cost {
 
 class NetworkLinks {
  public:
-  /// More places have too many pairs for what is made whenever a communicator is.
+  /// Maximum number of positions: more have too many pairs to compute whenever a communicator is made.
   static constexpr int kMostPlaces = 64;
 
-  /// Null for a network of fewer than two or more than kMostPlaces ranks, and where no path joins two of
+  /// Null for a network of fewer than two or more than kMostPlaces ranks, and if no path connects two of
   /// them.
   static std::shared_ptr<const NetworkLinks> of(const algorithms::Network& network);
 
-  /// The edges between two different places.
+  /// The edges between two different positions.
   std::span<const int32_t> route(Rank src, Rank dst) const {
     const size_t pair = pair_of(src, dst);
     return {edges_.data() + first_[pair], first_[pair + 1] - first_[pair]};
   }
-  /// Of the narrowest edge between them.
+  /// Seconds per byte of the narrowest edge between them.
   double per_byte(Rank src, Rank dst) const { return per_byte_[pair_of(src, dst)]; }
-  /// From a place to the one that it reaches the fastest, or that reaches it the fastest.
+  /// Seconds per byte from a position to the position that it reaches fastest, or that reaches it fastest.
   double fastest(Rank place) const { return fastest_[static_cast<size_t>(place)]; }
-  /// Of all places and the ones after them: where a ring in their order is the slowest.
+  /// The maximum over all positions and their successors: the slowest hop of a ring in their order.
   double slowest_neighbours() const { return slowest_neighbours_; }
 
   size_t edges() const { return of_edge_.size(); }
@@ -46,10 +46,10 @@ class NetworkLinks {
   }
 
   std::vector<double> of_edge_;
-  std::vector<size_t> first_;     // by pair, in edges_; and the end of the last
-  std::vector<int32_t> edges_;    // of all routes
-  std::vector<double> per_byte_;  // by pair
-  std::vector<double> fastest_;   // by place
+  std::vector<size_t> first_;     // index: pair; first index in edges_, plus the end of the last
+  std::vector<int32_t> edges_;    // edges of all routes
+  std::vector<double> per_byte_;  // index: pair
+  std::vector<double> fastest_;   // index: position
   double slowest_neighbours_ = 0;
 };
 

@@ -12,10 +12,10 @@ namespace {
 using ir::Move;
 using ir::Operand;
 
-/// A time on both clocks. They go apart: the latest of two times is the latest on each.
+/// A time on both clocks, which are independent: the later of two times is the later one on each clock.
 struct Times {
   double seconds = 0;
-  double per_byte = 0;  ///< of a chunk
+  double per_byte = 0;  ///< seconds per byte of a chunk
 };
 Times latest(const Times& a, const Times& b) {
   return {std::max(a.seconds, b.seconds), std::max(a.per_byte, b.per_byte)};
@@ -34,27 +34,27 @@ class Betas {
   bool inside(Rank src, Rank dst) const {
     return around_.host_of[static_cast<size_t>(src)] == around_.host_of[static_cast<size_t>(dst)];
   }
-  /// Until all of it is there.
+  /// Until all of it has arrived.
   double under_way(Rank src, Rank dst) const {
     if (inside(src, dst)) return around_.rates.inside.beta;
     return links_ == nullptr ? ends_ : ends_ + links_->per_byte(src, dst);
   }
-  /// For which `end` has nothing else to send or to receive: a link further on may be slower than its own.
+  /// Time for which `end` cannot send or receive anything else: a later link may be slower than its own link.
   double busy(Rank end, bool inside) const {
     if (inside) return around_.rates.inside.beta;
     return links_ == nullptr ? ends_ : ends_ + links_->fastest(end);
   }
-  /// For which a core has nothing else to do.
+  /// Time for which a core cannot do anything else.
   double work(bool inside) const { return inside ? around_.rates.inside.beta : cores_; }
 
  private:
   const Environment& around_;
   const NetworkLinks* links_;
-  double ends_;   ///< between hosts: of both ends; where no links are known, of these too
-  double cores_;  ///< between hosts: of the cores of both ends
+  double ends_;   ///< between hosts: work of both ends; if no links are known, of the links too
+  double cores_;  ///< between hosts: work of the cores of both ends
 };
 
-/// The lanes, values and memory of all ranks while moves are carried out.
+/// The times of lanes, values and memory of all ranks while moves are carried out.
 class Clocks {
  public:
   Clocks(const ir::Plan& plan, const Environment& around) : plan_(plan), around_(around), betas_(around) {
@@ -68,7 +68,8 @@ class Clocks {
     memory_.resize(ranks * (outputs_ + plan.scratch_chunks));
   }
 
-  /// All moves once more. When the last is done, and who was pulled from has heard of it.
+  /// Carries out all moves again. Returns when the last one is done, and when ranks whose memory was pulled
+  /// know it.
   Times pass() {
     for (size_t i = 0; i < plan_.moves.size(); ++i) step(plan_.moves[i], values_[i]);
     if (drain_ == 0) return end_;
@@ -94,7 +95,7 @@ class Clocks {
            Times{0, copies ? around_.rates.gamma * move.chunks : 0};
   }
 
-  /// When the bytes are with the receiver, whose lane has taken them.
+  /// When the receiver's lane has taken the bytes.
   Times arrival(const Move& move) {
     const bool inside = betas_.inside(move.src, move.dst);
     const Channel& channel = inside ? around_.rates.inside : around_.rates.between;
@@ -102,7 +103,7 @@ class Clocks {
     const double per_byte = betas_.under_way(move.src, move.dst) * chunks;
     const Times& receiver = lane(move.dst, move.dst_lane);
     const Times known = ready(move.src, move.from, move.chunks);
-    if (move.pull) {  // it was told that it may; the bytes come out of the peer's memory, not of a slot
+    if (move.pull) {  // the permission has arrived; the bytes come from the peer's memory, not from a slot
       drain_ = std::max(drain_, channel.alpha);
       return latest(known + Times{channel.alpha, 0}, receiver) + Times{channel.overhead, per_byte};
     }
@@ -117,7 +118,7 @@ class Clocks {
 
   Times& lane(Rank rank, uint8_t lane) { return lanes_[static_cast<size_t>(rank) * ir::kMaxLanes + lane]; }
 
-  /// Of the first chunk; null for inputs and values, which nobody overwrites.
+  /// Times of the first chunk; null for inputs and values, which are never overwritten.
   Times* memory(Rank rank, const Operand& place) {
     if (place.kind != Operand::Kind::output && place.kind != Operand::Kind::scratch) return nullptr;
     const size_t before = place.kind == Operand::Kind::scratch ? outputs_ : 0;
@@ -139,14 +140,14 @@ class Clocks {
   const Environment& around_;
   const Betas betas_;
   std::vector<Times> lanes_;
-  std::vector<Times> values_;  ///< by move
-  std::vector<Times> memory_;  ///< by rank: output, then scratch
-  size_t outputs_ = 0;         ///< chunks
-  double drain_ = 0;           ///< seconds, of plans that pull
+  std::vector<Times> values_;  ///< index: move
+  std::vector<Times> memory_;  ///< index: rank; output, then scratch
+  size_t outputs_ = 0;         ///< number of output chunks per rank
+  double drain_ = 0;           ///< seconds of the drain in plans that pull
   Times end_;
 };
 
-/// The work of a pass, added up for whoever has to do it.
+/// The work of a pass, summed for each resource.
 class Load {
  public:
   explicit Load(const Environment& around)
@@ -218,7 +219,7 @@ class Load {
   }
 
  private:
-  /// Seconds, and seconds per byte: those in which the rank is busy, those in which a core is.
+  /// Seconds, and seconds per byte, for which the rank is busy and for which a core is busy.
   void work(size_t rank, double seconds, double busy, double core) {
     ranks_[rank] = ranks_[rank] + Times{seconds, busy};
     Times& machine = machines_[static_cast<size_t>(around_.machine_of[rank])];
@@ -229,12 +230,12 @@ class Load {
   const Betas betas_;
   std::vector<Times> ranks_;
   std::vector<Times> machines_;
-  std::vector<std::vector<double>> out_;  ///< by border and group, seconds per byte of a chunk
+  std::vector<std::vector<double>> out_;  ///< index: border and group; seconds per byte of a chunk
   std::vector<std::vector<double>> in_;
-  std::vector<double> edges_;  ///< of links, likewise
+  std::vector<double> edges_;  ///< index: link; seconds per byte of a chunk
 };
 
-/// Whether several ranks of other hosts send to a rank.
+/// Whether several ranks of other hosts send to one rank.
 bool flows_merge(const ir::Plan& plan, const Environment& around) {
   std::vector<Rank> known(static_cast<size_t>(plan.shape.ranks), -1);
   for (const Move& move : plan.moves) {
@@ -247,7 +248,7 @@ bool flows_merge(const ir::Plan& plan, const Environment& around) {
   return false;
 }
 
-/// 1 - 1/m where ranks share m cores, the most of all machines.
+/// 1 - 1/m if ranks share m cores; the maximum over all machines.
 double shared_part(const Environment& around) {
   double most = 0;
   for (size_t m = 0; m < around.cores.size(); ++m) {
@@ -307,7 +308,7 @@ double predict(const Profile& profile, double bytes, int divisor) {
   const double tile = chunk / passes;
   const double chain = profile.first.seconds + (passes - 1) * profile.further.seconds;
   const double latency = std::max(chain, passes * profile.load.seconds + profile.shared * chain);
-  // No pass takes less than its load.
+  // No pass takes less time than its load.
   const double moving = (std::max(profile.first.per_byte, profile.load.per_byte) +
                          (passes - 1) * std::max(profile.further.per_byte, profile.load.per_byte)) *
                         tile;

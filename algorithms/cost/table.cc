@@ -14,14 +14,14 @@
 namespace weir::cost {
 namespace {
 
-constexpr double kMostMoves = 100'000;  // of a plan that is made although it has many ranks
-constexpr int kMostNested = 1024;       // ranks of plans over groups and rings
-constexpr double kHair = 1.01;          // times that differ by less are equal: the model knows no better
-constexpr double kLeastTile = 64;       // tiles begin at cache lines: with less room a message does not fit
-constexpr int kMostDivisor = 4;         // of tiles
-constexpr size_t kLeastCut = 64 << 10;  // bytes of messages that tiles are made smaller for
+constexpr double kMostMoves = 100'000;  // maximum number of moves of a plan with many ranks
+constexpr int kMostNested = 1024;       // maximum number of ranks of plans over groups and rings
+constexpr double kHair = 1.01;          // times within this factor count as equal
+constexpr double kLeastTile = 64;       // tiles begin at cache lines: with less space a message does not fit
+constexpr int kMostDivisor = 4;         // maximum divisor of tiles
+constexpr size_t kLeastCut = 64 << 10;  // minimum size of messages for which tiles are made smaller, in bytes
 
-/// A plan's profile, and how many moves it took.
+/// A plan's profile, and its number of moves.
 struct Made {
   Profile profile;
   double moves = 0;
@@ -39,7 +39,7 @@ std::optional<Made> make(const algorithms::Entry& entry, const Environment& arou
 std::optional<Profile> profile_for(const algorithms::Entry& entry, const Environment& around) {
   const int ranks = around.ranks();
   int doublings = 0;
-  if (algorithms::needs_layout(entry, around.layout)) {  // groups and rings do not grow
+  if (algorithms::needs_layout(entry, around.layout)) {  // groups and rings cannot be extrapolated
     const auto made = ranks <= kMostNested ? make(entry, around, ranks) : std::nullopt;
     return made ? std::optional(made->profile) : std::nullopt;
   }
@@ -70,7 +70,7 @@ int most_divisor(const Profile& profile, size_t slot_bytes) {
   return divisor;
 }
 
-/// As sizes are given to programs: "64K".
+/// A size as programs accept it: "64K".
 std::string size_words(size_t bytes) {
   constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
   size_t unit = 0;
@@ -94,12 +94,12 @@ Table::Table(Collective kind, const Environment& around, const Allowed& allowed)
   }
 }
 
-/// A pass that is alone leaves links idle while its bytes are copied and summed: two hide that for each
-/// other. The model sees neither that nor what is gained, but it would see the messages.
+/// A single pass leaves links idle while its bytes are copied and summed: two passes hide that for each
+/// other. The model includes neither this loss nor the gain, only the additional messages.
 int Table::Candidate::least_divisor(double bytes) const {
   const double chunk = bytes / profile.chunks;
   int divisor = 1;
-  if (chunk <= profile.tile_bytes / most_divisor) return divisor;  // one pass, whatever the tile
+  if (chunk <= profile.tile_bytes / most_divisor) return divisor;  // one pass for any tile size
   while (chunk <= profile.tile_bytes / divisor) divisor *= 2;
   return divisor;
 }

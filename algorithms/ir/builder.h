@@ -5,7 +5,7 @@
 ///     MoveId carried = plan.send(0, 1, input(c));                      // 0 -> 1
 ///     carried = plan.send(1, 2, value(carried), {.with = input(c)});   // 1 adds its own and passes it on
 ///
-/// The builder does not judge; verify() does.
+/// The builder does not check anything; verify() does.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ inline Operand output(uint32_t chunk) { return {Operand::Kind::output, chunk}; }
 inline Operand scratch(uint32_t chunk) { return {Operand::Kind::scratch, chunk}; }
 inline Operand value(MoveId move) { return {Operand::Kind::value, move}; }
 
-/// What happens to a move's chunks at the destination.
+/// Operations on a move's chunks at the destination.
 struct Arrival {
   Operand with = {};  ///< left operand of the reduction
-  Operand to = {};    ///< where the value is kept
+  Operand to = {};    ///< destination of the value
   uint32_t chunks = 1;
 };
 
@@ -33,15 +33,15 @@ class Builder {
  public:
   Builder(std::string algorithm, Shape shape) : plan_{std::move(algorithm), shape, 0, {}} {}
 
-  /// Moves emitted from now on leave from lane `src` and arrive in lane `dst`. Both start as 0.
+  /// Later moves leave from lane `src` and arrive in lane `dst`. Both are initially 0.
   void lanes(uint8_t src, uint8_t dst) { src_lane_ = src, dst_lane_ = dst; }
   void lane(uint8_t both) { lanes(both, both); }
 
-  /// src hands chunks to dst through a channel.
+  /// src sends chunks to dst through a channel.
   MoveId send(Rank src, Rank dst, Operand from, Arrival arrival) {
     return add(src, dst, false, from, arrival);
   }
-  /// dst reads chunks out of the memory of src.
+  /// dst reads chunks from the memory of src.
   MoveId pull(Rank src, Rank dst, Operand from, Arrival arrival) {
     return add(src, dst, true, from, arrival);
   }
@@ -51,7 +51,7 @@ class Builder {
     plan_.moves[move].push = true;
     return move;
   }
-  /// A copy or reduction within one rank, in the lane where moves arrive.
+  /// A copy or reduction within one rank, in the current destination lane.
   MoveId local(Rank rank, Operand from, Arrival arrival) {
     const MoveId move = add(rank, rank, false, from, arrival);
     plan_.moves[move].src_lane = dst_lane_;

@@ -69,7 +69,7 @@ void draw_totals(const Plan& plan, std::string& dot) {
   }
 }
 
-/// "from", "with + from": what a move makes; `at_dst` as the destination sees it.
+/// "from", "with + from": the value that a move makes, as the destination sees it.
 std::string making(const Move& move) {
   std::string from = words(move.from, move.chunks);
   if (move.src != move.dst) from += fmt::format(" of rank {}", move.src);
@@ -79,10 +79,10 @@ std::string making(const Move& move) {
 std::string at_destination(const Move& move) {
   const std::string_view verb = move.src == move.dst ? "makes"
                                 : move.pull          ? "pulls"
-                                : move.push          ? "is given"
+                                : move.push          ? "receives (pushed)"
                                                      : "gets";
   const std::string kept =
-      move.to.kind == Kind::none ? "hands it on" : "keeps it as " + words(move.to, move.chunks);
+      move.to.kind == Kind::none ? "forwards it" : "stores it in " + words(move.to, move.chunks);
   return fmt::format("{} {}, {}", verb, making(move), kept);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Pictures of plans, for people.
+/// Plans as pictures and tables.
 ///
-/// Pure and thread-safe; any plan, right or wrong, can be drawn.
+/// Pure and thread-safe; any plan, valid or not, can be drawn.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace weir::ir {
 
-/// A Graphviz graph: ranks are nodes, moves are edges (solid: sent, dashed: pulled, dotted: local). A plan of
-/// more than kDrawnMoves moves gets one edge per pair of ranks, with totals.
+/// A Graphviz graph: ranks are nodes, moves are edges (solid: sent, dashed: pulled, dotted: local). A plan
+/// with more than kDrawnMoves moves gets one edge per pair of ranks, with totals.
 inline constexpr size_t kDrawnMoves = 64;
 std::string draw_dot(const Plan& plan);
 
-/// What each rank does, one line per move and rank, in order. Long for large plans: about 60 bytes per line.
+/// The moves of each rank in order, one line per move and rank. Long for large plans: about 60 bytes per
+/// line.
 std::string draw_table(const Plan& plan);
 
 }  // namespace weir::ir

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The plan: the schedule of one collective over all ranks, in chunks, free of bytes, pointers and devices.
+/// The plan: the schedule of one collective over all ranks, in chunks, without bytes, pointers and devices.
 ///
-/// A plan is a list of moves. Carried out one after the other, in list order, the moves give the result;
-/// lanes and channels only relax that order. A move takes chunks from rank `src` to rank `dst` and makes a
-/// value there:
+/// A plan is a list of moves. Executed one after the other, in list order, the moves give the result; lanes
+/// and channels only relax that order. A move takes chunks from rank `src` to rank `dst` and makes a value
+/// there:
 ///
 ///     value(m) = with (+) from        (+) is the reduction; without `with` it is just `from`
 ///
-/// `from` is read at src: a place in one of its buffers, or the value that an earlier move made at src
-/// (forwarding: the value need not have been kept in memory). `with` is read at dst and is the left
-/// operand. The value is kept at `to`, or, without `to`, only handed on by later moves.
+/// `from` is read at src: a position in one of its buffers, or the value that an earlier move made at src
+/// (forwarding: the value need not be stored in memory). `with` is read at dst and is the left operand. The
+/// value is stored at `to`, or, without `to`, only passed on by later moves.
 ///
-/// Chunks: every buffer is a row of blocks of `count` elements (one block, or one per rank), and every
-/// block is divided into Shape::chunks chunks; chunk c is part c % chunks of block c / chunks. Scratch
-/// chunks are as long as the longest chunk.
+/// Chunks: every buffer is a sequence of blocks of `count` elements (one block, or one per rank), and every
+/// block is divided into Shape::chunks chunks; chunk c is part c % chunks of block c / chunks. Scratch chunks
+/// are as long as the longest chunk.
 ///
-/// Plain values: copy them, compare them, share them between threads when const.
+/// Plain values: they can be copied, compared, and shared between threads when const.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +29,17 @@ namespace weir::ir {
 /// Lanes of a rank are numbered 0 to kMaxLanes - 1.
 inline constexpr int kMaxLanes = 64;
 
-/// What is asked: a collective over `ranks`, its blocks divided into `chunks`.
+/// The collective over `ranks`; each of its blocks is divided into `chunks`.
 struct Shape {
   Collective kind = Collective::all_reduce;
   int ranks = 1;
-  Rank root = 0;        ///< only where has_root(kind)
-  uint32_t chunks = 1;  ///< per block
+  Rank root = 0;        ///< only if has_root(kind)
+  uint32_t chunks = 1;  ///< number of chunks per block
 
   bool operator==(const Shape&) const = default;
 };
 
-/// Blocks of the input and output buffer of `rank`; 0 where the rank has no such buffer.
+/// Number of blocks of the input and output buffer of `rank`; 0 if the rank has no such buffer.
 int input_blocks(const Shape& shape, Rank rank);
 int output_blocks(const Shape& shape, Rank rank);
 
@@ -55,22 +55,22 @@ struct Operand {
 struct Move {
   Rank src = 0;
   Rank dst = 0;          ///< equal to src: a local move, in one lane
-  uint8_t src_lane = 0;  ///< lane that sends at src
-  uint8_t dst_lane = 0;  ///< lane that receives, pulls, or moves locally at dst
-  bool pull = false;     ///< dst reads the memory of src itself; `from` must be in memory
-  uint32_t chunks = 1;   ///< consecutive chunks, at from, with and to alike
+  uint8_t src_lane = 0;  ///< lane of src that sends
+  uint8_t dst_lane = 0;  ///< lane of dst that receives, pulls, or moves locally
+  bool pull = false;     ///< dst reads the memory of src; `from` must be in memory
+  uint32_t chunks = 1;   ///< number of consecutive chunks at from, with and to
   Operand from;
   Operand with;
   Operand to;
-  bool push = false;  ///< src writes the memory of dst itself, at `to`; dst only learns that it is done
+  bool push = false;  ///< src writes the memory of dst, at `to`; dst only learns that it is complete
 
   bool operator==(const Move&) const = default;
 };
 
 struct Plan {
-  std::string algorithm;  ///< "ring", "tree", ...: a name for people, logs and caches
+  std::string algorithm;  ///< a name for people, logs and caches: "ring", "tree", ...
   Shape shape;
-  uint32_t scratch_chunks = 0;  ///< scratch of every rank
+  uint32_t scratch_chunks = 0;  ///< number of scratch chunks of every rank
   std::vector<Move> moves;
 
   bool operator==(const Plan&) const = default;

@@ -7,17 +7,17 @@
 namespace weir::ir {
 namespace {
 
-/// Moves operands from the blocks of old ranks to those of new ones.
+/// Moves operands from the blocks of old ranks to those of new ranks.
 class Relabel {
  public:
   Relabel(const Shape& shape, std::span<const Rank> order) : shape_(shape), order_(order) {}
 
-  /// False: the chunks do not stay together. `rank` is the old one whose buffer it is.
+  /// False: the chunks are not contiguous in the new order. `rank` is the old number of the buffer's rank.
   bool apply(Operand& operand, Rank rank, uint32_t chunks) const {
     const bool is_input = operand.kind == Operand::Kind::input;
     if (!is_input && operand.kind != Operand::Kind::output) return true;
     const int blocks = is_input ? input_blocks(shape_, rank) : output_blocks(shape_, rank);
-    if (blocks != shape_.ranks || blocks < 2) return true;  // one block, which everybody has
+    if (blocks != shape_.ranks || blocks < 2) return true;  // one block, common to all ranks
     const uint32_t first = operand.index / shape_.chunks;
     const uint32_t last = (operand.index + chunks - 1) / shape_.chunks;
     const Rank to = order_[first];
@@ -44,8 +44,8 @@ Result<Plan> relabelled(Plan plan, std::span<const Rank> order) {
     if (!relabel.apply(move.from, move.src, move.chunks) ||
         !relabel.apply(move.with, move.dst, move.chunks) || !relabel.apply(move.to, move.dst, move.chunks)) {
       return Status(Code::invalid_argument,
-                    fmt::format("move {} of the {} plan takes blocks of several ranks at once, which do not "
-                                "follow each other in the new order",
+                    fmt::format("move {} of the {} plan moves blocks of several ranks at once, which are not "
+                                "contiguous in the new order; expected a plan that moves them separately",
                                 i, plan.algorithm));
     }
     move.src = now(move.src);

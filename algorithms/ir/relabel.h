@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The same schedule for ranks in another order.
+/// Converts a schedule to another order of ranks.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace weir::ir {
 
-/// What rank i does in `plan` rank order[i] does in the result, with the block of that rank where buffers
-/// have one per rank; its root is order[plan.shape.root]. Verify it as any plan. Errors: invalid_argument
-/// where a move takes chunks of several ranks' blocks that do not follow each other in the new order.
-/// REQUIRES: `order` holds every rank once.
+/// Rank order[i] of the result does what rank i does in `plan`, with its own block if buffers have one per
+/// rank; the root is order[plan.shape.root]. To be verified like any plan. Errors: invalid_argument if a move
+/// takes chunks of several ranks' blocks that are not contiguous in the new order. REQUIRES: `order` contains
+/// every rank once.
 Result<Plan> relabelled(Plan plan, std::span<const Rank> order);
 
 }  // namespace weir::ir

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What verify() and the program check compute with instead of numbers.
+/// The symbolic values with which verify() and the program check compute.
 ///
-/// A chunk of memory holds nothing, or a Contribution: one chunk of the input, summed over a set of ranks.
-/// A copy keeps it; a sum needs the same input chunk and disjoint sets, so nothing is ever counted twice.
-/// Both checks take what a collective means from the same place: Symbols::input and Symbols::expected.
+/// A chunk of memory holds nothing, or a Contribution: one chunk of the input, summed over a set of ranks. A
+/// copy keeps it; a sum needs the same input chunk and disjoint sets, so that nothing is counted twice. Both
+/// checks take the definition of a collective from the same place: Symbols::input and Symbols::expected.
 ///
-/// Values without locks: one thread at a time. None of the calls fails; sizes are the caller's to limit.
+/// Values without locks: one thread at a time. No call fails; the caller limits the sizes.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,18 @@
 
 namespace weir::ir {
 
-/// Names a set of ranks within one RankSets.
+/// Identifies a set of ranks within one RankSets.
 using SetId = uint32_t;
 
 struct Contribution {
   static constexpr uint32_t kNothing = UINT32_MAX;
   uint32_t chunk = kNothing;  ///< number of the input chunk: block * Shape::chunks + part
-  SetId ranks = 0;            ///< whose input is summed in
+  SetId ranks = 0;            ///< the ranks whose input is summed
 
   bool present() const { return chunk != kNothing; }
 };
 
-/// Sets of ranks as bit rows. Sets are made and never changed, so copying a set is copying its name.
+/// Sets of ranks as bit rows. Sets are never changed, so that copying a set means copying its identifier.
 class RankSets {
  public:
   explicit RankSets(int ranks);
@@ -41,7 +41,7 @@ class RankSets {
   /// The lowest rank in both sets, or in `a` but not in `b`; -1 if there is none.
   Rank common(SetId a, SetId b) const;
   Rank missing(SetId a, SetId b) const;
-  /// "rank 3", "ranks 0-2, 5".
+  /// The text, such as "rank 3" or "ranks 0-2, 5".
   std::string describe(SetId set) const;
 
  private:
@@ -52,23 +52,23 @@ class RankSets {
   std::vector<uint64_t> bits_;
 };
 
-/// What the chunks of a collective hold at the start and must hold at the end.
+/// The contents of a collective's chunks at the start, and their required contents at the end.
 class Symbols {
  public:
   explicit Symbols(const Shape& shape) : shape_(shape), sets_(shape.ranks) {}
 
-  /// What chunk `index` of the rank's input holds at the start.
+  /// The contents of chunk `index` of the rank's input at the start.
   Contribution input(Rank rank, uint32_t index) const { return {index, sets_.single(rank)}; }
-  /// What chunk `index` of the rank's output must hold at the end.
+  /// The required contents of chunk `index` of the rank's output at the end.
   Contribution expected(Rank rank, uint32_t index) const;
 
   enum class Sum : uint8_t { right, nothing, other_chunk, twice };
-  /// sum = with (+) from, if that is a right thing to do; else `sum` is untouched.
+  /// sum = with (+) from, if that is valid; otherwise `sum` is unchanged.
   Sum add(Contribution with, Contribution from, Contribution& sum);
   bool equal(Contribution a, Contribution b) const {
     return a.chunk == b.chunk && (!a.present() || sets_.equal(a.ranks, b.ranks));
   }
-  /// "nothing", "chunk 5 of ranks 0-2".
+  /// The text, such as "nothing" or "chunk 5 of ranks 0-2".
   std::string describe(Contribution value) const;
   /// Why add() refused, as the end of a sentence about `who` ("move 17"), at a rank.
   std::string refusal(Sum sum, Contribution with, Contribution from, Rank at) const;
@@ -80,15 +80,15 @@ class Symbols {
   RankSets sets_;
 };
 
-/// Where the two buffers of a rank lie to each other.
+/// The relative position of the two buffers of a rank.
 enum class Placement : uint8_t { apart, in_place };
 
-/// Whether the collective may be called in place at all.
+/// Whether the collective can be called in place.
 constexpr bool has_in_place(Collective kind) {
   return kind != Collective::all_to_all && kind != Collective::send_recv;
 }
 
-/// Numbers every chunk of memory of every rank; chunks that share memory share the number.
+/// Numbers every chunk of memory of every rank; chunks that share memory have the same number.
 class MemoryMap {
  public:
   /// REQUIRES: a shape that verify() accepts; has_in_place(shape.kind) for Placement::in_place.
@@ -103,9 +103,9 @@ class MemoryMap {
     return base + operand.index;
   }
   size_t size() const { return size_; }
-  /// Chunks of the rank's buffer; 0 for none and value.
+  /// Number of chunks of the rank's buffer; 0 for none and value.
   uint64_t chunks(Rank rank, Operand::Kind kind) const;
-  /// All memory before the first move: inputs in their places, nothing elsewhere.
+  /// All memory before the first move: inputs in their positions, nothing elsewhere.
   std::vector<Contribution> start(const Symbols& symbols) const;
 
  private:

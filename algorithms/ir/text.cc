@@ -48,7 +48,7 @@ bool is_name(std::string_view word) {
   });
 }
 
-/// A word as it may stand in a message: short and printable.
+/// A word in a form suitable for a message: short and printable.
 std::string shown(std::string_view word) {
   std::string text = "\"";
   for (char c : word.substr(0, 40)) text += c >= ' ' && c <= '~' && c != '"' ? c : '?';
@@ -82,7 +82,7 @@ class Line {
   }
   Status end() const { return done() ? Status() : expected("the end of the line"); }
 
-  /// A number of at most `most`.
+  /// A number from 0 to `most`.
   template <typename T>
   Status number(T& value, std::string_view what, uint64_t most) {
     const std::optional<uint64_t> got = digits(peek(), most);
@@ -91,7 +91,7 @@ class Line {
     take();
     return {};
   }
-  /// rank.lane
+  /// Parses rank.lane.
   Status place(Rank& rank, uint8_t& lane) {
     const std::string_view word = peek();
     const size_t dot = word.find('.');
@@ -145,7 +145,7 @@ class Reader {
   static constexpr size_t kShortestMove = sizeof("0 local 0.0 from input 0 to output 0") / 2;
   static constexpr uint64_t kAnyNumber = std::numeric_limits<uint32_t>::max();
 
-  /// The next line that says something; an empty one at the end of the text.
+  /// The next line that is neither empty nor a comment; an empty one at the end of the text.
   Line next() {
     while (!rest_.empty()) {
       const size_t length = std::min(rest_.find('\n'), rest_.size());
@@ -246,7 +246,7 @@ class Reader {
   }
 
   std::string_view rest_;
-  size_t number_ = 0;  // of the last line taken
+  size_t number_ = 0;  // number of the last line taken
   Plan plan_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Plans as text: for files, for people, for tests. docs/plan-format.md has the grammar.
+/// Plans as text, for files, people and tests. docs/plan-format.md has the grammar.
 ///
 /// Pure and thread-safe.
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace weir::ir {
 
-/// One line per move. read_text() gives the same plan back. REQUIRES: a plan that verify() accepts, whose
+/// Writes one line per move. read_text() returns the same plan. REQUIRES: a plan that verify() accepts, whose
 /// algorithm is a word (letters, digits, '_', '-', '.').
 std::string write_text(const Plan& plan);
 
-/// Reads one plan and nothing after it. The plan is well-formed, not proved: verify() it before use.
+/// Reads one plan and nothing after it. The plan is well-formed but not proven: verify() it before use.
 /// Errors: invalid_argument with the line number, what was found and what was expected.
 Result<Plan> read_text(std::string_view text);
 

@@ -24,7 +24,7 @@ std::string_view word(Kind kind) {
   return kWords[static_cast<int>(kind)];
 }
 
-/// Everything about a move that can be judged without knowing what the chunks hold.
+/// Checks everything about a move that does not depend on the contents of chunks.
 class Forms {
  public:
   explicit Forms(const Plan& plan)
@@ -41,12 +41,12 @@ class Forms {
     }
     for (size_t m = 0; m < plan_.moves.size(); ++m) {
       if (!used_[m] && plan_.moves[m].to.kind == Kind::none) {
-        return wrong("move {} makes a value that is neither kept nor handed on", m);
+        return wrong("move {} makes a value that is neither stored nor used by a later move", m);
       }
     }
     return {};
   }
-  /// By move: whether a later one uses its value. REQUIRES: check() was ok.
+  /// For each move, whether a later one uses its value. REQUIRES: check() was ok.
   const std::vector<bool>& used() const { return used_; }
 
  private:
@@ -55,19 +55,19 @@ class Forms {
     if (move.src < 0 || move.src >= ranks) return no_such_rank("src", move.src);
     if (move.dst < 0 || move.dst >= ranks) return no_such_rank("dst", move.dst);
     if (const int lane = std::max(move.src_lane, move.dst_lane); lane >= kMaxLanes) {
-      return wrong("move {} names lane {}: a rank has lanes 0 to {}", number_, lane, kMaxLanes - 1);
+      return wrong("move {} uses lane {}: expected lanes 0 to {}", number_, lane, kMaxLanes - 1);
     }
     if (move.src == move.dst && move.src_lane != move.dst_lane) {
-      return wrong("move {} is local to rank {}, but names lanes {} and {}", number_, move.src,
+      return wrong("move {} is local to rank {}, but uses lanes {} and {}", number_, move.src,
                    int{move.src_lane}, int{move.dst_lane});
     }
     if (move.chunks == 0) return wrong("move {} moves 0 chunks", number_);
     if (move.from.kind == Kind::none) return wrong("move {} has no source", number_);
     if (move.pull && move.src == move.dst) {
-      return wrong("move {} pulls at rank {} from itself: within a rank moves are local", number_, move.src);
+      return wrong("move {} pulls at rank {} from itself: expected a local move", number_, move.src);
     }
     if (move.pull && !move.from.in_memory()) {
-      return wrong("move {} pulls a value: only memory can be read by another rank", number_);
+      return wrong("move {} pulls a value: expected an operand in memory", number_);
     }
     if (move.push) WEIR_TRY(check_push(move));
     if (move.with.kind != Kind::none && !reduces(plan_.shape.kind)) {
@@ -77,25 +77,28 @@ class Forms {
       return wrong("move {} writes input chunk {} of rank {}: inputs are only read", number_, move.to.index,
                    move.dst);
     }
-    if (move.to.kind == Kind::value) return wrong("move {} keeps its value in a value", number_);
+    if (move.to.kind == Kind::value)
+      return wrong("move {} stores its value in a value: expected output or scratch", number_);
     WEIR_TRY(check_operand(move, move.from, move.src, move.src_lane));
     WEIR_TRY(check_operand(move, move.with, move.dst, move.dst_lane));
     return check_operand(move, move.to, move.dst, move.dst_lane);
   }
 
   Status check_push(const Move& move) const {
-    if (move.pull) return wrong("move {} is both pulled and pushed: expected one of them", number_);
+    if (move.pull) return wrong("move {} is both pulled and pushed: expected only one of the two", number_);
     if (move.src == move.dst)
-      return wrong("move {} pushes at rank {} to itself: within a rank moves are local", number_, move.src);
+      return wrong("move {} pushes at rank {} to itself: expected a local move", number_, move.src);
     if (move.with.kind != Kind::none)
-      return wrong("move {} pushes and sums: a rank that is pushed to does nothing itself", number_);
-    if (!move.to.in_memory()) return wrong("move {} pushes to no place: expected output or scratch", number_);
+      return wrong(
+          "move {} pushes and sums: expected a push without a sum, because the destination executes nothing",
+          number_);
+    if (!move.to.in_memory())
+      return wrong("move {} pushes without a destination: expected output or scratch", number_);
     return {};
   }
 
   Status no_such_rank(std::string_view end, Rank rank) const {
-    return wrong("move {} has {} rank {}: the plan has ranks 0 to {}", number_, end, rank,
-                 plan_.shape.ranks - 1);
+    return wrong("move {} has {} rank {}: expected ranks 0 to {}", number_, end, rank, plan_.shape.ranks - 1);
   }
 
   Status check_operand(const Move& move, Operand operand, Rank at, int lane) {
@@ -104,8 +107,8 @@ class Forms {
     const uint64_t size = map_.chunks(at, operand.kind);
     if (uint64_t{operand.index} + move.chunks <= size) return {};
     if (size == 0)
-      return wrong("move {} names {} of rank {}, which has none", number_, word(operand.kind), at);
-    return wrong("move {} names {} chunks {} to {} of rank {}, which has chunks 0 to {}", number_,
+      return wrong("move {} uses {} of rank {}, which has none", number_, word(operand.kind), at);
+    return wrong("move {} uses {} chunks {} to {} of rank {}, which has chunks 0 to {}", number_,
                  word(operand.kind), operand.index, uint64_t{operand.index} + move.chunks - 1, at, size - 1);
   }
 
@@ -118,10 +121,11 @@ class Forms {
                    at, made.dst);
     }
     if (made.push)
-      return wrong("move {} uses the value of move {}, which was pushed: expected the place it was pushed to",
-                   number_, maker);
+      return wrong(
+          "move {} uses the value of move {}, which was pushed: expected the memory to which it was pushed",
+          number_, maker);
     if (made.to.kind == Kind::none && made.dst_lane != lane) {
-      return wrong("move {} uses the value of move {} in lane {}, but it was made in lane {} and not kept",
+      return wrong("move {} uses the value of move {} in lane {}, but it was made in lane {} and not stored",
                    number_, maker, lane, int{made.dst_lane});
     }
     if (made.chunks != move.chunks) {
@@ -176,7 +180,7 @@ class Run {
     const Contribution* with = look_up(move.with, move.dst);
     Contribution* to = look_up(move.to, move.dst);
     if (to != nullptr && (overlap(from, to, move.chunks) || overlap(with, to, move.chunks))) {
-      return wrong("{}move {} reads and writes places of rank {} that overlap without being equal", where_,
+      return wrong("{}move {} reads and writes ranges of rank {} that overlap without being equal", where_,
                    number, move.dst);
     }
     Contribution* value = values_.data() + value_of_[number];
@@ -198,7 +202,8 @@ class Run {
     return {};
   }
 
-  /// Chunks differ in length by their part of the block, so parts must come in order and fit where they go.
+  /// Chunks differ in length by their part of the block, so parts must be consecutive and fit into their
+  /// destination.
   Status check_part(size_t number, uint32_t c, Contribution value) const {
     const Move& move = plan_.moves[number];
     const uint32_t parts = plan_.shape.chunks;
@@ -208,7 +213,7 @@ class Run {
                    part, (first_part_ + c - 1) % parts, (first_part_ + c) % parts);
     }
     if (move.to.kind == Kind::output && (move.to.index + c) % parts != part) {
-      return wrong("{}move {} writes part {} of a block into output chunk {}, the place of part {}", where_,
+      return wrong("{}move {} writes part {} of a block into output chunk {}, which is for part {}", where_,
                    number, part, move.to.index + c, (move.to.index + c) % parts);
     }
     return {};
@@ -219,7 +224,7 @@ class Run {
   }
 
   Status unwritten(size_t number, Operand operand, Rank at, uint32_t chunk) const {
-    return wrong("{}move {} reads {} chunk {} of rank {}, which nothing has written", where_, number,
+    return wrong("{}move {} reads {} chunk {} of rank {}, which was never written", where_, number,
                  word(operand.kind), operand.index + chunk, at);
   }
 
@@ -240,7 +245,7 @@ class Run {
   MemoryMap map_;
   std::vector<Contribution> memory_;
   std::vector<Contribution> values_;
-  std::vector<size_t> value_of_;  // by move: first of its chunks in values_; one more than moves
+  std::vector<size_t> value_of_;  // index: move; first of its chunks in values_; one more entry than moves
   std::string_view where_;
   uint32_t first_part_ = 0;  // of the move being carried out
 };
@@ -250,7 +255,7 @@ class Run {
 Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
   if (shape.kind >= Collective::send_recv) {
     return wrong(
-        "there is no plan of {}: expected one of the collectives",
+        "a plan of {}: expected one of the collectives",
         shape.kind == Collective::send_recv ? "send_recv" : std::to_string(static_cast<int>(shape.kind)));
   }
   if (shape.ranks < 1 || shape.ranks > kMaxPlanRanks) {
@@ -259,7 +264,7 @@ Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
   if (shape.chunks < 1) return wrong("a plan with blocks of 0 chunks: expected at least 1");
   if (shape.root < 0 || shape.root >= shape.ranks || (shape.root != 0 && !has_root(shape.kind))) {
     return wrong("root {} of {} over {} ranks: expected {}", shape.root, name(shape.kind), shape.ranks,
-                 has_root(shape.kind) ? "one of the ranks" : "0, the collective has no root");
+                 has_root(shape.kind) ? "one of the ranks" : "0, because the collective has no root");
   }
   uint64_t blocks = 0;
   for (Rank r = 0; r < shape.ranks; ++r) {
@@ -268,7 +273,7 @@ Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
   const uint64_t memory =
       blocks * shape.chunks + uint64_t{scratch_chunks} * static_cast<uint64_t>(shape.ranks);
   if (memory > kMaxPlanMemory) {
-    return wrong("the plan names {} chunks of memory over all ranks: at most {} are allowed", memory,
+    return wrong("the plan uses {} chunks of memory over all ranks: expected at most {}", memory,
                  kMaxPlanMemory);
   }
   return {};

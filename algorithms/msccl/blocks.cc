@@ -39,8 +39,8 @@ class Assembly {
     }
   }
 
-  /// Round by round; in each all send before they receive, as then what they receive can be sent on as it
-  /// comes.
+  /// Round by round; in each round all blocks send before they receive, because then received data can be
+  /// sent on as it arrives.
   Result<Blocks> assemble() {
     for (const std::vector<size_t>& round : rounds()) {
       for (const size_t move : round) WEIR_TRY(send(move));
@@ -57,13 +57,13 @@ class Assembly {
   std::vector<Block>& gpu(Rank rank) { return blocks_.gpus[static_cast<size_t>(rank)]; }
   Step& at(Rank rank, Place place) { return gpu(rank)[static_cast<size_t>(place.block)].steps[place.step]; }
 
-  /// Moves by the length of the chain of those that must come before them.
+  /// Groups moves by the length of the chain of moves that must precede them.
   std::vector<std::vector<size_t>> rounds() const {
     struct Known {
-      size_t read = 0, written = 0;  // number of the round after the last one that did
+      size_t read = 0, written = 0;  // number of the round after the last access
     };
     std::vector<Known> memory(map_.size());
-    std::vector<size_t> made(plan_.moves.size());  // by move: the round after it
+    std::vector<size_t> made(plan_.moves.size());  // index: move; the round after it
     std::vector<std::vector<size_t>> rounds;
     for (size_t number = 0; number < plan_.moves.size(); ++number) {
       const Move& move = plan_.moves[number];
@@ -110,7 +110,7 @@ class Assembly {
     return found >= 0 ? found : add_block(rank, to, kNobody, channel);
   }
 
-  /// A block that already sends to where the value goes next can send it as it comes.
+  /// A block that already sends to the value's next rank can send it as it arrives.
   int receiver(Rank rank, Rank from, int channel, Rank next) {
     int found = find(rank, [&](const Block& b) { return b.receive == from && b.channel == channel; });
     if (found < 0 && next != kNobody) {
@@ -142,7 +142,7 @@ class Assembly {
     return {Kind::scratch, used - chunks};
   }
 
-  /// Where in memory of `rank` the operand lies; a value that was not kept is kept from now on.
+  /// The position of the operand in the memory of `rank`; a value that was not stored is stored from now on.
   Result<Operand> in_memory(size_t number, Rank rank, Operand operand) {
     if (operand.kind != Kind::value) return operand;
     const size_t maker = operand.index;
@@ -151,8 +151,8 @@ class Assembly {
       const auto first = writer_.begin() + static_cast<ptrdiff_t>(map_.place(rank, made.to));
       if (!std::all_of(first, first + made.chunks, [&](size_t writer) { return writer == maker; })) {
         return Status(Code::invalid_argument,
-                      fmt::format("move {} uses the value of move {} after its place was overwritten; MSCCL "
-                                  "reads values from memory",
+                      fmt::format("move {} uses the value of move {} after its memory was overwritten; MSCCL "
+                                  "can only read values from memory",
                                   number, maker));
       }
     } else if (stored_[maker].kind == Kind::none) {
@@ -161,7 +161,7 @@ class Assembly {
     return stored_[maker];
   }
 
-  /// Whether the step that received the value can send it too: before everything that its block sends later.
+  /// Whether the step that received the value can also send it: before all later sends of its block.
   bool hands_on(const Move& move) {
     if (move.from.kind != Kind::value) return false;
     const Place place = made_[move.from.index];
@@ -175,7 +175,7 @@ class Assembly {
     }
     step.sends = true;
     block.last_send = static_cast<int64_t>(place.step);
-    // Without a sum there is no step that does not keep what it hands on.
+    // Without a sum, every step that passes data on also stores it.
     if (step.source.kind == Kind::none && step.kept.kind == Kind::none)
       stored_[move.from.index] = step.kept = new_scratch(move.src, move.chunks);
     return true;
@@ -228,7 +228,7 @@ class Assembly {
     const auto add = [&](Step::Kind kind, Operand source) {
       made_[number] = push(move.src, block, {kind, 0, false, false, source, to, move.chunks, {}});
     };
-    // In place the result may lie where one of the two is: that one goes first.
+    // In place the result may be in the memory of one of the two operands: that one comes first.
     const bool with_first = with->kind != Kind::none && same_place(move.src, to, *with);
     const Operand first = with_first ? *with : *from, second = with_first ? *from : *with;
     if (first != to) add(Step::Kind::copy, first);
@@ -237,7 +237,7 @@ class Assembly {
     return {};
   }
 
-  /// By chunk of memory: the step that wrote it last, and those that have read it since.
+  /// For each chunk of memory the step that wrote it last, and the steps that have read it since.
   struct Uses {
     Place writer;
     std::vector<Place> readers;
@@ -287,11 +287,11 @@ class Assembly {
   const ir::Plan& plan_;
   const ir::MemoryMap map_;
   Blocks blocks_;
-  std::vector<size_t> writer_;   // by chunk of memory: the move that wrote it last
-  std::vector<Place> made_;      // by move: the step that makes its value
-  std::vector<Operand> stored_;  // by move: where its value lies; nothing: nowhere
-  std::vector<Rank> next_;       // by move: to whom its value is handed on last
-  std::vector<int> channel_;     // by move
+  std::vector<size_t> writer_;   // index: chunk of memory; the move that wrote it last
+  std::vector<Place> made_;      // index: move; the step that makes its value
+  std::vector<Operand> stored_;  // index: move; where its value is stored; none: nowhere
+  std::vector<Rank> next_;       // index: move; the rank to which its value is passed on last
+  std::vector<int> channel_;     // index: move
   size_t order_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Plans as thread blocks of MSCCL: which block of which GPU does what, in which order.
+/// Plans as thread blocks of MSCCL: the steps of each block of each GPU, in order.
 #pragma once
 
 #include <vector>
@@ -9,23 +9,23 @@
 
 namespace weir::msccl {
 
-/// Another step of the same GPU.
+/// Refers to another step of the same GPU.
 struct Place {
   int block = -1;
   size_t step = 0;
 };
 
-/// Receives, sums, keeps and sends, each or not; or works within its GPU. Operands are in memory.
+/// Receives, sums, stores and sends, each optionally; or works within its GPU. Operands are in memory.
 struct Step {
   enum class Kind : uint8_t { message, copy, reduce };
   Kind kind = Kind::message;
-  size_t order = 0;  ///< steps can be done in this order
+  size_t order = 0;  ///< steps can be executed in ascending order
   bool receives = false;
   bool sends = false;
-  ir::Operand source;  ///< what is sent or copied, or summed with what comes
-  ir::Operand kept;    ///< where the result lies
+  ir::Operand source;  ///< operand to send, to copy, or to add to received data
+  ir::Operand kept;    ///< destination of the result
   uint32_t chunks = 1;
-  std::vector<Place> waits;  ///< must be done before, in other blocks; at most one of each
+  std::vector<Place> waits;  ///< steps of other blocks that must precede it; at most one per block
 };
 
 struct Block {
@@ -33,17 +33,17 @@ struct Block {
   Rank receive = -1;
   int channel = 0;
   std::vector<Step> steps;
-  int64_t last_send = -1;  ///< its place in steps
+  int64_t last_send = -1;  ///< index of its last sending step
 };
 
 struct Blocks {
   std::vector<std::vector<Block>> gpus;
-  std::vector<uint32_t> scratch;  ///< by GPU: chunks
+  std::vector<uint32_t> scratch;  ///< index: GPU; number of chunks
   int channels = 1;
 };
 
-/// Values that are handed on take one step where the block that receives them may send there too, and else
-/// lie in memory. REQUIRES and errors: as write().
+/// Values that are passed on take one step if the block that receives them may also send there, and are
+/// stored in memory otherwise. REQUIRES and errors: as write().
 Result<Blocks> blocks_of(const ir::Plan& plan);
 
 }  // namespace weir::msccl

@@ -28,7 +28,7 @@ constexpr std::pair<std::string_view, Collective> kCollectives[] = {
     {"scatter", Collective::scatter}};
 constexpr std::string_view kTypes[] = {"s", "r", "rrc", "rcs", "rrs", "rrcs", "cpy", "re", "nop"};
 constexpr int kMostChunks = 1 << 26;
-constexpr int64_t kMostMoved = 1 << 22;  // each becomes a move
+constexpr int64_t kMostMoved = 1 << 22;  // each chunk becomes a move
 
 class FileReader {
  public:
@@ -45,11 +45,11 @@ class FileReader {
       int id = 0;
       WEIR_TRY(xml_.get(gpu, "id", Need::needed, 0, file_.shape.ranks - 1, id));
       if (std::exchange(seen[static_cast<size_t>(id)], 1) != 0)
-        return xml_.refuse(gpu, fmt::format("GPU {} stands here a second time", id));
+        return xml_.refuse(gpu, fmt::format("GPU {} occurs twice", id));
       WEIR_TRY(blocks(gpu, id));
     }
     if (const auto missing = std::find(seen.begin(), seen.end(), 0); missing != seen.end())
-      return xml_.refuse(algo, fmt::format("there is no <gpu> with id {}; expected 0 to {}",
+      return xml_.refuse(algo, fmt::format("no <gpu> with id {}; expected ids 0 to {}",
                                            missing - seen.begin(), file_.shape.ranks - 1));
     return std::move(file_);
   }
@@ -88,7 +88,7 @@ class FileReader {
       return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.';
     };
     std::replace_if(file_.algorithm.begin(), file_.algorithm.end(), strange,
-                    '_');  // a word, as plans have it
+                    '_');  // a word, as in plans
     file_.algorithm.resize(std::min<size_t>(file_.algorithm.size(), 64));
     if (file_.algorithm.empty()) file_.algorithm = "msccl";
     return {};
@@ -106,7 +106,7 @@ class FileReader {
       FileBlock block;
       block.line = xml_.line(tb);
       if (own.size() == static_cast<size_t>(ir::kMaxLanes))
-        return xml_.refuse(tb, fmt::format("GPU {} has more than {} blocks", id, ir::kMaxLanes));
+        return xml_.refuse(tb, fmt::format("GPU {} has more than {} thread blocks", id, ir::kMaxLanes));
       int number = 0;
       WEIR_TRY(xml_.get(tb, "id", Need::needed, 0, ir::kMaxLanes, number));
       if (static_cast<size_t>(number) != own.size())
@@ -145,9 +145,10 @@ class FileReader {
                                      type.substr(0, 100)));
     step.type = static_cast<Type>(known - std::begin(kTypes));
     if (sends(step.type) && block.send < 0)
-      return xml_.refuse(element, fmt::format("a step \"{}\" in a block that sends to nobody", type));
+      return xml_.refuse(element, fmt::format("a step \"{}\" in a block without a peer to send to", type));
     if (receives(step.type) && block.receive < 0)
-      return xml_.refuse(element, fmt::format("a step \"{}\" in a block that receives from nobody", type));
+      return xml_.refuse(element,
+                         fmt::format("a step \"{}\" in a block without a peer to receive from", type));
     WEIR_TRY(xml_.get(element, "depid", Need::optional, -1, ir::kMaxLanes, step.wait_block));
     WEIR_TRY(xml_.get(element, "deps", Need::optional, -1, kMostChunks, step.wait_step));
     const bool reads =
@@ -202,8 +203,8 @@ class FileReader {
 
   const topology::XmlFile& xml_;
   File file_;
-  int scratch_ = 0;    // chunks of the GPU that is read
-  int64_t moved_ = 0;  // chunks, by all steps so far
+  int scratch_ = 0;    // scratch chunks of the current GPU
+  int64_t moved_ = 0;  // number of chunks moved by all steps so far
 };
 
 }  // namespace

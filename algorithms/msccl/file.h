@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What stands in an MSCCL file, checked piece by piece.
+/// The contents of an MSCCL file, each element checked by itself.
 #pragma once
 
 #include <string>
@@ -38,7 +38,7 @@ struct FileStep {
   Type type = Type::nothing;
   Spot source, kept;
   int chunks = 0;
-  int wait_block = -1;  ///< -1: waits for none
+  int wait_block = -1;  ///< -1: no wait
   int wait_step = -1;
   size_t line = 0;
 };
@@ -54,8 +54,8 @@ struct FileBlock {
 struct File {
   std::string algorithm;
   ir::Shape shape;
-  bool one_buffer = false;  ///< input and output lie in the same place
-  int scratch_chunks = 0;   ///< of the GPU with the most
+  bool one_buffer = false;  ///< whether input and output are the same memory
+  int scratch_chunks = 0;   ///< scratch chunks of the GPU with the most
   std::vector<std::vector<FileBlock>> gpus;
 };
 

@@ -20,14 +20,14 @@ namespace {
 using ir::Operand;
 using Kind = Operand::Kind;
 
-/// A chunk of a rank's buffers as the file sees them. In one buffer, input and output share chunks.
+/// A chunk of a rank's buffers in the file's terms. In one buffer, input and output share chunks.
 struct Cell {
-  int input = -1;  ///< its place in the plan's buffers; -1: not in it
+  int input = -1;  ///< position in the plan's buffers; -1: not in it
   int output = -1;
   bool written = false;
 };
 
-/// Where chunks of the file's buffers lie in the plan, which never writes its input.
+/// The positions of the file's chunks in the plan, which never writes its input.
 class Memory {
  public:
   Memory(const File& file, Rank rank)
@@ -72,14 +72,14 @@ class Memory {
            static_cast<int64_t>(a.index) + shift_ == static_cast<int64_t>(b.index);
   }
 
-  /// A chunk of scratch that nothing else has.
+  /// A chunk of scratch that is used for nothing else.
   Operand new_scratch() {
     const uint32_t chunk = scratch_ + static_cast<uint32_t>(cells_.size()) + saved_++;
     used_ = chunk + 1;
     return ir::scratch(chunk);
   }
 
-  /// Of the plan: the file's chunks, those that were written into the input, and new ones.
+  /// Scratch chunks of the plan: the file's chunks, those that were written into the input, and new ones.
   uint32_t scratch_chunks() const { return used_; }
   const std::vector<Cell>& cells() const { return cells_; }
 
@@ -96,22 +96,22 @@ class Memory {
   bool has_in_place_;
   int input_ = 0, output_ = 0;  // first cells of the two buffers
   int shift_ = 0;               // in place, chunk c of the input is chunk c + shift_ of the output
-  uint32_t scratch_;            // of the file
+  uint32_t scratch_;            // scratch chunks of the file
   uint32_t used_;
   uint32_t saved_ = 0;
   std::vector<Cell> cells_;
 };
 
-/// By chunk.
+/// index: chunk.
 using Operands = std::vector<Operand>;
 
-/// On its way: where the sender has it.
+/// A message in flight: where its sender has it.
 struct Message {
   uint8_t lane = 0;
   Operands from;
 };
 
-/// Whether one operand can stand for all: the same value, or chunks of memory that follow each other.
+/// Whether one operand can represent all: the same value, or contiguous chunks of memory.
 bool together(const Operands& chunks) {
   for (size_t c = 1; c < chunks.size(); ++c) {
     const size_t step = chunks[0].in_memory() ? c : 0;
@@ -120,10 +120,10 @@ bool together(const Operands& chunks) {
   return true;
 }
 
-/// What becomes a move: a step, where its chunks lie together in the plan as well, or each chunk of it.
+/// The granularity of moves: a step if its chunks are contiguous in the plan too, or each chunk of it.
 enum class Grain : uint8_t { step, chunk };
 
-/// Carries out the steps of all blocks, in turns, and notes what moves.
+/// Executes the steps of all blocks in turn, and records the moves.
 class Run {
  public:
   Run(const File& file, Grain grain) : file_(file), grain_(grain), plan_(file.algorithm, file.shape) {
@@ -151,7 +151,7 @@ class Run {
     return plan_.take();
   }
 
-  /// Whether steps were too coarse: the plan is void then.
+  /// Whether steps were too coarse: the plan is then invalid.
   bool too_coarse() const { return apart_; }
 
  private:
@@ -184,7 +184,7 @@ class Run {
     }
   }
 
-  /// Makes the moves of a step; they are what it hands on.
+  /// Makes the moves of a step; they are the values that it passes on.
   template <typename Make>
   Operands move(const Operands& from, const Operands& with, const Operands& to, Make make) {
     const auto chunks = static_cast<uint32_t>(from.size());
@@ -227,7 +227,7 @@ class Run {
     ways_[way_in()].pop_front();
     if (message.from.size() != static_cast<size_t>(step.chunks)) {
       return topology::refuse(source, step.line,
-                              fmt::format("the step takes {} chunks, and GPU {} sends {}", step.chunks,
+                              fmt::format("the step receives {} chunks, but GPU {} sends {}", step.chunks,
                                           block().receive, message.from.size()));
     }
     const bool sums = step.type == Type::receive_reduce || step.type == Type::reduce_send ||
@@ -243,7 +243,7 @@ class Run {
     return {};
   }
 
-  /// What is on its way from places that are now written goes by way of scratch instead.
+  /// Messages in flight from memory that is about to be written go through scratch instead.
   void save_from(const Operands& written) {
     std::map<std::pair<Kind, uint32_t>, Operand> saved;
     const auto in_danger = [&](Operand from) {
@@ -278,21 +278,22 @@ class Run {
         return topology::refuse(
             source, step.line,
             fmt::format(
-                "step {} of block {} of GPU {} waits for ever for {}", number, block_, rank_,
+                "deadlock: step {} of block {} of GPU {} waits for {}", number, block_, rank_,
                 waits ? fmt::format("step {} of block {}", step.wait_step, step.wait_block)
                       : fmt::format("a message of GPU {} on channel {}", block().receive, block().channel)));
       }
     }
     for (const auto& [way, messages] : ways_) {
       if (messages.empty()) continue;
-      return {Code::invalid_argument,
-              fmt::format("{}: GPU {} sends {} messages on channel {} that GPU {} never takes", source.name,
-                          std::get<0>(way), messages.size(), std::get<2>(way), std::get<1>(way))};
+      return {
+          Code::invalid_argument,
+          fmt::format("{}: GPU {} sends {} messages on channel {} that GPU {} never receives", source.name,
+                      std::get<0>(way), messages.size(), std::get<2>(way), std::get<1>(way))};
     }
     return {};
   }
 
-  /// In one buffer, what a rank owns may be in its place from the beginning.
+  /// In one buffer, a rank's own data may be in its final position from the beginning.
   void finish() {
     uint32_t scratch = 0;
     for (rank_ = 0; rank_ < file_.shape.ranks; ++rank_) {
@@ -309,12 +310,12 @@ class Run {
 
   const File& file_;
   const Grain grain_;
-  bool apart_ = false;  // a step has chunks that do not lie together
+  bool apart_ = false;  // a step has chunks that are not contiguous
   ir::Builder plan_;
-  std::vector<Memory> memory_;             // by rank
-  std::vector<std::vector<size_t>> next_;  // by rank and block: the step
+  std::vector<Memory> memory_;             // index: rank
+  std::vector<std::vector<size_t>> next_;  // index: rank and block; the next step
   std::map<Way, std::deque<Message>> ways_;
-  Rank rank_ = 0;  // whose turn it is
+  Rank rank_ = 0;  // the current rank
   size_t block_ = 0;
 };
 

@@ -24,7 +24,7 @@ const char* type_of(const Step& step) {
   return sums ? "rrc" : "r";
 }
 
-/// MSCCL's words.
+/// MSCCL's names.
 std::string_view word(Collective kind) {
   switch (kind) {
     case Collective::all_reduce: return "allreduce";
@@ -72,7 +72,7 @@ class Writer {
   }
 
   void gpu(const std::vector<Block>& blocks) {
-    // A step can wait for one other: each further one needs a step of its own, which does nothing.
+    // A step can wait for one other step: each further one needs an additional step without an operation.
     std::vector<std::vector<size_t>> numbers(blocks.size());
     std::vector<std::vector<char>> awaited(blocks.size());
     for (size_t b = 0; b < blocks.size(); ++b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a topology lies between ranks.
+// Selects the part of a topology that lies between ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,21 +27,21 @@ bool may_be_rank(NodeKind kind) {
          kind == NodeKind::host;
 }
 
-/// By node: its rank, or -1.
+/// For each node its rank, or -1.
 Result<std::vector<Rank>> ranks_of(const Graph& graph, std::span<const Index> devices) {
   std::vector<Rank> rank_at(at(graph.size()), -1);
   for (size_t rank = 0; rank < devices.size(); ++rank) {
     const Index device = devices[rank];
     if (device < 0 || device >= graph.size()) {
-      return wrong(fmt::format("rank {} sits on node {} of a topology of {}: expected one of its nodes", rank,
-                               device, graph.size()));
+      return wrong(fmt::format("rank {} is on node {}, but the topology has {} nodes: expected one of them",
+                               rank, device, graph.size()));
     }
     if (!may_be_rank(graph[device].kind())) {
-      return wrong(fmt::format("rank {} sits on {}: expected a GPU, a partition, a NUMA node or a host", rank,
+      return wrong(fmt::format("rank {} is on {}: expected a GPU, a partition, a NUMA node or a host", rank,
                                graph.describe(device)));
     }
     if (rank_at[at(device)] >= 0) {
-      return wrong(fmt::format("ranks {} and {} sit both on {}: expected a device for each",
+      return wrong(fmt::format("ranks {} and {} are both on {}: expected one device per rank",
                                rank_at[at(device)], rank, graph.describe(device)));
     }
     rank_at[at(device)] = static_cast<Rank>(rank);
@@ -50,7 +50,7 @@ Result<std::vector<Rank>> ranks_of(const Graph& graph, std::span<const Index> de
   return rank_at;
 }
 
-/// Devices that nobody runs on do not forward; GPUs do what their partitions need.
+/// Devices without a rank do not forward; GPUs forward what their partitions need.
 std::vector<char> usable(const Graph& graph, const std::vector<Rank>& rank_at) {
   std::vector<char> can(at(graph.size()), 1);
   for (Index node = 0; node < graph.size(); ++node) {
@@ -66,9 +66,9 @@ std::vector<char> usable(const Graph& graph, const std::vector<Rank>& rank_at) {
   return can;
 }
 
-/// The nodes on paths between different ranks, by one depth-first search from a node of our own that is
-/// joined to every rank: they are those in one biconnected component with it (Hopcroft and Tarjan, CACM 16,
-/// 1973).
+/// Finds the nodes on paths between different ranks, by one depth-first search from an additional node
+/// connected to every rank: they are the nodes in one biconnected component with it (Hopcroft and Tarjan,
+/// CACM 16, 1973).
 class BetweenRanks {
  public:
   BetweenRanks(const Graph& graph, const std::vector<char>& usable, const std::vector<Rank>& rank_at)
@@ -81,7 +81,7 @@ class BetweenRanks {
         parent_(at(graph.size()), kNone),
         next_(at(graph.size())) {}
 
-  /// By node. REQUIRES: all ranks are reached from `first`.
+  /// Index: node. REQUIRES: all ranks are reached from `first`.
   std::vector<char> from(std::span<const Index> ranks) {
     for (Index rank : ranks) {
       if (found_[at(rank)] == 0) search(rank);
@@ -100,7 +100,7 @@ class BetweenRanks {
     parent_[at(node)] = parent;
     order_.push_back(node);
     found_[at(node)] = static_cast<int32_t>(order_.size());
-    low_[at(node)] = rank_at_[at(node)] >= 0 ? 0 : found_[at(node)];  // 0: our own node
+    low_[at(node)] = rank_at_[at(node)] >= 0 ? 0 : found_[at(node)];  // 0: the additional node
     stack_.push_back(node);
   }
 
@@ -129,7 +129,7 @@ class BetweenRanks {
   const Adjacency adjacency_;
   const std::vector<char>& usable_;
   const std::vector<Rank>& rank_at_;
-  std::vector<int32_t> found_;  // by node: when, from 1; 0: not yet
+  std::vector<int32_t> found_;  // index: node; order of discovery from 1; 0: not discovered
   std::vector<int32_t> low_;
   std::vector<Index> parent_;
   std::vector<uint32_t> next_;
@@ -161,7 +161,7 @@ Status joined(const Graph& graph, const std::vector<char>& usable, std::span<con
   return {};
 }
 
-/// Parallel links become one edge, that of the first.
+/// Parallel links become one edge; it refers to the first of them.
 Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<int32_t>& node_of) {
   std::vector<uint32_t> links;
   for (uint32_t link = 0; link < graph.links().size(); ++link) {

@@ -20,7 +20,8 @@ MaxFlow<Amount>::MaxFlow(int32_t nodes, std::span<const Edge> edges, Direction d
   for (size_t edge = 0; edge < edges.size(); ++edge) set_capacity(edge, edges[edge].capacity);
 }
 
-/// An edge and the next opposite one without a mate share a pair of arcs, others get a mate without capacity.
+/// An edge and the next unmatched edge in the opposite direction share a pair of arcs; other edges get a
+/// reverse arc without capacity.
 template <typename Amount>
 void MaxFlow<Amount>::connect(std::span<const Edge> edges, Direction direction) {
   const auto tail = [&](int32_t edge) {
@@ -106,8 +107,8 @@ Amount MaxFlow<Amount>::flow(size_t edge) const {
   return std::max<Amount>(0, capacity_[arc] - arcs_[arc].room);
 }
 
-/// Breadth first from the sink, until the level is complete on which the supplies seen can give what is
-/// wanted. False: there is no supply that reaches the sink.
+/// Breadth-first from the sink, until a complete level contains enough supply. False: no supply reaches the
+/// sink.
 template <typename Amount>
 bool MaxFlow<Amount>::find_levels(int32_t sink, Amount wanted) {
   for (int32_t node : reached_) level_[at(node)] = -1;
@@ -140,7 +141,8 @@ bool MaxFlow<Amount>::find_levels(int32_t sink, Amount wanted) {
   return any;
 }
 
-/// Paths from the sink through ever higher levels to supplies, until there are none or nothing is wanted.
+/// Finds paths from the sink through increasing levels to supplies, until there are none or nothing more is
+/// wanted.
 template <typename Amount>
 Amount MaxFlow<Amount>::block(int32_t sink, Amount wanted) {
   Amount added = 0;
@@ -149,7 +151,7 @@ Amount MaxFlow<Amount>::block(int32_t sink, Amount wanted) {
   while (added < wanted) {
     if (left_[at(node)] != 0) {
       added += augment(node, wanted - added);
-      // Go on from where the path is still open: the near end of the first arc that is full.
+      // Continue where the path is still open: at the near end of the first arc that is full.
       const auto full =
           std::find_if(path_.begin(), path_.end(), [&](int32_t arc) { return arcs_[at(arc)].room == 0; });
       if (full != path_.end()) {
@@ -177,7 +179,7 @@ Amount MaxFlow<Amount>::block(int32_t sink, Amount wanted) {
   return added;
 }
 
-/// Sends as much as fits from `source` down the path, but at most `most`.
+/// Sends as much as fits from `source` along the path, but at most `most`.
 template <typename Amount>
 Amount MaxFlow<Amount>::augment(int32_t source, Amount most) {
   Amount& left = left_[at(source)];

@@ -19,11 +19,12 @@ Status check(const Network& network) {
   for (Rank rank = 0; rank < network.ranks(); ++rank) {
     const int32_t node = network.rank_nodes[static_cast<size_t>(rank)];
     if (node < 0 || node >= network.nodes) {
-      return wrong(fmt::format("rank {} sits on node {}: expected one below {}", rank, node, network.nodes));
+      return wrong(fmt::format("rank {} is on node {}: expected a node below {}", rank, node, network.nodes));
     }
     Rank& there = rank_at[static_cast<size_t>(node)];
     if (there >= 0)
-      return wrong(fmt::format("ranks {} and {} sit on one node, {}: expected one each", there, rank, node));
+      return wrong(
+          fmt::format("ranks {} and {} are both on node {}: expected one node per rank", there, rank, node));
     there = rank;
   }
   for (const Edge& edge : network.edges) {

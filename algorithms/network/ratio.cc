@@ -22,7 +22,8 @@ Ratio::Ratio(Int128 above, Int128 below) {
   denominator = below / divisor;
 }
 
-/// Whole parts first, then the inverses of what is left, as in Euclid's algorithm: products could overflow.
+/// Compares whole parts first, then the inverses of the remainders, as in Euclid's algorithm, because
+/// products could overflow.
 std::strong_ordering Ratio::operator<=>(const Ratio& other) const {
   Int128 a = numerator;
   Int128 b = denominator;

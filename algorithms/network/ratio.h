@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Fractions of whole numbers that are not negative, compared exactly.
+/// Non-negative fractions of whole numbers, compared exactly.
 ///
-/// 128 bits hold all that bounds need: sums of 2^31 capacities below 2^63 times 2^31 ranks.
+/// 128 bits suffice for bounds: sums of 2^31 capacities below 2^63 times 2^31 ranks.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@ namespace weir::algorithms {
 
 using Int128 = __int128;
 
-/// In lowest terms. Values.
+/// A fraction in lowest terms. A value.
 struct Ratio {
   Int128 numerator = 0;
   Int128 denominator = 1;
@@ -20,16 +20,16 @@ struct Ratio {
   /// REQUIRES: numerator >= 0, denominator > 0.
   Ratio(Int128 numerator, Int128 denominator);
 
-  /// REQUIRES: it is not 0.
+  /// The inverse. REQUIRES: it is not 0.
   Ratio inverse() const { return {denominator, numerator}; }
-  /// For people; bounds and proofs never use it.
+  /// An approximation for output; bounds and proofs never use it.
   double value() const { return static_cast<double>(numerator) / static_cast<double>(denominator); }
 
   bool operator==(const Ratio&) const = default;
   std::strong_ordering operator<=>(const Ratio& other) const;
 };
 
-/// "25/156", "40".
+/// The text, such as "25/156" or "40".
 std::string text(const Ratio& ratio);
 
 }  // namespace weir::algorithms

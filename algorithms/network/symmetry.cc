@@ -21,7 +21,7 @@ uint64_t mixed(uint64_t word) {
   return word ^ (word >> 31);
 }
 
-/// In the order of first appearance; returns how many there are.
+/// Numbers values in the order of first appearance; returns their number.
 size_t number_from_zero(const std::vector<uint64_t>& signatures, std::vector<int32_t>& colours) {
   std::unordered_map<uint64_t, int32_t> numbers;
   for (size_t node = 0; node < signatures.size(); ++node) {
@@ -43,7 +43,7 @@ std::vector<int32_t> colours_of(const Network& network) {
   for (int round = 0; round < kMostRounds; ++round) {
     for (size_t node = 0; node < colours.size(); ++node)
       signatures[node] = mixed(static_cast<uint64_t>(colours[node]));
-    for (const Edge& edge : network.edges) {  // sums: the order of neighbours does not count
+    for (const Edge& edge : network.edges) {  // sums, because the order of neighbours does not matter
       const uint64_t width = mixed(static_cast<uint64_t>(edge.capacity));
       signatures[at(edge.to)] += mixed(width + static_cast<uint64_t>(colours[at(edge.from)]));
       signatures[at(edge.from)] += mixed(~width + static_cast<uint64_t>(colours[at(edge.to)]));

@@ -19,14 +19,14 @@ struct Hop {
   Rank to;
 };
 
-/// Equal trees that are growing.
+/// Identical trees under construction.
 struct Class {
   Rank root = 0;
   int64_t multiplicity = 0;
-  int place = 0;              // in the flow
+  int place = 0;              // position in the flow
   std::vector<Rank> reached;  // in the order of arrival
-  size_t spent = 0;           // of them, the first so many can send to nobody more
-  std::vector<int> depth;     // by rank; -1: not reached
+  size_t spent = 0;           // number of its first ranks that cannot send to any more ranks
+  std::vector<int> depth;     // index: rank; -1: not reached
   std::vector<Hop> hops;
 };
 
@@ -39,7 +39,8 @@ std::vector<std::vector<int64_t>> room_in(const LogicalGraph& graph) {
   return room;
 }
 
-/// With so many classes waiting, one grows to the end at once: the more have begun, the longer flows take.
+/// Maximum number of waiting classes; beyond it one class grows to the end at once, because flows take longer
+/// the more classes have begun.
 constexpr size_t kGrowing = 64;
 
 class Grower {
@@ -76,7 +77,7 @@ class Grower {
   }
 
  private:
-  /// By a level; to the end where many others wait.
+  /// Grows one class by a level; to the end if many others wait.
   Status grow_on(Class& trees) {
     int level = -1;
     while (trees.reached.size() < at(ranks_)) {
@@ -98,7 +99,7 @@ class Grower {
     return {};
   }
 
-  /// So many go on; the others wait.
+  /// Splits off `count` trees that continue; the others wait.
   void part(Class& trees, int64_t going) {
     Class& rest = growing_.emplace_back(trees);
     rest.multiplicity -= going;
@@ -107,8 +108,8 @@ class Grower {
     rest.place = flow_.add_trees(rest.reached, rest.multiplicity);
   }
 
-  /// The first hop, from the rank reached first on, that all trees of the class can take; else the one that
-  /// most of them can. What cannot be taken now never can be.
+  /// The first hop, beginning with the rank reached first, that all trees of the class can take; else the hop
+  /// that most of them can take. Hops that are impossible now stay impossible.
   std::pair<Hop, int64_t> best_hop(Class& trees) {
     std::pair<Hop, int64_t> best{{}, 0};
     for (size_t i = trees.spent; i < trees.reached.size(); ++i) {
@@ -128,7 +129,7 @@ class Grower {
     return best;
   }
 
-  /// Gives every hop one route; trees whose hops take several routes part once more.
+  /// Assigns one route to every hop; trees whose hops take several routes are split again.
   void lay_routes(const Class& trees) {
     const auto& nodes = graph_.network().rank_nodes;
     int64_t left = trees.multiplicity;

@@ -17,14 +17,14 @@ class Balance {
   }
 
   Status run() {
-    // What one switch no longer gives, another no longer takes in: rounds until nothing changes.
+    // Reducing one switch may unbalance another: repeat until nothing changes.
     while (round()) {
     }
     for (int node = 0; node < graph_.nodes(); ++node) {
       if (surplus(node) == 0) continue;
       return {Code::invalid_argument,
               fmt::format(
-                  "the switch at node {} takes in {} and gives out {} of what is needed: expected as much",
+                  "the switch at node {} receives {} and sends {} of what is needed: expected equal amounts",
                   node, graph_.entering(node), graph_.leaving(node))};
     }
     return {};

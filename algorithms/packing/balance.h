@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Lets every switch of a graph take in as much as it gives out.
+/// Balances the capacities into and out of every switch of a graph.
 #pragma once
 
 #include "algorithms/packing/logical_graph.h"
@@ -8,8 +8,8 @@
 
 namespace weir::algorithms {
 
-/// Takes capacity that no rank needs away from both `graph` and `supply`. Errors: invalid_argument where a
-/// switch stays unbalanced.
+/// Removes capacity that no rank needs from both `graph` and `supply`. Errors: invalid_argument if a switch
+/// stays unbalanced.
 Status balance_switches(LogicalGraph& graph, Supply& supply);
 
 }  // namespace weir::algorithms

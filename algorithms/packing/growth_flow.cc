@@ -103,7 +103,7 @@ int64_t GrowthFlow::fitting(int place, Rank from, Rank to, int64_t enough) {
 int64_t GrowthFlow::known_limit(const Place& place, Rank from, Rank to, int64_t most) const {
   for (const Limit& limit : limits_) {
     if (limit.slack >= most || !limit.inside[at(to)] || limit.inside[at(from)]) continue;
-    // The set must not be one that the trees have yet to reach: those need the edge themselves.
+    // The set must not be one that the trees themselves must still reach: those need the edge.
     for (size_t rank = 0; rank < at(ranks_); ++rank) {
       if (!(limit.inside[rank] & place.reached[rank])) continue;
       most = limit.slack;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How many trees may take an edge while trees grow: the flow behind arborescences.h.
+/// Computes how many trees may take an edge while trees grow: the flow behind arborescences.h.
 ///
-/// For every set X of ranks that the edge enters, what enters X must still suffice for all other trees that
-/// have not reached X. As a flow: a tree is a supply of all ranks it has reached.
+/// For every set X of ranks that the edge enters, the remaining capacity into X must suffice for all other
+/// trees that have not reached X. In the flow, a tree is a supply at all ranks it has reached.
 ///
 /// Not thread-safe.
 #pragma once
@@ -19,22 +19,22 @@ namespace weir::algorithms {
 
 class GrowthFlow {
  public:
-  /// `room[from][to]`: trees that fit from rank to rank.
+  /// `room[from][to]`: number of trees that fit from rank to rank.
   explicit GrowthFlow(std::vector<std::vector<int64_t>> room);
 
   int64_t room(Rank from, Rank to) const { return room_[at(from)][at(to)]; }
   void take(Rank from, Rank to, int64_t amount);
 
-  /// A place for equal trees that have reached the ranks.
+  /// Adds identical trees that have reached these ranks; returns their position.
   int add_trees(const std::vector<Rank>& reached, int64_t multiplicity);
   void reach(int place, Rank rank);
-  /// Of which fewer are left, as others have parted from them.
+  /// Reduces the number of trees at a position, because others were split off.
   void shrink(int place, int64_t multiplicity);
-  /// They have reached all ranks; the place is free.
+  /// Removes trees that have reached all ranks; the position becomes free.
   void remove(int place);
 
-  /// How many of the trees at `place`, which have reached `from` and not `to`, may take the edge; exactly, if
-  /// more than `enough`.
+  /// The number of trees at `place`, which have reached `from` and not `to`, that may take the edge; exact if
+  /// it is above `enough`.
   int64_t fitting(int place, Rank from, Rank to, int64_t enough);
 
  private:
@@ -42,7 +42,7 @@ class GrowthFlow {
     int64_t multiplicity = 0;  // 0: free
     std::vector<char> reached;
   };
-  /// A set of ranks, and how much more can enter it than others need: that never grows again.
+  /// A set of ranks, and how much more than needed can enter it; that never increases.
   struct Limit {
     std::vector<char> inside;
     int64_t slack = 0;
@@ -56,8 +56,8 @@ class GrowthFlow {
 
   int ranks_;
   std::vector<std::vector<int64_t>> room_;
-  std::vector<std::vector<size_t>> numbers_;  // from rank to rank: the edge in flow_
-  size_t first_ = 0;                          // edge in flow_ of the first place
+  std::vector<std::vector<size_t>> numbers_;  // index: from rank, to rank; edge in flow_
+  size_t first_ = 0;                          // edge in flow_ of the first position
   std::vector<Place> places_;
   int64_t total_ = 0;
   std::optional<MaxFlow<int64_t>> flow_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which nodes of a graph belong together more closely than through a given switch.
+/// Finds nodes of a graph that are connected more closely with each other than through a given switch.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace weir::algorithms {
 
 class Islands {
  public:
-  using Names = std::vector<int>;  ///< by node: one name per island
+  using Names = std::vector<int>;  ///< index: node; one name per island
 
-  /// Remembers the graph as it is now.
+  /// Copies the current state of the graph.
   explicit Islands(const LogicalGraph& graph);
 
-  /// The islands that links faster than the mean one into `node` form, if `node` were not there.
+  /// The islands formed by links faster than the average link into `node`, if `node` were removed.
   Names without(int node) const;
 
  private:

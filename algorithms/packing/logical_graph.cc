@@ -103,7 +103,7 @@ int64_t LogicalGraph::widest(int from, int to) const {
 
 std::vector<int32_t> LogicalGraph::take(int from, int to, int64_t amount) {
   std::vector<Piece>& there = pieces_[{from, to}];
-  auto best = there.end();  // the narrowest that is wide enough
+  auto best = there.end();  // the narrowest piece that is wide enough
   for (auto piece = there.begin(); piece != there.end(); ++piece) {
     if (piece->amount >= amount && (best == there.end() || piece->amount < best->amount)) best = piece;
   }
@@ -114,7 +114,7 @@ std::vector<int32_t> LogicalGraph::take(int from, int to, int64_t amount) {
   return route;
 }
 
-/// Where the walk meets a node again, the detour is left out: less load, same ends.
+/// If the walk visits a node twice, the detour is removed: less load, same ends.
 std::vector<int32_t> LogicalGraph::joined(const std::vector<int32_t>& head,
                                           const std::vector<int32_t>& tail) const {
   std::vector<int32_t> route;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A network while it is being turned into one between ranks only: whole capacities from node to node, each
-/// made of physical routes.
+/// A network while it is converted into one between ranks only: whole-number capacities between nodes, each
+/// composed of physical routes.
 ///
 /// Not thread-safe.
 #pragma once
@@ -13,20 +13,20 @@
 
 namespace weir::algorithms {
 
-/// A route and how much of a logical edge's capacity takes it.
+/// A route and the part of a logical edge's capacity that uses it.
 struct Piece {
   std::vector<int32_t> route;  ///< numbers of the network's edges
   int64_t amount = 0;
 };
 
-/// More of the piece with this route, or a new one.
+/// Increases the piece with this route, or adds one.
 void add_piece(std::vector<Piece>& pieces, Piece piece);
-/// So much of the last pieces. REQUIRES: they have it.
+/// Removes `amount` from the last pieces. REQUIRES: they have that much.
 std::vector<Piece> take_pieces(std::vector<Piece>& pieces, int64_t amount);
 
 class LogicalGraph {
  public:
-  /// `capacities[e]` that of the network's edge e; 0: it is left out. The network must outlive the graph.
+  /// `capacities[e]` is that of the network's edge e; 0: excluded. The network must outlive the graph.
   LogicalGraph(const Network& network, const std::vector<int64_t>& capacities);
 
   int nodes() const { return network_.nodes; }
@@ -38,14 +38,14 @@ class LogicalGraph {
   int64_t leaving(int node) const { return sum(out_, node); }
   int64_t entering(int node) const { return sum(in_, node); }
 
-  /// Takes `amount` of capacity away. REQUIRES: no more than there is; so too below.
+  /// Removes `amount` of capacity. REQUIRES, here and below: no more than there is.
   void reduce(int from, int to, int64_t amount);
-  /// Splits `amount` off at `middle`: from-middle and middle-to shrink, from-to grows by it along the joined
-  /// routes. What comes back to where it started is dropped.
+  /// Splits `amount` off at `middle`: from-middle and middle-to shrink, from-to grows by it along the
+  /// combined routes. Capacity that would return to its start is dropped.
   void split(int from, int middle, int to, int64_t amount);
-  /// Most capacity of from-to that takes one and the same route.
+  /// Maximum capacity of from-to that uses a single route.
   int64_t widest(int from, int to) const;
-  /// Takes `amount` of one route away and returns the route. REQUIRES: amount <= widest(from, to).
+  /// Removes `amount` of one route and returns the route. REQUIRES: amount <= widest(from, to).
   std::vector<int32_t> take(int from, int to, int64_t amount);
 
  private:

@@ -15,7 +15,7 @@
 namespace weir::algorithms {
 namespace {
 
-/// Sums over all edges of all trees, which flows are made of, stay below this.
+/// Upper limit for the sums over all edges of all trees, which the flows use.
 constexpr int64_t kMostCounted = INT64_MAX / 4;
 
 Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
@@ -48,7 +48,7 @@ std::vector<int64_t> shares_of(const std::vector<int64_t>& weights, int trees) {
   return shares;
 }
 
-/// Trees of a bandwidth that fits.
+/// Packs trees with a bandwidth that fits.
 Result<Packed> build(const Network& network, std::vector<int64_t> shares, const Rational& bandwidth,
                      const Rational& bound, int trees_per_root) {
   LogicalGraph graph(network, trees_per_edge(network, shares, bandwidth));

@@ -17,11 +17,11 @@ namespace {
 using ir::Builder;
 using ir::Operand;
 
-/// Lanes that trees take turns in; sums of an all-reduce come up in as many others.
+/// Number of lanes that trees use in turn; the sums of an all-reduce use as many others.
 constexpr int kLanes = 8;
 static_assert(2 * kLanes <= ir::kMaxLanes);
 
-/// A tree and the chunks it carries, counted from the first of its root.
+/// A tree and the chunks it carries, relative to the first chunk of its root.
 struct Part {
   const Tree* tree;
   uint32_t first;
@@ -44,8 +44,8 @@ std::vector<Part> parts_of(const Packing& packing, int64_t factor) {
   return parts;
 }
 
-/// Hands what the root has at `from` down the tree, the root out of a lane of its own; everybody else keeps
-/// it at output chunk `to`.
+/// Sends the root's data at `from` down the tree, from a separate lane of the root; all others store it at
+/// output chunk `to`.
 void descend(Builder& plan, const Part& part, Operand from, uint32_t to, uint8_t root_lane, uint8_t lane) {
   const Rank root = part.tree->root;
   std::vector<Operand> held(at(plan.shape().ranks));
@@ -57,8 +57,8 @@ void descend(Builder& plan, const Part& part, Operand from, uint32_t to, uint8_t
   }
 }
 
-/// Sums everybody's input chunks from `own` on up the tree, in the builder's lane; the root keeps the sum at
-/// output chunk `to`.
+/// Adds up all ranks' input chunks from `own` on up the tree, in the builder's lane; the root stores the sum
+/// at output chunk `to`.
 class Ascent {
  public:
   Ascent(Builder& plan, const Part& part, uint32_t own, uint32_t to)
@@ -68,7 +68,7 @@ class Ascent {
   Operand run() { return climb(part_.tree->root); }
 
  private:
-  /// The sum of all below `rank` and of its own. Arrivals at a rank follow each other, so that they fuse.
+  /// The sum of `rank` and all ranks below it. Arrivals at a rank are consecutive, so that they are fused.
   Operand climb(Rank rank) {
     std::vector<Operand> sums;
     for (Rank child : children_[at(rank)]) sums.push_back(climb(child));
@@ -91,7 +91,7 @@ class Ascent {
 
 Status unsuited(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
 
-/// The shape of a plan with `chunks` per block. A single rank has nothing to plan.
+/// The shape of a plan with `chunks` per block. A single rank needs no plan.
 Result<ir::Shape> shape_of(Collective kind, const Packing& packing, Rank root, int64_t chunks) {
   const auto ranks = static_cast<int>(packing.shares.size());
   if (ranks < 2) return unsuited(fmt::format("a packing over {} ranks: expected at least 2", ranks));
@@ -105,8 +105,9 @@ Result<ir::Shape> shape_of(Collective kind, const Packing& packing, Rank root, i
 Result<ir::Shape> equal_blocks(Collective kind, const Packing& packing) {
   for (size_t r = 1; r < packing.shares.size(); ++r) {
     if (packing.shares[r] == packing.shares[0]) continue;
-    return unsuited(fmt::format("{}: rank {} is the root of {} trees and rank 0 of {}, expected as many",
-                                name(kind), r, packing.shares[r], packing.shares[0]));
+    return unsuited(
+        fmt::format("{}: rank {} is the root of {} trees and rank 0 of {}: expected equal numbers",
+                    name(kind), r, packing.shares[r], packing.shares[0]));
   }
   const int64_t share = packing.shares.empty() ? 0 : packing.shares[0];
   return shape_of(kind, packing, 0, share / common_factor(packing));
@@ -115,14 +116,14 @@ Result<ir::Shape> equal_blocks(Collective kind, const Packing& packing) {
 Result<ir::Shape> one_root(Collective kind, const Packing& packing) {
   const auto roots = packing.shares.size() -
                      static_cast<size_t>(std::count(packing.shares.begin(), packing.shares.end(), 0));
-  if (roots != 1) return unsuited(fmt::format("{}: trees of {} roots, expected one root", name(kind), roots));
+  if (roots != 1) return unsuited(fmt::format("{}: trees of {} roots: expected one root", name(kind), roots));
   const auto root =
       std::find_if(packing.shares.begin(), packing.shares.end(), [](int64_t share) { return share != 0; });
   return shape_of(kind, packing, static_cast<Rank>(root - packing.shares.begin()),
                   *root / common_factor(packing));
 }
 
-/// A plan whose parts `emit(builder, part, lane)` writes; that lane is the builder's.
+/// A plan whose parts are written by `emit(builder, part, lane)`; that lane is the builder's.
 template <typename Emit>
 ir::Plan written(const ir::Shape& shape, const Packing& packing, Emit&& emit) {
   Builder plan("packing", shape);
@@ -135,13 +136,13 @@ ir::Plan written(const ir::Shape& shape, const Packing& packing, Emit&& emit) {
   return plan.take();
 }
 
-/// Chunks that have one tree up and one tree down.
+/// Chunks with one tree up and one tree down.
 struct Turn {
   Part up;
   Part down;
 };
 
-/// Both by root, and as many chunks for each root.
+/// Both sorted by root, with equal numbers of chunks for each root.
 std::vector<Turn> turns_of(std::vector<Part> up, std::vector<Part> down) {
   std::vector<Turn> turns;
   const auto shorten = [](std::vector<Part>& parts, size_t& next, uint32_t chunks) {
@@ -202,13 +203,14 @@ Result<ir::Plan> tree_reduce(const Packing& reversed_packing) {
 Result<ir::Plan> tree_all_reduce(const Packing& reversed_packing, const Packing& packing) {
   if (reversed_packing.shares != packing.shares) {
     return unsuited(
-        "all_reduce: the roots of the packings that sum and that spread differ, expected as many trees each");
+        "all_reduce: the roots of the packings that sum and that spread differ: expected equal numbers of "
+        "trees per root");
   }
   const int64_t factor = std::max<int64_t>(1, common_factor(packing, common_factor(reversed_packing)));
   const int64_t total = std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
   auto shape = shape_of(Collective::all_reduce, packing, 0, total / factor);
   WEIR_TRY(shape.status());
-  std::vector<uint32_t> region(packing.shares.size());  // by root: its first chunk
+  std::vector<uint32_t> region(packing.shares.size());  // index: root; its first chunk
   uint32_t next = 0;
   for (size_t r = 0; r < region.size(); ++r) {
     region[r] = next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Fractions of any size: sums and products of packings stay exact however large capacities are.
+/// Fractions of any size: sums and products of packings stay exact for any capacities.
 #pragma once
 
 #include <boost/multiprecision/cpp_int.hpp>

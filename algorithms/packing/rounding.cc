@@ -19,8 +19,8 @@ int64_t most_trees(const std::vector<int64_t>& shares) {
 
 Whole floor(const Rational& value) { return numerator(value) / denominator(value); }
 
-/// All bandwidths from `low` on and below `high` of which an edge's capacity is a whole multiple, ascending.
-/// At others no edge bears one tree more.
+/// All bandwidths in [low, high) of which an edge's capacity is a whole multiple, ascending. At other
+/// bandwidths no edge can carry one tree more.
 std::vector<Rational> steps_between(const Network& network, int64_t trees, const Rational& low,
                                     const Rational& high) {
   std::set<int64_t> capacities;
@@ -69,16 +69,16 @@ Result<Rational> best_bandwidth(const Network& network, int64_t most_trees, cons
   int64_t narrowest = INT64_MAX;
   for (const Edge& edge : network.edges) narrowest = std::min(narrowest, edge.capacity);
   while (!fits(low)) {
-    // Once every edge bears all trees, only what is disconnected fails.
+    // Once every edge carries all trees, only a disconnected network fails.
     if (low * most_trees <= narrowest) {
       return Status(Code::invalid_argument,
-                    "some rank cannot be reached by all others: expected a connected network");
+                    "a rank cannot be reached by all others: expected a connected network");
     }
     high = low;
     low /= 2;
   }
   const std::vector<Rational> steps = steps_between(network, most_trees, low, high);
-  // The first that does not fit; those before do.
+  // The first one that does not fit; those before it fit.
   const auto first = std::partition_point(steps.begin(), steps.end(), fits);
   return first == steps.begin() ? low : *(first - 1);
 }

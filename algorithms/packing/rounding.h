@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whole numbers of trees per edge: how much bandwidth trees can have when so many are packed.
+/// Whole numbers of trees per edge: the bandwidth that trees can have for a given number of trees.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 
 namespace weir::algorithms {
 
-/// By edge: how many trees of that bandwidth fit, as far as they can be needed.
+/// For each edge the number of trees of that bandwidth that fit, limited to what can be needed.
 std::vector<int64_t> trees_per_edge(const Network& network, const std::vector<int64_t>& shares,
                                     const Rational& bandwidth);
 
-/// Whether trees of that bandwidth, so many per root, can be packed as far as capacities go.
+/// Whether trees of that bandwidth, with the given number per root, can be packed as far as capacities allow.
 bool fits(const Network& network, const std::vector<int64_t>& shares, const Rational& bandwidth);
 
-/// The most bandwidth up to `limit` that a tree can have when so many are packed per root. It is `limit`, or
-/// a whole part of one edge's capacity. Errors: invalid_argument where ranks cannot reach each other.
+/// The maximum bandwidth up to `limit` that a tree can have with the given number of trees per root. It is
+/// `limit`, or one edge's capacity divided by a whole number. Errors: invalid_argument if ranks cannot reach
+/// each other.
 Result<Rational> best_bandwidth(const Network& network, const std::vector<int64_t>& shares,
                                 const Rational& limit);
 
-/// The same for trees of any kind, that together take an edge at most `most_trees` times: `fits(bandwidth)`
-/// must hold for all bandwidths below one for which it holds. Errors as above.
+/// The same for trees of any kind that together use an edge at most `most_trees` times: if `fits(bandwidth)`
+/// holds, it must hold for all smaller bandwidths. Errors as above.
 Result<Rational> best_bandwidth(const Network& network, int64_t most_trees, const Rational& limit,
                                 const std::function<bool(const Rational&)>& fits);
 

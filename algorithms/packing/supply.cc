@@ -37,7 +37,7 @@ int64_t Supply::shortfall() {
   if (!flow_) build();
   int64_t worst = 0;
   for (int32_t sink : rank_nodes_) {
-    const int64_t wanted = total_ - worst;  // only worse ones are of interest
+    const int64_t wanted = total_ - worst;  // only worse results are of interest
     const int64_t served = flow_->run(sink, wanted);
     if (served < wanted) {
       worst = total_ - served;
@@ -45,7 +45,7 @@ int64_t Supply::shortfall() {
       for (int32_t node : flow_->sink_side()) cut_[static_cast<size_t>(node)] = 1;
     }
     flow_->clear();
-    // Every cut on whose far side this rank lies is known to be no worse.
+    // Every cut with this rank on the far side is known to be no worse.
     flow_->set_supply(sink, MaxFlow<int64_t>::kUnlimited);
   }
   for (size_t r = 0; r < shares_.size(); ++r) flow_->set_supply(rank_nodes_[r], shares_[r]);

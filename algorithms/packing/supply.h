@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The condition that a packing exists (Edmonds, "Edge-disjoint branchings", 1973): with a source that feeds
-/// every rank its share of trees, a flow of all shares together reaches every single rank.
+/// The condition for the existence of a packing (Edmonds, "Edge-disjoint branchings", 1973): with a source
+/// that supplies every rank with its share of trees, a flow of all shares together reaches every single rank.
 ///
 /// Not thread-safe.
 #pragma once
@@ -18,16 +18,16 @@ namespace weir::algorithms {
 
 class Supply {
  public:
-  /// `shares` by rank: trees rooted there; not below 0.
+  /// `shares`: index: rank; number of trees rooted there; not negative.
   Supply(const LogicalGraph& graph, const std::vector<int64_t>& shares);
 
-  /// Changes a capacity, for the next question; the graph is not touched. An edge that is new costs a lot at
-  /// the next question, many new ones no more than one.
+  /// Changes a capacity for the next query; the graph is not changed. A new edge makes the next query slow,
+  /// many new edges no slower than one.
   void change(int from, int to, int64_t amount);
-  /// By how much the rank that is served worst lacks flow; 0 where the condition holds. Above 0, cut() is
-  /// the cut that shows it.
+  /// The shortfall of the flow at the worst-served rank; 0 if the condition holds. If it is above 0, cut() is
+  /// the cut that proves it.
   int64_t shortfall();
-  /// By node: whether it is on the side of the rank that lacks.
+  /// For each node whether it is on the side of the rank with the shortfall.
   const std::vector<char>& cut() const { return cut_; }
 
  private:
@@ -39,7 +39,7 @@ class Supply {
   int64_t total_ = 0;
   std::vector<Edge> edges_;
   std::map<std::pair<int, int>, size_t> numbers_;
-  std::optional<MaxFlow<int64_t>> flow_;  // none: to be built anew
+  std::optional<MaxFlow<int64_t>> flow_;  // none: must be rebuilt
   std::vector<char> cut_;
 };
 

@@ -16,7 +16,7 @@
 namespace weir::algorithms {
 namespace {
 
-/// An edge into the switch and one out of it, by their far ends, and how much to join.
+/// An edge into the switch and one out of it, identified by their far ends, and the amount to join.
 struct Joint {
   int from;
   int to;
@@ -56,7 +56,7 @@ class Removal {
     supply_.change(joint.from, joint.to, amount);
   }
 
-  /// All that the switch can still join over the pairs that `may(from, to)`, spread evenly.
+  /// Joins as much as the switch still can over the pairs that `may(from, to)` allows, spread evenly.
   template <typename May>
   std::vector<Joint> even(May&& may) const {
     const std::vector<int> from = graph_.sources(middle_);
@@ -70,7 +70,7 @@ class Removal {
       __int128 wanted = 0;
       for (int tail : to) wanted += may(head, tail) ? graph_.capacity(middle_, tail) : 0;
       for (int j = 0; j < outs && wanted > 0; ++j) {
-        const int k = (i + 1 + j) % outs;  // everybody starts with another one
+        const int k = (i + 1 + j) % outs;  // each one begins with a different one
         const int tail = to[static_cast<size_t>(k)];
         if (!may(head, tail)) continue;
         const __int128 product =
@@ -91,7 +91,7 @@ class Removal {
     return joints;
   }
 
-  /// All of them or none.
+  /// Joins all of them or none.
   void join_all(const std::vector<Joint>& joints) {
     if (joints.empty()) return;
     for (const Joint& joint : joints) change(joint, joint.amount);
@@ -102,8 +102,9 @@ class Removal {
     }
   }
 
-  /// As much as no rank will lack. Joining too much narrows every cut that forbids it by the same amount, so
-  /// the shortfall says what to take back, and the cut found can forbid other pairs from now on.
+  /// Joins as much as possible without a shortfall at any rank. Joining too much narrows every violated cut
+  /// by the same amount, so that the shortfall is the amount to take back, and the cut found can exclude
+  /// other pairs from then on.
   void join_most(Joint joint) {
     joint.amount =
         std::min({joint.amount, graph_.capacity(joint.from, middle_), graph_.capacity(middle_, joint.to)});
@@ -129,10 +130,10 @@ class Removal {
   Supply& supply_;
   const Islands islands_;
   int middle_ = 0;
-  std::vector<std::vector<char>> tight_;  // splitting never widens a cut: they stay tight
+  std::vector<std::vector<char>> tight_;  // splitting never widens a cut, so that they stay tight
 };
 
-/// Switches, those with the fastest links first: what joins neighbours goes before what joins islands.
+/// Switches, those with the fastest links first: switches between neighbours before switches between islands.
 std::vector<int> in_order(const LogicalGraph& graph) {
   std::vector<int> order(static_cast<size_t>(graph.nodes()));
   std::iota(order.begin(), order.end(), 0);

@@ -22,7 +22,7 @@ Result<JudgedCluster> judged(const Network& network, std::span<const char> betwe
   return JudgedCluster{std::move(*plan), std::move(*loads)};
 }
 
-/// `plan` without one, but with its bound; the levels of groups that are left go to `levels`.
+/// `plan` without a plan, but with its bound; the levels of remaining groups go to `levels`.
 Result<CollectivePlan> by_hosts(const Network& network, std::span<const char> between_hosts,
                                 const CollectivePlan& asked, int skip, int& levels) {
   CollectivePlan plan = asked;
@@ -50,7 +50,7 @@ Result<CollectivePlan> by_hosts(const Network& network, std::span<const char> be
   return plan;
 }
 
-/// An all-reduce whose halves run at the same time, instead of a plan that is not as fast.
+/// Replaces a slower plan by an all-reduce whose halves run at the same time.
 void try_free_roots(const Network& network, std::span<const char> between_hosts, CollectivePlan& best) {
   auto plans = plan_free_roots(network, between_hosts);
   if (!plans.ok()) return;
@@ -62,7 +62,7 @@ void try_free_roots(const Network& network, std::span<const char> between_hosts,
   best.part_of_bound = exactly(best.bound.time) / best.time;
 }
 
-/// Divides both packings' data into as many parts, that is trees.
+/// Divides both packings' data into the same number of parts (trees).
 void make_equal(Packing& a, Packing& b) {
   const auto trees = [](const Packing& packing) {
     return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});

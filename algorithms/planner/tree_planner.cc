@@ -21,7 +21,8 @@ struct Half {
   Rational time;
 };
 
-/// `part`: how the whole is divided among the roots: by the number of ranks where all send, 1 where one does.
+/// `part`: the number of shares into which the whole is divided: the number of ranks if all send, 1 if one
+/// does.
 Result<Half> pack_half(const Network& network, const Bound& bound, const std::vector<int64_t>& weights,
                        int parts, const PackingGoal& goal) {
   auto packed = pack(network, weights, exactly(bound.bandwidth()) / parts, goal);
@@ -31,14 +32,14 @@ Result<Half> pack_half(const Network& network, const Bound& bound, const std::ve
   return Half{std::move(*packed), std::move(time)};
 }
 
-/// What bounds the half that sums or spreads by itself.
+/// The bound of the half that only sums or only spreads.
 Result<Bound> half_bound(const Network& network, const TreePlan& trees, bool up) {
   if (has_root(trees.collective))
     return lower_bound(network, up ? Collective::reduce : Collective::broadcast, trees.root);
   return lower_bound(network, up ? Collective::reduce_scatter : Collective::all_gather);
 }
 
-/// Sums up, then spreads, as far as the collective does either.
+/// Sums, then spreads, as far as the collective does either.
 Status pack_halves(const Network& network, const PackingGoal& goal, TreePlan& trees) {
   const bool rooted = has_root(trees.collective);
   const int parts = rooted ? 1 : network.ranks();
@@ -56,7 +57,7 @@ Status pack_halves(const Network& network, const PackingGoal& goal, TreePlan& tr
   return {};
 }
 
-/// Sums up and spreads at the same time.
+/// Sums and spreads at the same time.
 Status pack_free_roots(const Network& network, const PackingGoal& goal, TreePlan& trees) {
   auto both = pack_two_way(network, exactly(trees.bound.bandwidth()), goal);
   WEIR_TRY(both.status());
@@ -68,8 +69,8 @@ Status pack_free_roots(const Network& network, const PackingGoal& goal, TreePlan
   return {};
 }
 
-/// One way, and the other where the first leaves something to gain. Where links are not as fast back, there
-/// may be no trees with free roots.
+/// Tries one way, and the other if the first is not optimal. If links are slower in one direction, there may
+/// be no trees with free roots.
 Status pack_all_reduce(const Network& network, const PackingGoal& goal, TreePlan& trees) {
   const Rational limit = exactly(trees.bound.time);
   Rational equal_blocks = 0;
@@ -98,7 +99,7 @@ Result<TreePlan> plan_trees(const Network& network, Collective collective, Rank 
                             const PackingGoal& goal) {
   if (!reduces(collective) && !spreads(collective)) {
     return Status(Code::invalid_argument,
-                  fmt::format("there are no trees for {}; expected a collective that sums or spreads",
+                  fmt::format("trees cannot implement {}; expected a collective that sums or spreads",
                               name(collective)));
   }
   if (network.ranks() < 2)

@@ -24,14 +24,14 @@ bool in(Place place, const List& list) {
   return place >= 0 && at(place) < list.size();
 }
 
-/// By node: whether a rank sits there.
+/// For each node whether a rank is there.
 std::vector<char> rank_nodes_of(const Network& network) {
   std::vector<char> is_rank(at(network.nodes));
   for (const int32_t node : network.rank_nodes) is_rank[at(node)] = 1;
   return is_rank;
 }
 
-/// That edges lead from a node to another one, passing no rank on the way.
+/// Checks that edges lead from a node to another one without passing a rank.
 Status follow(const Network& network, const std::vector<char>& is_rank, const std::vector<int32_t>& way,
               int32_t from, int32_t to) {
   int32_t node = from;
@@ -44,12 +44,12 @@ Status follow(const Network& network, const std::vector<char>& is_rank, const st
   return node == to ? Status() : wrong("it ends at node {}, not at node {}", node, to);
 }
 
-/// A shape that was found right: what passes the edges of its own network.
+/// A valid shape: the load on the edges of its own network.
 struct InHost {
-  std::vector<Int128> own;      ///< parts, for all blocks of its own together; free roots: for one
-  std::vector<Int128> foreign;  ///< parts, for one that comes from outside
-  int64_t blocks = 0;           ///< of its own, unless roots are free
-  Int128 share = 0;             ///< of its own blocks, or of one: parts that a tree takes
+  std::vector<Int128> own;      ///< parts, for all blocks of its own together; free roots: for one block
+  std::vector<Int128> foreign;  ///< parts, for one foreign block
+  int64_t blocks = 0;           ///< number of its own blocks, unless roots are free
+  Int128 share = 0;             ///< parts of its own blocks, or of one block, that a tree takes
 };
 
 class ShapeJudge {
@@ -60,9 +60,11 @@ class ShapeJudge {
   Result<InHost> judge() {
     WEIR_TRY(check(shape_.network));
     if (shape_.blocks.size() != entering_.size())
-      return wrong("{} numbers of blocks for {} ranks", shape_.blocks.size(), entering_.size());
+      return wrong("{} numbers of blocks for {} ranks: expected one per rank", shape_.blocks.size(),
+                   entering_.size());
     for (const int32_t node : shape_.uplinks) {
-      if (node < 0 || node >= shape_.network.nodes) return wrong("there is no node {} for an uplink", node);
+      if (node < 0 || node >= shape_.network.nodes)
+        return wrong("an uplink uses node {}, which does not exist", node);
     }
     WEIR_TRY(judge_gates());
     WEIR_TRY(free_roots_ ? judge_free() : judge_own());
@@ -77,17 +79,17 @@ class ShapeJudge {
     for (size_t g = 0; g < shape_.gates.size(); ++g) {
       const Gate& gate = shape_.gates[g];
       if (!in(gate.rank, entering_) || !in(gate.uplink, shape_.uplinks) || gate.parts <= 0)
-        return wrong("gate {} is not of a rank and an uplink, with parts", g);
+        return wrong("gate {} has an invalid rank, uplink or number of parts", g);
       const int32_t uplink = shape_.uplinks[at(gate.uplink)];
       const int32_t rank = shape_.network.rank_nodes[at(gate.rank)];
       for (const Status& way : {follow(shape_.network, is_rank, gate.in, uplink, rank),
                                 follow(shape_.network, is_rank, gate.out, rank, uplink)}) {
-        if (!way.ok()) return wrong("the way of gate {}: {}", g, way.message());
+        if (!way.ok()) return wrong("the path of gate {}: {}", g, way.message());
       }
       entering_[at(gate.rank)] += gate.parts;
       sum += gate.parts;
     }
-    return sum == parts_ ? Status() : wrong("gates take {} parts of {}", sum, parts_);
+    return sum == parts_ ? Status() : wrong("gates take {} parts of {}: expected all", sum, parts_);
   }
 
   Status judge_own() {
@@ -95,12 +97,13 @@ class ShapeJudge {
     found_.blocks = std::count(shape_.blocks.begin(), shape_.blocks.end(), 1);
     const int64_t others = std::count(shape_.blocks.begin(), shape_.blocks.end(), 0);
     if (found_.blocks + others != static_cast<int64_t>(shape_.blocks.size()))
-      return wrong("a rank has neither one block nor none");
+      return wrong("a rank has an invalid number of blocks: expected 0 or 1");
     if (found_.blocks == 0) return {};
     const auto loads = check_packing(shape_.network, shape_.own);
     if (!loads.ok()) return wrong("its own trees: {}", loads.status().message());
     const int64_t each = *std::max_element(shape_.own.shares.begin(), shape_.own.shares.end());
-    if (each <= 0 || parts_ % each != 0) return wrong("{} trees for a block of {} parts", each, parts_);
+    if (each <= 0 || parts_ % each != 0)
+      return wrong("{} trees for a block of {} parts: expected a divisor", each, parts_);
     for (size_t rank = 0; rank < shape_.blocks.size(); ++rank) {
       if (shape_.own.shares[rank] != each * shape_.blocks[rank])
         return wrong("rank {} has {} trees of its own", rank, shape_.own.shares[rank]);
@@ -113,12 +116,13 @@ class ShapeJudge {
   Status judge_free() {
     if (std::count(shape_.blocks.begin(), shape_.blocks.end(), 0) !=
         static_cast<int64_t>(shape_.blocks.size()))
-      return wrong("a rank has a block, though roots are free");
+      return wrong("a rank has a block, although roots are free");
     const auto loads = check_packing(shape_.network, shape_.own);
     if (!loads.ok()) return wrong("its own trees: {}", loads.status().message());
     Int128 trees = 0;
     for (const int64_t share : shape_.own.shares) trees += share;
-    if (trees <= 0 || parts_ % trees != 0) return wrong("{} trees for blocks of {} parts", trees, parts_);
+    if (trees <= 0 || parts_ % trees != 0)
+      return wrong("{} trees for blocks of {} parts: expected a divisor", trees, parts_);
     found_.share = parts_ / trees;
     for (const int64_t each : loads->trees) found_.own.push_back(each * found_.share);
     return {};
@@ -131,11 +135,11 @@ class ShapeJudge {
     Int128 trees = 0;
     for (const int64_t share : shape_.foreign.shares) trees += share;
     if (trees <= 0 || parts_ % trees != 0)
-      return wrong("{} trees for foreign blocks of {} parts", trees, parts_);
+      return wrong("{} trees for foreign blocks of {} parts: expected a divisor", trees, parts_);
     const Int128 each = parts_ / trees;
     for (size_t rank = 0; rank < entering_.size(); ++rank) {
       if (shape_.foreign.shares[rank] * each != entering_[rank])
-        return wrong("rank {} spreads other parts than its gates take", rank);
+        return wrong("rank {} spreads parts that its gates do not take", rank);
     }
     for (size_t e = 0; e < found_.foreign.size(); ++e) found_.foreign[e] = loads->trees[e] * each;
     return {};
@@ -144,7 +148,7 @@ class ShapeJudge {
   const HostShape& shape_;
   const int64_t parts_;
   const bool free_roots_;
-  std::vector<Int128> entering_;  // by rank: parts of a foreign block
+  std::vector<Int128> entering_;  // index: rank; parts of a foreign block
   InHost found_;
 };
 
@@ -175,7 +179,7 @@ class ClusterJudge {
   }
 
  private:
-  /// That hosts look as their shapes say, and that each rank is in one.
+  /// Checks that hosts match their shapes, and that each rank is in one host.
   Status judge_hosts() {
     if (plan_.first_block.size() != plan_.hosts.size() + 1 || plan_.first_block[0] != 0)
       return wrong("first blocks of {} hosts: expected {}", plan_.first_block.size(), plan_.hosts.size() + 1);
@@ -184,51 +188,54 @@ class ClusterJudge {
     int ranks = 0;
     for (size_t h = 0; h < plan_.hosts.size(); ++h) {
       const Host& host = plan_.hosts[h];
-      if (!in(host.shape, plan_.shapes)) return wrong("host {} has shape {}", h, host.shape);
+      if (!in(host.shape, plan_.shapes))
+        return wrong("host {} has shape {}, which does not exist", h, host.shape);
       const HostShape& shape = plan_.shapes[at(host.shape)];
       WEIR_TRY(judge_host(h, host, shape));
       for (size_t r = 0; r < shape.blocks.size(); ++r) {
         Rank& rank = rank_at[at(host.nodes[at(shape.network.rank_nodes[r])])];
-        if (rank < 0) return wrong("host {}: its rank {} is none, or in another host", h, r);
+        if (rank < 0) return wrong("host {}: its rank {} is not a rank, or is in another host", h, r);
         if (!plan_.free_roots && blocks_[at(rank)] != shape.blocks[r])
-          return wrong("rank {} has {} blocks, the plan says {}", rank, blocks_[at(rank)], shape.blocks[r]);
+          return wrong("rank {} has {} blocks, but the plan has {}", rank, blocks_[at(rank)],
+                       shape.blocks[r]);
         rank = -1;
         ++ranks;
       }
       const int64_t blocks = plan_.first_block[h + 1] - plan_.first_block[h];
       if (blocks < 0) return wrong("host {} has {} blocks", h, blocks);
       if (!plan_.free_roots && blocks != shapes_[at(host.shape)].blocks)
-        return wrong("host {} has another number of blocks than its shape", h);
+        return wrong("the numbers of blocks of host {} and of its shape differ", h);
     }
-    return ranks == network_.ranks() ? Status()
-                                     : wrong("{} of {} ranks are in hosts", ranks, network_.ranks());
+    return ranks == network_.ranks()
+               ? Status()
+               : wrong("{} of {} ranks are in hosts: expected all", ranks, network_.ranks());
   }
 
   Status judge_host(size_t number, const Host& host, const HostShape& shape) const {
     if (host.nodes.size() != at(shape.network.nodes) || host.edges.size() != shape.network.edges.size() ||
         host.uplinks.size() != shape.uplinks.size())
-      return wrong("host {} is not as large as its shape", number);
+      return wrong("host {} and its shape differ in size", number);
     for (const int32_t node : host.nodes) {
-      if (node < 0 || node >= network_.nodes) return wrong("host {}: there is no node {}", number, node);
+      if (node < 0 || node >= network_.nodes) return wrong("host {}: node {} does not exist", number, node);
     }
     for (size_t e = 0; e < host.edges.size(); ++e) {
       const Edge& own = shape.network.edges[e];
       if (!in(host.edges[e], network_.edges) ||
           network_.edges[at(host.edges[e])].from != host.nodes[at(own.from)] ||
           network_.edges[at(host.edges[e])].to != host.nodes[at(own.to)])
-        return wrong("host {}: its edge {} is elsewhere in its shape", number, e);
+        return wrong("host {}: its edge {} does not match its shape", number, e);
     }
     for (size_t u = 0; u < host.uplinks.size(); ++u) {
       const int32_t node = host.nodes[at(shape.uplinks[u])];
       if (!in(host.uplinks[u].in, network_.edges) || !in(host.uplinks[u].out, network_.edges) ||
           network_.edges[at(host.uplinks[u].in)].to != node ||
           network_.edges[at(host.uplinks[u].out)].from != node)
-        return wrong("host {}: its uplink {} is elsewhere in its shape", number, u);
+        return wrong("host {}: its uplink {} does not match its shape", number, u);
     }
     return {};
   }
 
-  /// That what enters by each gate is what it takes.
+  /// Checks that each gate receives exactly the parts that it takes.
   Status judge_couplings() const {
     for (size_t c = 0; c < plan_.couplings.size(); ++c) {
       const Coupling& each = plan_.couplings[c];
@@ -257,17 +264,18 @@ class ClusterJudge {
     for (size_t w = 0; w < plan_.ways.size(); ++w) {
       const Way& way = plan_.ways[w];
       if (w > 0 && std::pair(plan_.ways[w - 1].from, plan_.ways[w - 1].to) >= std::pair(way.from, way.to))
-        return wrong("way {} is out of order", w);
+        return wrong("path set {} is out of order", w);
       for (const Way::Path& path : way.paths) {
-        if (path.weight <= 0) return wrong("way {} has a path of weight {}", w, path.weight);
+        if (path.weight <= 0)
+          return wrong("path set {} has a path of weight {}: expected more than 0", w, path.weight);
         const Status status = follow(network_, is_rank_, path.edges, way.from, way.to);
-        if (!status.ok()) return wrong("a path of way {}: {}", w, status.message());
+        if (!status.ok()) return wrong("a path of path set {}: {}", w, status.message());
       }
     }
     return {};
   }
 
-  /// A host starts or stops getting blocks from another one.
+  /// A host starts or stops receiving blocks from another one.
   struct Change {
     int64_t block;
     int32_t to;
@@ -276,7 +284,7 @@ class ClusterJudge {
 
   Status judge_transfers() const {
     std::vector<Change> changes;
-    std::vector<std::vector<Span>> had(plan_.hosts.size());  // by host
+    std::vector<std::vector<Span>> had(plan_.hosts.size());  // index: host
     for (size_t h = 0; h < had.size(); ++h) {
       if (plan_.first_block[h] == plan_.first_block[h + 1]) continue;
       had[h].push_back({plan_.first_block[h], plan_.first_block[h + 1]});
@@ -303,13 +311,13 @@ class ClusterJudge {
         next = span.last;
       }
       if (next != plan_.first_block.back())
-        return wrong("host {} gets block {} never, or another one", h, next);
+        return wrong("host {} does not get block {}, or gets one that does not exist", h, next);
     }
     return watch(std::move(changes));
   }
 
-  /// As every host that is not a block's own has one sender of it, there is a way from its own host to all of
-  /// them unless some send to each other in a cycle.
+  /// Because every host other than a block's own has exactly one sender of it, there is a path from the
+  /// block's own host to all of them unless some send to each other in a cycle.
   Status watch(std::vector<Change> changes) const {
     std::stable_sort(changes.begin(), changes.end(),
                      [](const Change& a, const Change& b) { return a.block < b.block; });
@@ -321,7 +329,7 @@ class ClusterJudge {
       if (block >= plan_.first_block.back()) break;
       for (; i < end; ++i) {
         if (changes[i].from < 0 || forest.link(changes[i].to, changes[i].from)) continue;
-        return wrong("block {} goes round in a cycle: host {} gets it from host {}, which gets it from there",
+        return wrong("block {} moves in a cycle: host {} gets it from host {}, which depends on the first",
                      block, changes[i].to, changes[i].from);
       }
     }
@@ -355,7 +363,7 @@ class ClusterJudge {
         plan_.couplings.begin(), plan_.couplings.end(), std::pair(from.shape, to.shape),
         [](const Coupling& each, const auto& key) { return std::pair(each.from, each.to) < key; });
     if (coupling == plan_.couplings.end() || coupling->from != from.shape || coupling->to != to.shape)
-      return wrong("there is no coupling for hosts {} and {}", transfer.from, transfer.to);
+      return wrong("the coupling for hosts {} and {} is missing", transfer.from, transfer.to);
     int64_t blocks = 0;
     for (const Span& span : transfer.blocks) blocks += span.last - span.first;
     for (const Coupling::Piece& piece : coupling->pieces) {
@@ -380,11 +388,11 @@ class ClusterJudge {
         plan_.ways.begin(), plan_.ways.end(), std::pair(from, to),
         [](const Way& each, const auto& key) { return std::pair(each.from, each.to) < key; });
     if (way == plan_.ways.end() || way->from != from || way->to != to)
-      return wrong("there is no way from node {} to node {}", from, to);
+      return wrong("the paths from node {} to node {} are missing", from, to);
     Int128 weights = 0;
     for (const Way::Path& path : way->paths) weights += path.weight;
     if (weights == 0 || parts % weights != 0)
-      return wrong("{} parts cannot be shared among the paths from node {} to node {}", parts, from, to);
+      return wrong("{} parts cannot be divided among the paths from node {} to node {}", parts, from, to);
     for (const Way::Path& path : way->paths) {
       for (const int32_t edge : path.edges) loads_.parts[at(edge)] += parts / weights * path.weight * blocks;
     }
@@ -435,7 +443,7 @@ Result<BothClusterLoads> check_both(const Network& network, const ClusterPlan& u
   }
   for (size_t rank = 0; rank < both.up.roots.size(); ++rank) {
     if (Wide(both.up.roots[rank]) * both.down.whole != Wide(both.down.roots[rank]) * both.up.whole)
-      return wrong("rank {} sums up another share than it spreads", rank);
+      return wrong("the shares that rank {} sums and spreads differ", rank);
   }
   const Wide all = Wide(both.up.whole) * both.down.whole;
   Wide most = 0;  // parts of `all` that pass the tightest edge

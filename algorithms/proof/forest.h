@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Trees over fixed nodes that change a little at a time: Sleator and Tarjan, "A data structure for dynamic
-/// trees" (JCSS 26, 1983), as splay trees over paths. A change costs logarithmic time on the average.
+/// Dynamic trees over fixed nodes: Sleator and Tarjan, "A data structure for dynamic trees" (JCSS 26, 1983),
+/// as splay trees over paths. A change takes amortised logarithmic time.
 ///
 /// Not thread-safe.
 #pragma once
@@ -14,10 +14,10 @@ namespace weir::algorithms {
 
 class Forest {
  public:
-  /// All nodes are roots.
+  /// Initially all nodes are roots.
   explicit Forest(size_t nodes) : nodes_(nodes) {}
 
-  /// Makes `node` a root again; nothing if it is one.
+  /// Makes `node` a root again; does nothing if it is one.
   void cut(int32_t node) {
     expose(node);
     const int32_t above = at(node).child[0];
@@ -26,7 +26,7 @@ class Forest {
     at(node).child[0] = -1;
   }
 
-  /// Hangs a root below `parent`; false, and nothing is done, if it is above it already.
+  /// Attaches a root below `parent`; returns false without a change if the root is above `parent` already.
   bool link(int32_t root, int32_t parent) {
     if (root == parent || top(parent) == root) return false;
     expose(root);
@@ -35,9 +35,9 @@ class Forest {
   }
 
  private:
-  /// Of the splay tree whose order is that of a path, the nodes nearer to the root first.
+  /// A node of the splay tree that represents a path; nodes nearer to the root come first.
   struct Node {
-    int32_t parent = -1;  ///< in the splay tree, or, of its root, where the path hangs
+    int32_t parent = -1;  ///< in the splay tree, or, for its root, the node to which the path is attached
     int32_t child[2] = {-1, -1};
   };
   Node& at(int32_t node) { return nodes_[static_cast<size_t>(node)]; }
@@ -70,7 +70,7 @@ class Forest {
     }
   }
 
-  /// Makes the path from the tree's root to `node` one splay tree, with `node` as its root and last.
+  /// Makes the path from the tree's root to `node` one splay tree, with `node` as its root and last node.
   void expose(int32_t node) {
     int32_t below = -1;
     for (int32_t each = node; each >= 0; each = at(each).parent) {

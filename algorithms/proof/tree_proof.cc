@@ -11,7 +11,7 @@
 namespace weir::algorithms {
 namespace {
 
-/// That no edge bears more than its capacity. `passing` by edge: how many trees.
+/// Checks that no edge carries more than its capacity. `passing`: index: edge; number of trees.
 Result<TreeLoads> weigh(const Network& network, const Rational& bandwidth,
                         const std::vector<Whole>& passing) {
   TreeLoads loads;
@@ -20,8 +20,8 @@ Result<TreeLoads> weigh(const Network& network, const Rational& bandwidth,
     const Edge& edge = network.edges[e];
     const Rational load = bandwidth * Rational(passing[e]);
     if (load > edge.capacity) {
-      return wrong("edge {} of the network (node {} to {}) bears {}, more than its capacity {}", e, edge.from,
-                   edge.to, load.str(), edge.capacity);
+      return wrong("edge {} of the network (node {} to {}) carries {}, more than its capacity {}", e,
+                   edge.from, edge.to, load.str(), edge.capacity);
     }
     loads.trees.push_back(static_cast<int64_t>(passing[e]));
     if (passing[e] == 0 || load / edge.capacity <= loads.use) continue;
@@ -60,7 +60,7 @@ class TreeJudge {
  private:
   bool is_rank(Rank rank) const { return rank >= 0 && static_cast<size_t>(rank) < rooted_.size(); }
 
-  /// That one tree reaches every rank exactly once, over routes that exist.
+  /// Checks that one tree reaches every rank exactly once, over existing routes.
   Status walk(size_t number) {
     const Tree& tree = packing_.trees[number];
     if (!is_rank(tree.root)) return wrong("tree {} has root {}, not a rank", number, tree.root);
@@ -92,7 +92,7 @@ class TreeJudge {
     return {};
   }
 
-  /// Adds a tree edge's load to the edges of its route; what is wrong with the route, or nothing.
+  /// Adds a tree edge's load to the edges of its route; returns what is wrong with the route, or nothing.
   std::string follow(const TreeEdge& edge, int64_t multiplicity) {
     int32_t at = network_.rank_nodes[static_cast<size_t>(edge.from)];
     const int32_t end = network_.rank_nodes[static_cast<size_t>(edge.to)];
@@ -117,9 +117,9 @@ class TreeJudge {
 
   const Network& network_;
   const Packing& packing_;
-  std::vector<Rank> rank_at_;   // by node: its rank, or -1
-  std::vector<Whole> rooted_;   // by rank
-  std::vector<Whole> passing_;  // by edge of the network
+  std::vector<Rank> rank_at_;   // index: node; its rank, or -1
+  std::vector<Whole> rooted_;   // index: rank
+  std::vector<Whole> passing_;  // index: edge of the network
 };
 
 }  // namespace
@@ -137,7 +137,7 @@ Result<TreeLoads> check_both(const Network& network, const Packing& reversed_pac
   WEIR_TRY(up.status());
   for (size_t r = 0; r < packing.shares.size(); ++r) {
     if (reversed_packing.shares[r] == packing.shares[r]) continue;
-    return wrong("rank {} is the root of {} trees that sum and {} that spread: expected as many", r,
+    return wrong("rank {} is the root of {} trees that sum and {} that spread: expected equal numbers", r,
                  reversed_packing.shares[r], packing.shares[r]);
   }
   if (reversed_packing.bandwidth != packing.bandwidth) {

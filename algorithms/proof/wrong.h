@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What proofs answer with.
+/// The error results of proofs.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace weir::algorithms {
 
-/// The first thing that is wrong.
+/// The first problem found.
 template <typename... Words>
 Status wrong(fmt::format_string<Words...> format, Words&&... words) {
   return {Code::invalid_argument, fmt::format(format, std::forward<Words>(words)...)};

@@ -15,19 +15,19 @@
 namespace weir::algorithms {
 namespace {
 
-using Widths = std::vector<int64_t>;  // by edge
+using Widths = std::vector<int64_t>;  // index: edge
 
-/// A bandwidth of every ring, capacity / parts, and how many rings it lets hope for.
+/// A bandwidth of every ring, capacity / parts, and an upper bound of the number of rings.
 struct Scale {
   int64_t capacity = 0;
   int parts = 1;
   int64_t hoped = 0;
 
-  /// Units of capacity that so many rings have together.
+  /// The capacity that this number of rings has together.
   Ratio total(int64_t rings) const { return {static_cast<Int128>(capacity) * rings, parts}; }
 };
 
-/// Of the edges that rings use; the others have none.
+/// Considers only edges that rings can use.
 Widths capacities_of(const Network& network) {
   const Room room(network);
   Widths widths;
@@ -36,7 +36,7 @@ Widths capacities_of(const Network& network) {
   return widths;
 }
 
-/// How many rings fit into each edge; no more than `most`, which are all.
+/// The number of rings that fit into each edge; no more than `most`, which are all.
 Widths widths_at(const Widths& capacities, const Scale& scale, int most) {
   Widths widths;
   for (const int64_t capacity : capacities) {
@@ -59,7 +59,7 @@ int64_t narrowest_rank(const Network& network, const Widths& widths) {
   return least;
 }
 
-/// Every ring crosses, both ways, every cut that has ranks on both sides.
+/// Every ring crosses, in both directions, every cut that has ranks on both sides.
 int64_t narrowest_cut(const Network& network, const Widths& widths) {
   int64_t least = narrowest_rank(network, widths);
   const int32_t first = network.rank_nodes[0];
@@ -76,10 +76,10 @@ int64_t narrowest_cut(const Network& network, const Widths& widths) {
   return least;
 }
 
-/// What may be tried, the widest rings first.
+/// The bandwidths to try, the widest rings first.
 std::vector<Scale> scales_of(const Network& network, const Widths& capacities, int most) {
   const std::set<int64_t> different(capacities.begin(), capacities.end());
-  std::map<Ratio, Scale> scales;  // by the bandwidth of a ring: equal ones once
+  std::map<Ratio, Scale> scales;  // key: the bandwidth of a ring, so that equal ones occur once
   for (const int64_t capacity : different) {
     for (int parts = 1; capacity > 0 && parts <= most; ++parts) {
       Scale scale{capacity, parts};
@@ -93,12 +93,12 @@ std::vector<Scale> scales_of(const Network& network, const Widths& capacities, i
   return sorted;
 }
 
-/// Adds rings while any can be found; then takes some away and looks for others.
+/// Adds rings while any can be found; then removes some and searches for others.
 class Search {
  public:
   explicit Search(const Network& network) : room_(network), ranks_(network.ranks()) {}
 
-  /// At most `most` rings, within so many steps.
+  /// At most `most` rings, within the given number of steps.
   std::vector<RoutedRing> run(const Widths& widths, int64_t most, int64_t& steps) {
     room_.set(widths);
     std::vector<RoutedRing> rings, best;
@@ -110,7 +110,7 @@ class Search {
       } else if (++failures == kPatience) {
         failures = 0;
         remove_some(rings);
-        if (best.empty()) break;  // there is not even one
+        if (best.empty()) break;  // not even one ring was found
       }
     }
     return best;
@@ -118,11 +118,11 @@ class Search {
 
  private:
   static constexpr int kPatience = 3;
-  static constexpr int64_t kStepsPerRank = 50;  // of one search, which else could go on for ever
+  static constexpr int64_t kStepsPerRank = 50;  // limit per search, which otherwise might not end
 
   bool add(std::vector<RoutedRing>& rings, int64_t& steps) {
     std::optional<RoutedRing> found;
-    // Links are as wide in both directions, as a rule: what went one way goes the other way.
+    // Links usually have equal widths in both directions, so the reverse of each ring is tried.
     if (!rings.empty() && below(2) == 0) {
       steps -= ranks_;
       found = room_.take_reverse(rings.back());
@@ -152,7 +152,7 @@ class Search {
   std::mt19937 random_{20};
 };
 
-/// From rank 0 on, equal rings once, in order.
+/// Rings that begin with rank 0, equal ones combined, sorted.
 std::vector<PackedRing> counted(const std::vector<RoutedRing>& rings) {
   std::map<Ring, int> counts;
   for (const RoutedRing& ring : rings) {
@@ -200,7 +200,7 @@ Result<RingPacking> pack_rings(const Network& network, const RingGoal& goal) {
     best.bandwidth = scale.total(1);
     best.total = total;
   }
-  if (best.rings.empty()) return refuse("no ring was found that passes every rank once");
+  if (best.rings.empty()) return refuse("no ring was found that visits every rank once");
   return best;
 }
 

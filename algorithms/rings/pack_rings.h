@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Rings over the ranks of a network that together fill its links as well as rings can.
+/// Rings over the ranks of a network that together fill its links as far as rings can.
 ///
-/// All rings get the same bandwidth b. Links are then as wide as b fits into them, rounded down, and what
-/// remains is to find as many Hamiltonian cycles as possible, a hop from rank to rank taking a shortest way
-/// over switches. Cycles are found by a search in depth; where no more fit, some are taken away and others
-/// looked for (ruin and recreate: Schrimpf and others, Journal of Computational Physics 159, 2000). The
-/// widths tried are fractions of links, the widest first, where cuts let hope for more than was found before.
+/// All rings get the same bandwidth b. The width of a link is then the number of times that b fits into it,
+/// and the remaining problem is to find as many Hamiltonian cycles as possible, where a hop between ranks
+/// takes a shortest path over switches. Cycles are found by a depth-first search; when no more fit, some are
+/// removed and others searched for (ruin and recreate: Schrimpf and others, Journal of Computational Physics
+/// 159, 2000). The widths tried are fractions of links, the widest first, if cuts allow more than was found
+/// before.
 ///
 /// Pure and deterministic; thread-safe.
 #pragma once
@@ -20,18 +21,18 @@
 
 namespace weir::algorithms {
 
-/// `multiplicity` equal rings.
+/// `multiplicity` identical rings.
 struct PackedRing {
-  Ring order;  ///< ranks, from rank 0 on
+  Ring order;  ///< ranks, beginning with rank 0
   int multiplicity = 1;
   bool operator==(const PackedRing&) const = default;
 };
 
 struct RingPacking {
   std::vector<PackedRing> rings;
-  Ratio bandwidth;  ///< that every single ring can have at the same time, in units of capacity
-  Ratio total;      ///< of all rings: what an all-gather over them has as bus bandwidth
-  Ratio bound;      ///< of `total`, for the narrowest cut of these ways: there may be no rings that reach it
+  Ratio bandwidth;  ///< bandwidth of every ring at the same time, in units of capacity
+  Ratio total;      ///< sum over all rings: the bus bandwidth of an all-gather over them
+  Ratio bound;      ///< upper bound of `total` by the narrowest cut of these paths
 
   int count() const;
   bool operator==(const RingPacking&) const = default;
@@ -39,17 +40,17 @@ struct RingPacking {
 
 struct RingGoal {
   int most_rings = 32;           ///< counted with their multiplicities
-  int64_t most_steps = 200'000;  ///< of the search: ranks that it looked on from
+  int64_t most_steps = 200'000;  ///< limit of the search: number of ranks from which it continued
 };
 
 /// More ranks take too long.
 inline constexpr int kMostRingRanks = 64;
 
-/// The best rings that the search found. Errors: invalid_argument for a network that check() refuses, less
-/// than two ranks or more than kMostRingRanks, and where no ring was found.
+/// The best rings that the search found. Errors: invalid_argument for a network that check() refuses, fewer
+/// than two ranks or more than kMostRingRanks, and if no ring was found.
 Result<RingPacking> pack_rings(const Network& network, const RingGoal& goal = {});
 
-/// Each ring as often as its multiplicity says.
+/// The rings, each repeated by its multiplicity.
 Rings spelled_out(const RingPacking& packing);
 
 }  // namespace weir::algorithms

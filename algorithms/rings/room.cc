@@ -21,11 +21,11 @@ Room::Room(const Network& network)
   for (Rank rank = 0; rank < network.ranks(); ++rank) find_ways(rank);
 }
 
-/// REQUIRES: all edges have room.
+/// REQUIRES: all edges have capacity left.
 void Room::find_ways(Rank from) {
   ways_.emplace_back(network_.edges.size(), char{1});
   reach(from);
-  std::vector<char> leads(static_cast<size_t>(network_.nodes));  // on to another rank
+  std::vector<char> leads(static_cast<size_t>(network_.nodes));  // leads to another rank
   std::vector<char> ways(network_.edges.size());
   for (auto node = queue_.rbegin(); node != queue_.rend(); ++node) {
     const auto at = static_cast<size_t>(*node);
@@ -44,7 +44,7 @@ bool Room::is_used(size_t edge) const {
   return std::ranges::any_of(ways_, [&](const std::vector<char>& ways) { return ways[edge] != 0; });
 }
 
-/// Finds the ranks that are next to one, over edges with room on its ways.
+/// Finds the ranks adjacent to a rank, over paths with capacity left on all edges.
 void Room::reach(Rank from) {
   const auto size = static_cast<size_t>(network_.nodes);
   const std::vector<char>& ways = ways_[static_cast<size_t>(from)];
@@ -65,7 +65,7 @@ void Room::reach(Rank from) {
   }
 }
 
-/// Takes the room between two ranks that reach() found next to each other.
+/// Takes capacity between two ranks that reach() found to be adjacent.
 bool Room::hop(Rank from, Rank to) {
   reach(from);
   const auto end = network_.rank_nodes[static_cast<size_t>(to)];
@@ -81,7 +81,7 @@ bool Room::hop(Rank from, Rank to) {
   return true;
 }
 
-/// Links from a rank to those that were not visited.
+/// Counts links from a rank to unvisited ranks.
 int Room::exits(Rank rank) const {
   const auto node = static_cast<size_t>(network_.rank_nodes[static_cast<size_t>(rank)]);
   return static_cast<int>(std::ranges::count_if(leaving_[node], [&](int32_t e) {
@@ -90,7 +90,7 @@ int Room::exits(Rank rank) const {
   }));
 }
 
-/// Unvisited ranks, those with the shortest way last: a ring should not leave a host before it has to.
+/// Unvisited ranks, those with the shortest path last: a ring should not leave a host before it must.
 std::vector<Room::Option> Room::options_from(Rank rank, std::mt19937& random) {
   reach(rank);
   std::vector<Option> options;
@@ -113,7 +113,7 @@ void Room::go_back(size_t edges) {
   for (; edges_.size() > edges; edges_.pop_back()) ++room_[static_cast<size_t>(edges_.back())];
 }
 
-/// In depth, over ranks that were not visited, until all were and the first can be reached again.
+/// Depth-first search over unvisited ranks, until all are visited and the first can be reached again.
 bool Room::search(Rank first, int64_t& steps, std::mt19937& random) {
   const auto visit = [&](Rank rank) {
     visited_[static_cast<size_t>(rank)] = 1;

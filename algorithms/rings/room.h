@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What rings leave of a network's links, counted in rings; and the search for one more ring.
+/// The capacity of a network's links that rings have left, counted in rings; and the search for one more
+/// ring.
 ///
 /// Not thread-safe.
 #pragma once
@@ -14,7 +15,7 @@
 
 namespace weir::algorithms {
 
-/// A ring and the edges that its hops take, one hop after the other.
+/// A ring and the edges that its hops use, one hop after the other.
 struct RoutedRing {
   Ring order;
   std::vector<int32_t> edges;
@@ -25,31 +26,31 @@ class Room {
   /// The network must outlive it.
   explicit Room(const Network& network);
 
-  /// Whether an edge is on one of the shortest ways between ranks over switches: rings take no others, since
-  /// what carries a plan out does not.
+  /// Whether an edge is on one of the shortest paths between ranks over switches: rings use no others,
+  /// because the execution of plans does not either.
   bool is_used(size_t edge) const;
-  /// Edge e has room for `widths[e]` rings.
+  /// Edge e has capacity for `widths[e]` rings.
   void set(std::vector<int64_t> widths) { room_ = std::move(widths); }
-  /// Takes the room of a ring that leaves rank `first`, in random order; nothing where none was found within
-  /// so many steps. `steps` counts down.
+  /// Takes the capacity of a ring that begins at rank `first`, in random order; nothing if none was found
+  /// within `steps` steps. `steps` counts down.
   std::optional<RoutedRing> take(Rank first, int64_t& steps, std::mt19937& random);
-  /// The same ranks the other way round, if there is room.
+  /// The same ring in the other direction, if there is capacity.
   std::optional<RoutedRing> take_reverse(const RoutedRing& ring);
   void give_back(const RoutedRing& ring);
 
  private:
-  /// Where one can go from a rank: over the last `edge`, with so many edges.
+  /// The next hop from a rank: its last `edge`, and its number of edges.
   struct Option {
     Rank rank = 0;
     int hops = 0;
-    int exits = 0;     ///< to ranks that were not visited
-    uint32_t lot = 0;  ///< decides between equals
+    int exits = 0;     ///< number of links to unvisited ranks
+    uint32_t lot = 0;  ///< random tie-breaker
   };
-  /// A rank of the path, and where else to go from it.
+  /// A rank of the path, and the alternatives for its next hop.
   struct Stop {
     Rank rank = 0;
-    std::vector<Option> options;  ///< the best is the last
-    size_t edges_before = 0;      ///< of the path, before the hop from here
+    std::vector<Option> options;  ///< the best one is the last
+    size_t edges_before = 0;      ///< number of edges of the path before the hop from this rank
   };
 
   void find_ways(Rank from);
@@ -61,16 +62,16 @@ class Room {
   void reach(Rank from);
 
   const Network& network_;
-  std::vector<std::vector<int32_t>> leaving_;  ///< by node: edges
-  std::vector<Rank> rank_at_;                  ///< by node; -1: a switch
-  std::vector<std::vector<char>> ways_;        ///< by rank, by edge: on a shortest way from there
-  std::vector<int64_t> room_;                  ///< by edge
-  std::vector<char> visited_;                  ///< by rank
-  std::vector<int32_t> edges_;                 ///< of the path
+  std::vector<std::vector<int32_t>> leaving_;  ///< index: node; outgoing edges
+  std::vector<Rank> rank_at_;                  ///< index: node; -1: a switch
+  std::vector<std::vector<char>> ways_;        ///< index: rank, edge; whether a shortest path uses it
+  std::vector<int64_t> room_;                  ///< index: edge
+  std::vector<char> visited_;                  ///< index: rank
+  std::vector<int32_t> edges_;                 ///< edges of the path
   std::vector<Stop> path_;
-  bool near_only_ = false;        ///< this search never leaves a host while a rank of it is left
-  std::vector<int32_t> came_by_;  ///< by node: the edge by which reach() came there; -1: it did not
-  std::vector<int> hops_;         ///< by node, likewise
+  bool near_only_ = false;        ///< the search leaves a host only after all of its ranks
+  std::vector<int32_t> came_by_;  ///< index: node; the edge by which reach() reached it; -1: not reached
+  std::vector<int> hops_;         ///< index: node; number of edges to it
   std::vector<int32_t> queue_;
 };
 

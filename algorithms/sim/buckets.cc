@@ -15,7 +15,7 @@ Buckets::Buckets(const algorithms::Network& network, double burst, std::span<con
   }
 }
 
-/// Rounding may leave an edge a little more than full: that takes no tokens away.
+/// Rounding may make an edge slightly more than full: that consumes no tokens.
 void Buckets::fill(Bucket& bucket, double now) const {
   const double more = std::max(0.0, bucket.left_over) * (now - bucket.since);
   bucket.tokens = std::min(burst_, bucket.tokens + more);

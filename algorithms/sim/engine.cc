@@ -12,9 +12,9 @@
 namespace weir::sim {
 namespace {
 
-constexpr double kBytesPerUnit = algorithms::kCapacityUnit * 1e9;  // per second
+constexpr double kBytesPerUnit = algorithms::kCapacityUnit * 1e9;  // bytes per second
 
-/// Units of capacity that each share of a flow can use at most.
+/// The maximum capacity, in units, that each share of a flow can use.
 double ceiling_of(const FlowSet& set, const Flow& flow, double latency) {
   double ceiling = 0;
   for (const int32_t edge : set.edges(flow.path)) {
@@ -47,13 +47,13 @@ Engine::Engine(const FlowSet& set)
   index_waits();
 }
 
-/// Flows with the same path and ceiling.
+/// Groups flows with the same path and ceiling.
 std::vector<Group> Engine::make_groups() {
   const size_t paths = set_.path_ends_.size();
   for (size_t p = 0; p < paths; ++p) latency_.push_back(set_.latency(static_cast<PathId>(p)));
   std::vector<Group> groups;
-  std::vector<GroupId> newest(paths, -1);  // by path: the last group made, which leads to the others
-  std::vector<GroupId> older;              // by group
+  std::vector<GroupId> newest(paths, -1);  // index: path; the last group made, which links to the others
+  std::vector<GroupId> older;              // index: group
   for (FlowId f = 0; f < set_.size(); ++f) {
     const Flow& flow = set_.flow(f);
     if (flow.path == kNoPath) continue;
@@ -113,7 +113,7 @@ void Engine::push(Event event) {
   std::push_heap(events_.begin(), events_.end());
 }
 
-/// Tells those who wait for it.
+/// Notifies the flows that wait for it.
 void Engine::happened(FlowId flow, Point point, double when) {
   for (uint32_t n = first_waiter_[flow]; n < first_waiter_[flow + 1]; ++n) {
     const Waiter& next = waiters_[n];
@@ -181,13 +181,13 @@ void Engine::sent(FlowId flow) {
   stream.first = behind_[stream.first];
 }
 
-/// The group's flows that are through.
+/// Ends the group's flows that are complete.
 void Engine::serve(GroupId group) {
   Progress& progress = groups_[at(group)];
   advance(progress);
   const double served = progress.served + progress.rate * tolerance();
   mark_stale(group);
-  bool first = true;  // it is its event: rounding does not undo that
+  bool first = true;  // the event is for the first flow: rounding must not undo that
   while (!progress.flows.empty() && (first || progress.flows.front().until <= served)) {
     first = false;
     const FlowId flow = progress.flows.front().flow;
@@ -207,7 +207,7 @@ void Engine::mark_stale(GroupId group) {
   if (!std::exchange(groups_[at(group)].stale, true)) stale_.push_back(group);
 }
 
-/// New rates, and the next event of every group that needs one.
+/// Computes new rates, and the next event of every group that needs one.
 void Engine::reschedule() {
   for (const GroupId group : shares_.settle()) mark_stale(group);
   for (const GroupId group : stale_) {
@@ -225,7 +225,7 @@ void Engine::reschedule() {
   stale_.clear();
 }
 
-/// Somebody waits for somebody who waits: follows the lowest flow that never started until it comes around.
+/// A cycle of waiting flows: follows the lowest flow that never started until a flow repeats.
 Status Engine::cycle() const {
   constexpr size_t kNamed = 8;
   std::vector<FlowId> blocker(set_.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The event loop behind FlowSet::simulate(). Used by flows.cc alone.
+/// The event loop of FlowSet::simulate(). Used only by flows.cc.
 ///
-/// Two kinds of events: a flow starts, and the first flow of a group is through. Flows of a group are served
-/// alike, so a group needs one event and one counter: the bytes that each share of its flows has been served
-/// since the group was last empty. A flow is through when the counter has grown by its bytes.
+/// There are two kinds of events: a flow starts, and the first flow of a group completes. Flows of a group
+/// are served equally, so a group needs one event and one counter: the bytes that each share of its flows has
+/// been served since the group was last empty. A flow completes when the counter has grown by its bytes.
 #pragma once
 
 #include <vector>
@@ -25,32 +25,32 @@ class Engine {
 
  private:
   struct Served {
-    double until;  // the group's counter when this flow is through
+    double until;  // the group's counter when this flow completes
     FlowId flow;
     bool operator<(const Served& other) const {
       return until != other.until ? until > other.until : flow > other.flow;
     }
   };
   struct Progress {
-    double served = 0;          // bytes, at `since`
+    double served = 0;          // bytes, at time `since`
     double since = 0;           // seconds
     double rate = 0;            // bytes per second of each flow
-    double load = 0;            // bytes per second of all of them
-    uint32_t version = 0;       // events of earlier ones are void
+    double load = 0;            // bytes per second of all flows
+    uint32_t version = 0;       // events of earlier versions are void
     bool stale = false;         // needs a new event
     std::vector<Served> flows;  // a heap
   };
   struct Event {
     double time;
-    uint32_t id;       // of the flow that starts, or kGroup + the group
-    uint32_t version;  // of the group
+    uint32_t id;       // id of the flow that starts, or kGroup + the group
+    uint32_t version;  // version of the group
     bool operator<(const Event& other) const {
       return time != other.time ? time > other.time : id > other.id;
     }
   };
   struct Stream {
     bool busy = false;
-    FlowId first = kNobody;  // of those that wait for their turn; behind_ has the others
+    FlowId first = kNobody;  // the first flow that waits in its stream; behind_ has the others
     FlowId last = kNobody;
   };
   struct Waiter {
@@ -77,20 +77,20 @@ class Engine {
   Timeline conclude();
 
   const FlowSet& set_;
-  std::vector<double> latency_;    // by path
-  std::vector<GroupId> group_of_;  // by flow; -1: without path
+  std::vector<double> latency_;    // index: path
+  std::vector<GroupId> group_of_;  // index: flow; -1: without path
   std::vector<Progress> groups_;
   FairShares shares_;
   Buckets buckets_;
   std::vector<Stream> streams_;
-  std::vector<FlowId> behind_;                  // by flow: the next one in its stream
-  std::vector<Waiter> waiters_;                 // sorted by what they wait for
-  std::vector<uint32_t> first_waiter_;          // by flow
-  std::vector<uint32_t> waiting_for_;           // by flow: points that have not happened
-  std::vector<double> ready_;                   // by flow: when the last of them happened
-  std::vector<double> started_, sent_, ended_;  // by flow; below 0: not yet
+  std::vector<FlowId> behind_;                  // index: flow; the next one in its stream
+  std::vector<Waiter> waiters_;                 // sorted by the event they wait for
+  std::vector<uint32_t> first_waiter_;          // index: flow
+  std::vector<uint32_t> waiting_for_;           // index: flow; number of events that have not happened
+  std::vector<double> ready_;                   // index: flow; time of the last of these events
+  std::vector<double> started_, sent_, ended_;  // index: flow; below 0: not yet
   std::vector<Event> events_;                   // a heap
-  std::vector<FlowId> due_;                     // flows that start, or whose turn comes in their stream, now
+  std::vector<FlowId> due_;                     // flows that start now, or are next in their stream now
   std::vector<GroupId> stale_;
   double now_ = 0;
   size_t done_ = 0;

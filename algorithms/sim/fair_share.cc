@@ -82,7 +82,7 @@ void FairShares::include(GroupId group) {
   if (!std::exchange(group_marked_[at(group)], 1)) work_.push_back(group);
 }
 
-/// Everything that the changes can reach: work_, edges_ and, of the groups, those that share one.
+/// Everything that the changes can affect: work_, edges_ and, for the groups, those that share one.
 void FairShares::collect() {
   for (const GroupId group : touched_groups_) include(group);
   for (const int32_t edge : touched_edges_) {
@@ -128,7 +128,7 @@ void FairShares::fill() {
     const Level level = levels_.back();
     levels_.pop_back();
     if (claims_[at(level.edge)] == 0) continue;
-    // Shares only grow while others freeze, so what lay in the heap was a lower bound.
+    // Shares only grow while others are frozen, so the heap's values were lower bounds.
     const double share = left_[at(level.edge)] / static_cast<double>(claims_[at(level.edge)]);
     if (share > level.share) {
       levels_.push_back({share, level.edge});

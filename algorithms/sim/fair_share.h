@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Max-min fair rates of flows that share the edges of a network.
 ///
-/// Nobody's rate can grow without taking from somebody who has no more: all rates rise together; an edge that
-/// is full freezes the flows on it at its share, a flow at its own ceiling freezes alone, the others go on
-/// (progressive filling: D. Bertsekas, R. Gallager, Data Networks, 6.5.2). Flows with the same path and
-/// ceiling have the same rate and are one group here.
+/// No rate can grow without reducing a rate that is not higher: all rates rise together; a full edge freezes
+/// its flows at its share, a flow at its own ceiling freezes alone, the others continue (progressive filling:
+/// D. Bertsekas, R. Gallager, Data Networks, 6.5.2). Flows with the same path and ceiling have the same rate
+/// and form one group here.
 ///
-/// A change is local. An edge that could carry the ceilings of all its flows at once holds nobody back, so
-/// only groups that hang together by *contested* edges are filled anew; the others keep their rates.
+/// A change is local. An edge that could carry the ceilings of all its flows at once limits none of them, so
+/// only groups that are connected by *contested* edges are filled again; the others keep their rates.
 ///
-/// One thread at a time. None of the calls fails. The same calls give the same bits.
+/// One thread at a time. No call fails. The same calls give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +24,24 @@ namespace weir::sim {
 using algorithms::Network;
 using GroupId = int32_t;
 
-/// Flows that cannot be told apart.
+/// Equivalent flows.
 struct Group {
   std::span<const int32_t> path;  ///< edges of the network, at least one, none twice; not copied
-  double ceiling = 0;  ///< of one flow, in units of capacity: above 0, at most that of any edge of path
+  double ceiling = 0;  ///< maximum rate of one flow, in units of capacity: above 0, at most that of any edge
 };
 
 class FairShares {
  public:
-  /// No group has flows yet. Keeps a reference to the network and to the groups' paths.
+  /// Initially no group has flows. Keeps a reference to the network and to the groups' paths.
   FairShares(const Network& network, std::vector<Group> groups);
 
-  /// `flows` more, or fewer, in the group. Rates are right again after settle().
+  /// Adds `flows` to the group, or removes them. Rates are valid again after settle().
   void change(GroupId group, int32_t flows);
-  /// Fills anew where something has changed. The groups whose rate is not what it was: valid until the next
+  /// Recomputes the rates after changes. Returns the groups whose rate has changed: valid until the next
   /// call.
   std::span<const GroupId> settle();
 
-  /// Of each flow of the group, in units of capacity; 0 while it has none.
+  /// Rate of each flow of the group, in units of capacity; 0 if it has no flows.
   double rate(GroupId group) const { return rates_[at(group)]; }
   int32_t flows(GroupId group) const { return flows_[at(group)]; }
   std::span<const int32_t> path(GroupId group) const { return groups_[at(group)].path; }
@@ -49,7 +49,7 @@ class FairShares {
  private:
   struct Member {
     GroupId group;
-    int32_t hop;  // the edge's place in the group's path
+    int32_t hop;  // position of the edge in the group's path
   };
   struct Level {
     double share;
@@ -58,7 +58,7 @@ class FairShares {
       return share != other.share ? share > other.share : edge > other.edge;
     }
   };
-  static constexpr double kRising = -1;  // for a new rate: not frozen yet
+  static constexpr double kRising = -1;  // marks a new rate that is not frozen yet
 
   bool contested(int32_t edge) const { return demand_[at(edge)] > network_.edges[at(edge)].capacity; }
   std::span<const Member> members(int32_t edge) const {
@@ -74,29 +74,29 @@ class FairShares {
 
   const Network& network_;
   std::vector<Group> groups_;
-  std::vector<int64_t> bounds_;  // by group: its ceiling, rounded up
+  std::vector<int64_t> bounds_;  // index: group; its ceiling, rounded up
   std::vector<int32_t> flows_;
   std::vector<double> rates_;
 
-  std::vector<size_t> first_member_;   // by edge: groups with flows on it, in members_
-  std::vector<int32_t> member_count_;  // by edge
+  std::vector<size_t> first_member_;   // index: edge; first group with flows on it, in members_
+  std::vector<int32_t> member_count_;  // index: edge
   std::vector<Member> members_;
-  std::vector<size_t> first_place_;  // by group: where in members_ it stands for each hop, in places_
+  std::vector<size_t> first_place_;  // index: group; first index in places_, by hop
   std::vector<size_t> places_;
 
-  std::vector<__int128> demand_;     // by edge: sum of the ceilings of its flows
-  std::vector<char> was_contested_;  // by edge: at the last settle()
+  std::vector<__int128> demand_;     // index: edge; sum of the ceilings of its flows
+  std::vector<char> was_contested_;  // index: edge; at the last settle()
   std::vector<char> edge_marked_;
   std::vector<char> group_marked_;
   std::vector<int32_t> touched_edges_;
   std::vector<GroupId> touched_groups_;
 
-  // Of the filling under way.
+  // State of the current filling.
   std::vector<GroupId> work_;      // groups to fill
-  std::vector<int32_t> edges_;     // contested edges among them
-  std::vector<double> left_;       // by edge: capacity not given away
-  std::vector<int64_t> claims_;    // by edge: flows not frozen
-  std::vector<double> new_rates_;  // by group
+  std::vector<int32_t> edges_;     // contested edges of these groups
+  std::vector<double> left_;       // index: edge; capacity not yet assigned
+  std::vector<int64_t> claims_;    // index: edge; number of flows not frozen
+  std::vector<double> new_rates_;  // index: group
   std::vector<Level> levels_;
   std::vector<GroupId> by_ceiling_;  // groups on contested edges
   std::vector<GroupId> changed_;

@@ -46,11 +46,12 @@ void FlowRoutes::index(bool forward) {
 Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t channel) {
   if (std::min(src, dst) < 0 || std::max(src, dst) >= network_.ranks()) {
     return Status(Code::invalid_argument,
-                  fmt::format("no route from rank {} to rank {}: there are ranks 0 to {}", src, dst,
+                  fmt::format("no route from rank {} to rank {}: expected ranks 0 to {}", src, dst,
                               network_.ranks() - 1));
   }
   if (src == dst) {
-    return Status(Code::invalid_argument, fmt::format("no route from rank {} to itself", src));
+    return Status(Code::invalid_argument,
+                  fmt::format("no route from rank {} to itself: expected two different ranks", src));
   }
   const uint64_t key = static_cast<uint64_t>(src) << 40 | static_cast<uint64_t>(dst) << 16 | channel;
   const auto [entry, fresh] = known_.try_emplace(key, edges_.size(), edges_.size());
@@ -76,8 +77,8 @@ Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t 
   return std::span<const int32_t>(edges_.data() + first, end - first);
 }
 
-/// Breadth first from both ends, always where less is to be looked at, until the two meet: all shortest paths
-/// lead through meetings_, along the steps of both sides. False: there is no path.
+/// Breadth-first from both ends, always on the side with fewer edges to examine, until the two meet: all
+/// shortest paths lead through meetings_, along the steps of both sides. False: there is no path.
 bool FlowRoutes::search(int32_t from, int32_t to, bool through_ranks) {
   ++search_;
   meetings_.clear();
@@ -123,7 +124,7 @@ void FlowRoutes::expand(bool forward, int32_t goal, bool through_ranks) {
   s.border = std::move(border);
 }
 
-/// best: the widest that a path from the start to a node can be.
+/// best: the maximum width of a path from the start to a node.
 void FlowRoutes::widest(bool forward, int32_t start) {
   Side& s = side(forward);
   for (const int32_t edge : s.steps) s.best[at(head(edge, forward))] = 0;

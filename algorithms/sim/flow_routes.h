@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which way the bytes between two ranks go.
+/// The routes of bytes between two ranks.
 ///
 /// A route is a path with the fewest edges, among those one with the widest narrowest edge, and among those
-/// the one that earlier routes use least for its capacity: what a fabric's equal-cost paths (ECMP) would be
-/// if they were dealt out evenly. It passes other ranks only where there is no way around them: they would
-/// have to forward what is not theirs.
+/// the one that earlier routes use least relative to its capacity: an even distribution over the equal-cost
+/// paths (ECMP) of a fabric. It passes other ranks only if it must: they would have to forward foreign data.
 ///
-/// The order of the questions decides who gets which of several equal paths; the same questions get the same
-/// answers. One thread at a time.
+/// The order of the calls determines which of several equal paths is returned; the same calls give the same
+/// results. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -29,22 +28,22 @@ class FlowRoutes {
   /// Keeps a reference to the network.
   explicit FlowRoutes(const Network& network);
 
-  /// The edges from rank `src` to rank `dst`, for their channel of this number (0 to 65535); asked again, the
-  /// same. Valid until the next call. Errors: invalid_argument where a rank does not exist, src is dst, or no
-  /// path leads there.
+  /// The edges from rank `src` to rank `dst`, for their channel with this number (0 to 65535); the same for
+  /// repeated calls. Valid until the next call. Errors: invalid_argument if a rank does not exist, src is
+  /// dst, or there is no path.
   Result<std::span<const int32_t>> route(Rank src, Rank dst, uint32_t channel = 0);
 
  private:
-  /// Half of a search: what has been seen from one end.
+  /// Half of a search: the nodes seen from one end.
   struct Side {
-    std::vector<uint32_t> first_edge;  // by node: in edges
-    std::vector<int32_t> edges;        // leaving the nodes, or coming into them
-    std::vector<uint32_t> seen;        // by node: number of the search that saw it last
-    std::vector<int32_t> depth;        // by node
+    std::vector<uint32_t> first_edge;  // index: node; first index in edges
+    std::vector<int32_t> edges;        // edges out of the nodes, or into them
+    std::vector<uint32_t> seen;        // index: node; number of the last search that saw it
+    std::vector<int32_t> depth;        // index: node
     std::vector<int32_t> border;       // nodes of the last depth
-    std::vector<int32_t> steps;        // edges that go one deeper, by depth
-    std::vector<double> best;          // by node, of the pass under way
-    std::vector<int32_t> step;         // by node: the edge that led there
+    std::vector<int32_t> steps;        // edges to the next depth, in the order of depths
+    std::vector<double> best;          // index: node; for the current pass
+    std::vector<int32_t> step;         // index: node; the edge that led there
   };
 
   int32_t head(int32_t edge, bool forward) const;
@@ -59,12 +58,12 @@ class FlowRoutes {
   Side& side(bool forward) { return forward ? ahead_ : behind_; }
 
   const Network& network_;
-  std::vector<char> is_rank_;  // by node
-  std::vector<double> uses_;   // by edge: routes over it / its capacity
+  std::vector<char> is_rank_;  // index: node
+  std::vector<double> uses_;   // index: edge; routes over it / its capacity
   Side ahead_, behind_;
   uint32_t search_ = 0;
   std::vector<int32_t> meetings_;                                  // nodes seen from both ends
-  std::unordered_map<uint64_t, std::pair<size_t, size_t>> known_;  // first edge and end, in edges_
+  std::unordered_map<uint64_t, std::pair<size_t, size_t>> known_;  // first and last index in edges_
   std::vector<int32_t> edges_;
 };
 

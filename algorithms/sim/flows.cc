@@ -70,17 +70,18 @@ Status FlowSet::check_path(PathId path) const {
   if (edges.empty()) return wrong(fmt::format("path {} has no edges", path));
   for (size_t hop = 0; hop < edges.size(); ++hop) {
     if (edges[hop] < 0 || static_cast<size_t>(edges[hop]) >= network_.edges.size()) {
-      return wrong(fmt::format("path {} names edge {}: the network has edges 0 to {}", path, edges[hop],
+      return wrong(fmt::format("path {} uses edge {}: expected edges 0 to {}", path, edges[hop],
                                static_cast<int64_t>(network_.edges.size()) - 1));
     }
     const auto& edge = network_.edges[static_cast<size_t>(edges[hop])];
     if (edge.capacity <= 0) {
-      return wrong(fmt::format("edge {} of path {} has capacity {}", edges[hop], path, edge.capacity));
+      return wrong(fmt::format("edge {} of path {} has capacity {}: expected more than 0", edges[hop], path,
+                               edge.capacity));
     }
     if (hop > 0) {
       const auto& last = network_.edges[static_cast<size_t>(edges[hop - 1])];
       if (last.to != edge.from) {
-        return wrong(fmt::format("path {} goes on at node {} with edge {}, but edge {} ended at node {}",
+        return wrong(fmt::format("path {} continues at node {} with edge {}, but edge {} ended at node {}",
                                  path, edge.from, edges[hop], edges[hop - 1], last.to));
       }
     }
@@ -95,24 +96,24 @@ Status FlowSet::check_path(PathId path) const {
 Status FlowSet::check() const {
   const bool complete = tokens_.empty() || tokens_.size() == network_.edges.size();
   if (!complete || !std::ranges::all_of(tokens_, is_sound))
-    return wrong(fmt::format("{} buckets that hold something: expected {} figures, 0 or more", tokens_.size(),
+    return wrong(fmt::format("{} initial bucket levels: expected {} figures, 0 or more", tokens_.size(),
                              network_.edges.size()));
   if (!is_sound(burst_))
     return wrong(fmt::format("edges with a burst of {} bytes: expected 0 or more", burst_));
   for (size_t e = 0; e < edge_latency_.size(); ++e) {
     if (!is_sound(edge_latency_[e])) {
-      return wrong(fmt::format("edge {} has a latency of {} s", e, edge_latency_[e]));
+      return wrong(fmt::format("edge {} has a latency of {} s: expected 0 or more", e, edge_latency_[e]));
     }
   }
   for (size_t p = 0; p < path_ends_.size(); ++p) WEIR_TRY(check_path(static_cast<PathId>(p)));
   for (size_t f = 0; f < flows_.size(); ++f) {
     const Flow& flow = flows_[f];
     if (flow.path < kNoPath || flow.path >= static_cast<PathId>(path_ends_.size())) {
-      return wrong(fmt::format("flow {} takes path {}, which was never named", f, flow.path));
+      return wrong(fmt::format("flow {} uses path {}, which was never added", f, flow.path));
     }
     if (flow.stream < -1 || flow.stream >= static_cast<int64_t>(flows_.size())) {
       return wrong(
-          fmt::format("flow {} is of stream {}: expected -1 to {}", f, flow.stream, flows_.size() - 1));
+          fmt::format("flow {} has stream {}: expected -1 to {}", f, flow.stream, flows_.size() - 1));
     }
     if (flow.shares < 1) {
       return wrong(fmt::format("flow {} has {} shares: expected at least 1", f, flow.shares));
@@ -127,11 +128,12 @@ Status FlowSet::check() const {
   }
   for (const auto& [flow, what] : waits_) {
     if (std::max(flow, what.flow) >= flows_.size()) {
-      return wrong(fmt::format("flow {} waits for flow {}: there are flows 0 to {}", flow, what.flow,
+      return wrong(fmt::format("flow {} waits for flow {}: expected flows 0 to {}", flow, what.flow,
                                static_cast<int64_t>(flows_.size()) - 1));
     }
     if (!is_sound(what.delay))
-      return wrong(fmt::format("flow {} waits {} s after flow {}", flow, what.delay, what.flow));
+      return wrong(
+          fmt::format("flow {} waits {} s after flow {}: expected 0 or more", flow, what.delay, what.flow));
   }
   return {};
 }

@@ -19,12 +19,12 @@ using ir::Move;
 using ir::Operand;
 using Kind = Operand::Kind;
 
-/// One way from a lane to a lane.
+/// A channel from one lane to another.
 struct Channel {
   PathId path = kNoPath;
   double latency = 0;
   double pace = 0;
-  size_t abreast = 1;  // messages that share the way
+  size_t abreast = 1;  // number of messages that share the path
   size_t messages = 0;
 };
 
@@ -95,7 +95,7 @@ class Translation {
     arrive(m, slot);
   }
 
-  /// The reader asks, which takes a way back, and the writer of the memory has told it that it may.
+  /// The reader's request takes the reverse path after the writer of the memory has permitted it.
   void pull(uint32_t m, const Channel& channel) {
     const Move& move = plan_.moves[m];
     Flow flow = flow_of(move, channel);
@@ -128,7 +128,7 @@ class Translation {
     }
   }
 
-  /// `flow` needs the operand, some time after it was written, and is through with it at `through`.
+  /// `flow` needs the operand, some time after it was written, and has finished with it at `through`.
   void read(FlowId flow, Rank rank, Operand operand, uint32_t chunks, Wait through, double delay) {
     if (operand.kind == Kind::value) wait(flow, {made_[operand.index], Point::ended, delay});
     if (!operand.in_memory()) return;
@@ -139,7 +139,7 @@ class Translation {
     }
   }
 
-  /// Neighbouring chunks were often written by one move.
+  /// Adjacent chunks were often written by one move.
   void wait_once(FlowId flow, const Wait& what) {
     if (flow == last_waiter_ && what.flow == last_what_) return;
     last_waiter_ = flow;
@@ -155,7 +155,7 @@ class Translation {
     return static_cast<size_t>(&channel - channel_list_.data());
   }
 
-  /// Takes turns where connections wait at the sender's own link; what waits further on keeps its order.
+  /// Alternates if connections wait at the sender's own link; messages that wait further on keep their order.
   size_t abreast_on(std::span<const int32_t> path) const {
     const auto capacity = [&](int32_t edge) { return flows().network().edges[at(edge)].capacity; };
     const bool own =
@@ -163,7 +163,7 @@ class Translation {
     return own ? at(channels_.connections) : 1;
   }
 
-  /// That of the channel's next message.
+  /// The path of the channel's next message.
   int32_t stream_of(const Channel& channel) {
     const size_t connection = channel.messages % channel.abreast;
     int32_t& stream = streams_[number_of(channel) * at(channels_.connections) + connection];
@@ -190,7 +190,7 @@ class Translation {
     return &channel_list_[entry->second];
   }
 
-  /// GB/s.
+  /// In GB/s.
   double pace_of(const Move& move) const {
     const double share = paces_.of(move.src, move.src_lane, move.dst, move.dst_lane) / 1e9;
     return share > 0 && channels_.pace > 0 ? std::min(share, channels_.pace)
@@ -207,13 +207,13 @@ class Translation {
   double tile_ = 0;
   std::vector<Channel> channel_list_;
   std::unordered_map<uint64_t, size_t> channel_numbers_;
-  std::vector<FlowId> taken_;     // by channel and slot: when the receiver had its last message
-  std::vector<int32_t> streams_;  // by channel and connection; -1: none yet
+  std::vector<FlowId> taken_;     // index: channel and slot; when the receiver took its last message
+  std::vector<int32_t> streams_;  // index: channel and connection; -1: none yet
   int32_t streams_used_ = 0;
-  std::vector<Wait> lanes_;              // what the next move of the lane waits for
-  std::vector<FlowId> made_;             // by move: its value, in this pass
-  std::vector<FlowId> written_;          // by place in memory
-  std::vector<std::vector<Wait>> read_;  // by place: since it was written
+  std::vector<Wait> lanes_;              // the event for which the lane's next move waits
+  std::vector<FlowId> made_;             // index: move; its value, in this pass
+  std::vector<FlowId> written_;          // index: position in memory
+  std::vector<std::vector<Wait>> read_;  // index: position; reads since it was written
   FlowId last_waiter_ = kNobody;
   FlowId last_what_ = kNobody;
 };
@@ -244,8 +244,8 @@ Result<PlanFlows> plan_flows(const ir::Plan& plan, const Tiling& tiling, int64_t
                              const Network& network, FlowRoutes& routes, const Channels& channels) {
   const auto wrong = [](std::string message) { return Status(Code::invalid_argument, std::move(message)); };
   if (plan.shape.ranks != network.ranks()) {
-    return wrong(fmt::format("a plan for {} ranks does not run on a network of {}", plan.shape.ranks,
-                             network.ranks()));
+    return wrong(fmt::format("a plan for {} ranks on a network of {}: expected equal numbers",
+                             plan.shape.ranks, network.ranks()));
   }
   if (!is_sound(tiling.chunk_bytes)) {
     return wrong(fmt::format("chunks of {} bytes: expected 0 or more", tiling.chunk_bytes));

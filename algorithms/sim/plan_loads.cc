@@ -11,8 +11,8 @@ namespace weir::sim {
 Result<PlanLoads> loads_of(const ir::Plan& plan, const Network& network, FlowRoutes& routes) {
   if (plan.shape.ranks != network.ranks()) {
     return Status(Code::invalid_argument,
-                  fmt::format("a plan for {} ranks on a network of {}: expected as many", plan.shape.ranks,
-                              network.ranks()));
+                  fmt::format("a plan for {} ranks on a network of {}: expected equal numbers",
+                              plan.shape.ranks, network.ranks()));
   }
   PlanLoads loads;
   loads.chunks.resize(network.edges.size());

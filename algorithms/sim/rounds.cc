@@ -25,7 +25,7 @@ Result<Timeline> simulate_once(const Round& round, const Network& network, FlowR
   return flows.simulate();
 }
 
-/// How many rounds must be over before a value or a chunk of memory is there.
+/// The number of rounds that must be over before a value or a chunk of memory is available.
 class Depths {
  public:
   explicit Depths(const ir::Plan& plan)
@@ -35,7 +35,7 @@ class Depths {
         written_(map_.size()),
         read_(map_.size()) {}
 
-  /// The round of a move; to be asked in list order.
+  /// The round of a move; to be called in list order.
   int32_t next(size_t number) {
     const ir::Move& move = plan_.moves[number];
     const int32_t start = of(move.src, move.from, move.chunks);
@@ -66,9 +66,9 @@ class Depths {
 
   const ir::Plan& plan_;
   const ir::MemoryMap map_;
-  std::vector<int32_t> made_;     // by move
-  std::vector<int32_t> written_;  // by place
-  std::vector<int32_t> read_;     // by place: the end of the last reader's round
+  std::vector<int32_t> made_;     // index: move
+  std::vector<int32_t> written_;  // index: position
+  std::vector<int32_t> read_;     // index: position; the end of the last reader's round
 };
 
 }  // namespace
@@ -80,7 +80,8 @@ Result<Prediction> simulate(std::span<const Round> rounds, double bytes, const N
   std::vector<std::pair<const Round*, Timeline>> known;
   for (const Round& round : rounds) {
     if (round.times < 0) {
-      return Status(Code::invalid_argument, fmt::format("a round that takes place {} times", round.times));
+      return Status(Code::invalid_argument,
+                    fmt::format("a round that is repeated {} times: expected 0 or more", round.times));
     }
     auto same = std::find_if(known.begin(), known.end(),
                              [&](const auto& entry) { return entry.first->transfers == round.transfers; });

@@ -12,9 +12,9 @@
 namespace weir::sim {
 namespace {
 
-constexpr int64_t kFewestPasses = 8;  // to see what the passes cost once the pipe is full
+constexpr int64_t kFewestPasses = 8;  // minimum to measure the cost of passes in the steady state
 
-/// When the flows before `end` have all ended.
+/// The time at which the flows before `end` have all ended.
 double end_of(const Timeline& timeline, FlowId end) {
   return *std::max_element(timeline.ended.begin(), timeline.ended.begin() + end);
 }

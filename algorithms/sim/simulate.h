@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a collective, or a row of them, would cost on a network.
+/// Simulates a collective, or a sequence of them, on a network.
 ///
 /// Pure; the same arguments give the same bits.
 #pragma once
@@ -18,23 +18,24 @@ namespace weir::sim {
 struct Prediction {
   double seconds = 0;
   double algbw = 0;                ///< GB/s: bytes / seconds
-  double busbw = 0;                ///< GB/s: algbw times what each rank must send per byte
-  std::vector<double> edge_bytes;  ///< by edge of the network
-  int64_t flows = 0;               ///< simulated, messages and what they wait for
-  /// The passes were too many to carry out: those after the pipe was full are taken to last alike.
+  double busbw = 0;                ///< GB/s: algbw times the bytes that each rank must send per byte
+  std::vector<double> edge_bytes;  ///< index: edge of the network
+  int64_t flows = 0;               ///< number of simulated flows: messages and events to wait for
+  /// Whether there were too many passes to simulate: those in the steady state are assumed to take equal
+  /// times.
   bool extrapolated = false;
 };
 
-/// busbw / algbw, as nccl-tests counts: 2(n - 1)/n for all_reduce, 1 for broadcast and reduce, else (n -
-/// 1)/n.
+/// busbw / algbw, as in nccl-tests: 2(n - 1)/n for all_reduce, 1 for broadcast and reduce, else (n - 1)/n.
 double bus_factor(Collective kind, int ranks);
 
-/// Above this many flows a plan's passes are extrapolated.
+/// Above this number of flows a plan's passes are extrapolated.
 inline constexpr int64_t kMostFlows = 2'000'000;
 
-/// One collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify accepts.
-/// With bursts, one like it came just before, and left something in the buckets. Errors: as plan_flows().
-/// `routes` may be kept for the next plan on the network: channels keep their ways.
+/// Simulates one collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify
+/// accepts. With bursts, an equal collective is assumed to have come just before, and to have left the rest
+/// in the buckets. Errors: as plan_flows(). `routes` may be kept for the next plan on the network: channels
+/// keep their paths.
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, FlowRoutes& routes,
                             const Channels& channels, int64_t most_flows = kMostFlows);
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network,
@@ -43,19 +44,19 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
 /// A step of a job: all ranks compute, then communicate, then the next step begins.
 struct Step {
   double compute = 0;              ///< seconds before the collective
-  const ir::Plan* plan = nullptr;  ///< null: only compute
+  const ir::Plan* plan = nullptr;  ///< null: only computing
   double bytes = 0;
 };
 
 struct JobPrediction {
   double seconds = 0;
-  double computing = 0;            ///< of those
-  std::vector<double> ends;        ///< by step
-  std::vector<double> edge_bytes;  ///< by edge of the network
+  double computing = 0;            ///< seconds of computing
+  std::vector<double> ends;        ///< index: step
+  std::vector<double> edge_bytes;  ///< index: edge of the network
 };
 
-/// One step after the other; equal collectives (the same plan, the same bytes) are simulated once. Errors: as
-/// above, and a compute time that is negative or not finite.
+/// Simulates the steps one after the other; equal collectives (the same plan, the same bytes) are simulated
+/// once. Errors: as above, and a compute time that is negative or not finite.
 Result<JobPrediction> simulate(std::span<const Step> steps, const Network& network, const Channels& channels);
 
 }  // namespace weir::sim

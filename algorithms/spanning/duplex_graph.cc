@@ -100,7 +100,7 @@ std::vector<int32_t> DuplexGraph::mirrored(const std::vector<int32_t>& route) co
   return back;
 }
 
-/// Where the walk meets a node again, the detour is left out: less load, same ends.
+/// If the walk visits a node twice, the detour is removed: less load, same ends.
 std::vector<int32_t> DuplexGraph::joined(const std::vector<int32_t>& head,
                                          const std::vector<int32_t>& tail) const {
   std::vector<int32_t> route = head;

@@ -20,7 +20,7 @@ class Forests {
     for (Forest& forest : forests_) forest.touching.resize(at(ranks));
   }
 
-  /// Adds one unit of a link to one of the forests; false: they have all that it could add.
+  /// Adds one unit of a link to one of the forests; false: it closes a cycle in all of them.
   bool add(size_t link) {
     chain_ = {{link, forests_.size(), 0}};
     std::vector<std::vector<char>> seen(forests_.size(), std::vector<char>(links_.size()));
@@ -50,9 +50,9 @@ class Forests {
  private:
   struct Forest {
     std::vector<size_t> links;
-    std::vector<std::vector<size_t>> touching;  // by rank: the links there
+    std::vector<std::vector<size_t>> touching;  // index: rank; its links
   };
-  /// A link and the forest it is in; `before` is what could take its place there.
+  /// A link and its forest; `before` is a link that could replace it there.
   struct Step {
     size_t link;
     size_t forest;
@@ -61,7 +61,7 @@ class Forests {
 
   int32_t other_end(size_t link, int32_t end) const { return links_[link].a + links_[link].b - end; }
 
-  /// Sets path_ to the links between two ranks; false where there is no path.
+  /// Sets path_ to the links between two ranks; false if there is no path.
   bool find_path(const Forest& forest, int32_t from, int32_t to) {
     constexpr size_t kNone = SIZE_MAX;
     std::vector<size_t> towards(at(ranks_), kNone);
@@ -90,7 +90,7 @@ class Forests {
     for (int32_t end : {links_[link].a, links_[link].b}) std::erase(forest.touching[at(end)], link);
   }
 
-  /// The link of `step` moves to `forest`, what comes before it takes its place, and so on.
+  /// Moves the link of `step` to `forest`, replaces it by the link before it, and so on.
   void swap_along(size_t step, size_t forest) {
     for (;; step = chain_[step].before) {
       const size_t old = chain_[step].forest;
@@ -114,7 +114,7 @@ Result<std::vector<std::vector<size_t>>> spanning_trees(int ranks, const std::ve
                                                         int trees) {
   Forests forests(ranks, links, trees);
   int64_t missing = static_cast<int64_t>(ranks - 1) * trees;
-  // One unit of each in turns: the trees become alike, not the links of one tree after the other.
+  // One unit of each in turn, so that the trees become similar, instead of using all links of one tree first.
   std::vector<int64_t> left;
   for (const DuplexLink& link : links) left.push_back(std::min<int64_t>(link.capacity, trees));
   for (bool grown = true; grown && missing > 0;) {

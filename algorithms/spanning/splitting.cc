@@ -14,7 +14,7 @@
 namespace weir::algorithms {
 namespace {
 
-/// Capacities that can be tried out: whether they bear the trees.
+/// Tentative capacities: checks whether they allow the trees.
 class Trial {
  public:
   Trial(const DuplexGraph& graph, int64_t trees) : ratio_(2 * static_cast<Int128>(trees), 1) {
@@ -39,7 +39,7 @@ class Trial {
       network_.edges.push_back({ends.first, ends.second, capacity});
       network_.edges.push_back({ends.second, ends.first, capacity});
     }
-    // What enters the parts is counted from both sides.
+    // Capacity between the parts is counted from both sides.
     return network_.ranks() < 2 || narrowest_partition(network_, {ratio_, {}}).sets.empty();
   }
 
@@ -55,7 +55,7 @@ struct Joint {
   int64_t amount;
 };
 
-/// Takes one switch out after the other.
+/// Removes one switch after the other.
 class Splitting {
  public:
   Splitting(DuplexGraph& graph, int64_t trees) : graph_(graph), trial_(graph, trees) {}
@@ -73,12 +73,12 @@ class Splitting {
     if (trial_.holds()) return {};
     return {
         Code::invalid_argument,
-        fmt::format("the switch at node {} cannot join {} of what it has without losing trees", node, left)};
+        fmt::format("the switch at node {} cannot join {} of its capacity without losing trees", node, left)};
   }
 
  private:
-  /// All pairs of neighbours, those far apart in the order of nodes first, and what each could have if all
-  /// had their share.
+  /// All pairs of neighbours, the most distant ones in the order of nodes first, and the capacity of each if
+  /// all had equal shares.
   std::vector<Joint> even() const {
     const std::vector<int32_t> ends = graph_.neighbours(middle_);
     const int64_t sum = graph_.degree(middle_);
@@ -100,7 +100,7 @@ class Splitting {
     return std::min({amount, graph_.capacity(a, middle_), graph_.capacity(b, middle_)});
   }
 
-  /// All of them or none.
+  /// Joins all of them or none.
   void join_all(const std::vector<Joint>& joints) {
     const Trial before = trial_;
     std::map<int32_t, int64_t> left;
@@ -121,7 +121,7 @@ class Splitting {
     }
   }
 
-  /// As much of `amount` as does no harm.
+  /// Joins as much of `amount` as possible without losing trees.
   void join_most(int32_t a, int32_t b, int64_t amount) {
     int64_t high = possible(a, b, amount);
     int64_t low = 0;
@@ -144,7 +144,7 @@ class Splitting {
   int32_t middle_ = 0;
 };
 
-/// Switches, those with the fastest links first: what joins neighbours goes before what joins islands.
+/// Switches, those with the fastest links first: switches between neighbours before switches between islands.
 std::vector<int32_t> in_order(const DuplexGraph& graph) {
   std::vector<char> is_rank(static_cast<size_t>(graph.network().nodes));
   for (int32_t node : graph.network().rank_nodes) is_rank[static_cast<size_t>(node)] = 1;

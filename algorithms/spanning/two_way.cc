@@ -20,14 +20,14 @@ namespace {
 
 Status wrong(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
 
-/// What fits into the network's links when so many trees are packed.
+/// Capacities of the network's links in trees, for the given number of trees.
 DuplexGraph graph_of(const Network& network, int trees, const Rational& bandwidth) {
   std::vector<int64_t> shares(network.rank_nodes.size());
   shares[0] = trees;
   return {network, trees_per_edge(network, shares, bandwidth)};
 }
 
-/// Links between ranks; `a` and `b` are the numbers of ranks from here on.
+/// Links between ranks; `a` and `b` are rank numbers from here on.
 std::vector<DuplexLink> links_of(const DuplexGraph& graph) {
   std::vector<Rank> rank_at(at(graph.network().nodes), -1);
   for (Rank rank = 0; rank < graph.network().ranks(); ++rank) {
@@ -41,13 +41,13 @@ std::vector<DuplexLink> links_of(const DuplexGraph& graph) {
   return links;
 }
 
-/// What trees take of links, by direction: 2 * link from a to b, 2 * link + 1 back.
+/// The use of links by trees, per direction: 2 * link from a to b, 2 * link + 1 back.
 struct Hung {
-  std::vector<int64_t> shares;  // by root
-  std::vector<int64_t> taken;   // by link and direction
+  std::vector<int64_t> shares;  // index: root
+  std::vector<int64_t> taken;   // index: link and direction
 };
 
-/// Hangs trees up at their roots.
+/// Chooses the roots of the trees.
 class Hanging {
  public:
   Hanging(int ranks, const std::vector<DuplexLink>& links) : links_(links), ranks_(ranks) {
@@ -55,7 +55,7 @@ class Hanging {
     hung_.taken.resize(2 * links.size());
   }
 
-  /// At the rank from which it is lowest; of several, at the one that is the root of the fewest.
+  /// The rank from which the tree is lowest; of several, the one that is the root of the fewest trees.
   void hang(const std::vector<size_t>& tree) {
     std::vector<std::vector<size_t>> touching(at(ranks_));
     for (size_t link : tree) {
@@ -99,7 +99,7 @@ class Hanging {
   Hung hung_;
 };
 
-/// Packs trees that lead down, over edges that stand for links in one direction each.
+/// Packs trees that lead down, over edges that represent links in one direction each.
 Result<std::vector<Tree>> packed_anew(const std::vector<DuplexLink>& links, const Hung& hung) {
   Network between;
   between.nodes = static_cast<int32_t>(hung.shares.size());
@@ -112,7 +112,7 @@ Result<std::vector<Tree>> packed_anew(const std::vector<DuplexLink>& links, cons
   return pack_trees(graph, hung.shares);
 }
 
-/// Spanning trees over links between ranks, of one bandwidth.
+/// Spanning trees over links between ranks, all with one bandwidth.
 struct Spanning {
   DuplexGraph graph;
   std::vector<DuplexLink> links;
@@ -129,7 +129,7 @@ Result<Spanning> spanning_of(const Network& network, int trees, const Rational& 
   return Spanning{std::move(graph), std::move(links), std::move(*spanning), bandwidth};
 }
 
-/// The lowest packing that a few rounds of hanging up and packing anew find.
+/// The lowest packing found in a few rounds of choosing roots and packing again.
 Result<Packing> lowest(int ranks, const Spanning& spanning) {
   constexpr int kRounds = 4;
   Packing best;
@@ -172,7 +172,7 @@ Result<TwoWay> hung_up(int ranks, const Spanning& spanning, const Rational& boun
   return TwoWay{{std::move(up), 1, part}, {std::move(*down), 1, part}};
 }
 
-/// The best spanning trees there are for the goal.
+/// The best spanning trees for the goal.
 Result<Spanning> best_spanning(const Network& network, const Rational& bound, const PackingGoal& goal) {
   const auto fits = [&](int trees, const Rational& bandwidth) {
     return bears(graph_of(network, trees, bandwidth), trees);

@@ -187,9 +187,9 @@ TEST(Bound, SaysWhatIsWrong) {
   network.edges[2].capacity = 0;
   EXPECT_EQ(refused(network), "the edge from node 1 to node 3 has a capacity of 0: expected more than 0");
   network.edges.erase(network.edges.begin() + 2);
-  EXPECT_EQ(refused(network), "rank 1 has no path to rank 0: expected a network that joins all ranks");
+  EXPECT_EQ(refused(network), "rank 1 has no path to rank 0: expected a network that connects all ranks");
   EXPECT_EQ(refused(network, Collective::all_reduce),
-            "rank 1 has no path to rank 0: expected a network that joins all ranks");
+            "rank 1 has no path to rank 0: expected a network that connects all ranks");
   network.edges.clear();
   for (int kind = 0; kind < kCollectives - 1; ++kind) {
     EXPECT_NE(refused(network, static_cast<Collective>(kind)).find("has no path to rank"), std::string::npos);
@@ -198,9 +198,9 @@ TEST(Bound, SaysWhatIsWrong) {
   EXPECT_EQ(refused(network), "an edge from node 0 to node 0: expected two different ones below 4");
   network = star(3, 10);
   network.rank_nodes[2] = 1;
-  EXPECT_EQ(refused(network), "ranks 1 and 2 sit on one node, 1: expected one each");
+  EXPECT_EQ(refused(network), "ranks 1 and 2 are both on node 1: expected one node per rank");
   network.rank_nodes = {0, 9};
-  EXPECT_EQ(refused(network), "rank 1 sits on node 9: expected one below 4");
+  EXPECT_EQ(refused(network), "rank 1 is on node 9: expected a node below 4");
   network.rank_nodes.clear();
   EXPECT_EQ(refused(network), "a network without ranks: expected at least one");
 }
@@ -235,18 +235,19 @@ TEST(CheckBound, RefusesLies) {
   EXPECT_NE(said([](Bound& bound) { bound.sets[0].pop_back(); }), "");
   EXPECT_NE(said([](Bound& bound) { bound.sets[0] = {0}; }), "") << "the spine alone holds no rank";
   EXPECT_EQ(said([](Bound& bound) { bound.sets.clear(); }), "the witness has 0 sets: expected one");
-  EXPECT_EQ(said([](Bound& bound) { bound.sets[0].push_back(99); }), "the witness names node 99 of 17");
-  EXPECT_EQ(said([](Bound& bound) { bound.sets[0] = {3, 3}; }), "the witness names node 3 twice");
+  EXPECT_EQ(said([](Bound& bound) { bound.sets[0].push_back(99); }),
+            "the witness contains node 99; the network has 17 nodes");
+  EXPECT_EQ(said([](Bound& bound) { bound.sets[0] = {3, 3}; }), "the witness contains node 3 twice");
   EXPECT_EQ(said([](Bound& bound) { bound.sets.push_back(bound.sets[0]); }).substr(0, 21),
             "the witness has rank ");
   EXPECT_EQ(said([](Bound& bound) { bound.witness = Witness::nothing; }),
             "the witness proves a time of 0, not 1/208000000");
   EXPECT_EQ(said([](Bound& bound) { bound.witness = Witness::between; }),
-            "a partition says nothing about this collective");
+            "a partition does not bound this collective");
   Bound parts = *lower_bound(star(4, 10), Collective::all_reduce);
   ASSERT_EQ(parts.witness, Witness::between);
   parts.sets.pop_back();
-  EXPECT_EQ(check_bound(star(4, 10), parts).message(), "the witness parts 3 of 4 ranks: expected all");
+  EXPECT_EQ(check_bound(star(4, 10), parts).message(), "the witness contains 3 of 4 ranks: expected all");
 }
 
 TEST(Partition, QuickOnesAreNeverNarrowerThanTheBest) {

@@ -111,11 +111,11 @@ TEST(Catalogue, SaysWhatItCannotDo) {
     return plan.ok() ? "fine" : plan.status().message();
   };
   EXPECT_EQ(said("rung", {Collective::gather, 4, 0, 1}),
-            "there is no algorithm \"rung\": expected one of one_shot, rail, binomial");
+            "unknown algorithm \"rung\": expected one of one_shot, rail, binomial");
   EXPECT_EQ(said("ring", {Collective::gather, 4, 0, 1}),
-            "the algorithm \"ring\" does not do gather: expected one of one_shot, rail, binomial");
+            "the algorithm \"ring\" does not support gather: expected one of one_shot, rail, binomial");
   EXPECT_EQ(said("ring", {Collective::all_reduce, 4, 0, 6}),
-            "ring all_reduce over 4 ranks takes chunks in multiples of 4, not 6");
+            "ring all_reduce over 4 ranks: expected a multiple of 4 chunks, not 6");
   EXPECT_EQ(said("ring", {Collective::all_gather, 4, 0, 0}),
             "a plan with blocks of 0 chunks: expected at least 1");
   EXPECT_EQ(said("ring", {Collective::broadcast, 4, 4, 1}),

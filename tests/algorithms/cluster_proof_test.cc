@@ -86,32 +86,33 @@ TEST_F(ClusterProof, RefusesEveryLie) {
     std::function<void(ClusterPlan&)> tell;
   };
   const std::vector<Lie> kLies = {
-      {"never", [](ClusterPlan& plan) { plan.transfers.pop_back(); }},
-      {"never", [](ClusterPlan& plan) { ++plan.transfers[0].blocks[0].first; }},
+      {"does not get block", [](ClusterPlan& plan) { plan.transfers.pop_back(); }},
+      {"does not get block", [](ClusterPlan& plan) { ++plan.transfers[0].blocks[0].first; }},
       {"twice", [](ClusterPlan& plan) { plan.transfers.push_back(plan.transfers[0]); }},
       {"not between hosts", [](ClusterPlan& plan) { plan.transfers[0].to = 6; }},
       {"in a cycle", [](ClusterPlan& plan) { plan.transfers[0].from = plan.transfers[0].to; }},
       {"gates take", [](ClusterPlan& plan) { --plan.shapes[0].gates[0].parts; }},
-      {"not of a rank", [](ClusterPlan& plan) { plan.shapes[0].gates[0].rank = 2; }},
-      {"the way of gate 0", [](ClusterPlan& plan) { plan.shapes[0].gates[0].in.clear(); }},
-      {"the way of gate 1", [](ClusterPlan& plan) { plan.shapes[0].gates[1].out.push_back(0); }},
+      {"has an invalid rank", [](ClusterPlan& plan) { plan.shapes[0].gates[0].rank = 2; }},
+      {"the path of gate 0", [](ClusterPlan& plan) { plan.shapes[0].gates[0].in.clear(); }},
+      {"the path of gate 1", [](ClusterPlan& plan) { plan.shapes[0].gates[1].out.push_back(0); }},
       {"does not reach rank", [](ClusterPlan& plan) { plan.shapes[0].own.trees[0].edges.clear(); }},
       {"trees for foreign", [](ClusterPlan& plan) { plan.shapes[0].foreign.trees[0].edges.clear(); }},
-      {"neither one block", [](ClusterPlan& plan) { plan.shapes[0].blocks[0] = 2; }},
+      {"expected 0 or 1", [](ClusterPlan& plan) { plan.shapes[0].blocks[0] = 2; }},
       {"of its own", [](ClusterPlan& plan) { plan.shapes[0].blocks[0] = 0; }},
-      {"another number of blocks", [](ClusterPlan& plan) { ++plan.first_block[3]; }},
-      {"is not as large", [](ClusterPlan& plan) { plan.hosts[2].edges.pop_back(); }},
-      {"is elsewhere", [](ClusterPlan& plan) { std::swap(plan.hosts[2].edges[0], plan.hosts[2].edges[1]); }},
+      {"the numbers of blocks of host", [](ClusterPlan& plan) { ++plan.first_block[3]; }},
+      {"differ in size", [](ClusterPlan& plan) { plan.hosts[2].edges.pop_back(); }},
+      {"does not match its shape",
+       [](ClusterPlan& plan) { std::swap(plan.hosts[2].edges[0], plan.hosts[2].edges[1]); }},
       {"its uplink 0", [](ClusterPlan& plan) { plan.hosts[2].uplinks[0] = plan.hosts[1].uplinks[0]; }},
       {"in another host", [](ClusterPlan& plan) { plan.hosts[2] = plan.hosts[1]; }},
       {"in hosts", [](ClusterPlan& plan) { plan.hosts.pop_back(), plan.first_block.pop_back(); }},
-      {"no coupling", [](ClusterPlan& plan) { plan.couplings.clear(); }},
+      {"the coupling for hosts", [](ClusterPlan& plan) { plan.couplings.clear(); }},
       {"which takes", [](ClusterPlan& plan) { plan.couplings[0].pieces.pop_back(); }},
       {"gates that do not exist", [](ClusterPlan& plan) { plan.couplings[0].pieces[0].out = 9; }},
-      {"no way from", [](ClusterPlan& plan) { plan.ways.pop_back(); }},
-      {"a path of way 0", [](ClusterPlan& plan) { plan.ways[0].paths[0].edges.pop_back(); }},
+      {"are missing", [](ClusterPlan& plan) { plan.ways.pop_back(); }},
+      {"a path of path set 0", [](ClusterPlan& plan) { plan.ways[0].paths[0].edges.pop_back(); }},
       {"of weight 0", [](ClusterPlan& plan) { plan.ways[0].paths[0].weight = 0; }},
-      {"cannot be shared", [](ClusterPlan& plan) { plan.ways[0].paths[0].weight = 4096; }},
+      {"cannot be divided", [](ClusterPlan& plan) { plan.ways[0].paths[0].weight = 4096; }},
       {"out of order", [](ClusterPlan& plan) { std::swap(plan.ways[0], plan.ways[1]); }}};
   const ClusterPlan right = plan_;
   for (size_t lie = 0; lie < kLies.size(); ++lie) {
@@ -135,7 +136,7 @@ TEST_F(ClusterProof, HostsThatServeEachOtherServeNobody) {
 
 TEST_F(ClusterProof, RefusesOtherBlocksThanAreAsked) {
   blocks_[3] = 0;
-  EXPECT_THAT(verdict(), HasSubstr("rank 3 has 0 blocks, the plan says 1"));
+  EXPECT_THAT(verdict(), HasSubstr("rank 3 has 0 blocks, but the plan has 1"));
   blocks_.pop_back();
   EXPECT_THAT(verdict(), HasSubstr("blocks of 11 ranks"));
 }

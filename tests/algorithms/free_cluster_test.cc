@@ -192,7 +192,7 @@ TEST(FreeRoots, TheJudgeRefusesEveryLie) {
       {"twice", [](FreeRoots& lie) { lie.down.transfers.push_back(lie.down.transfers[0]); }},
       {"in a cycle", [](FreeRoots& lie) { lie.down.transfers[0].from = lie.down.transfers[0].to; }},
       {"sums has no free roots", [](FreeRoots& lie) { lie.up.free_roots = false; }},
-      {"has a block, though", [](FreeRoots& lie) { lie.down.shapes[0].blocks[0] = 1; }},
+      {"has a block, although", [](FreeRoots& lie) { lie.down.shapes[0].blocks[0] = 1; }},
       {"its own trees", [](FreeRoots& lie) { lie.down.shapes[0].own.trees[0].edges.clear(); }},
       {"trees for blocks of",
        [](FreeRoots& lie) {
@@ -218,7 +218,7 @@ TEST(FreeRoots, BothHalvesHaveTheSameRoots) {
   plans->up.first_block = {0, 0, 0, 0, 1};
   plans->up.transfers = {{3, 0, {{0, 1}}}, {3, 1, {{0, 1}}}, {3, 2, {{0, 1}}}};
   EXPECT_THAT(check_both(line.network, plans->up, plans->down).status().message(),
-              HasSubstr("rank 0 sums up another share than it spreads"));
+              HasSubstr("the shares that rank 0 sums and spreads differ"));
 }
 
 }  // namespace

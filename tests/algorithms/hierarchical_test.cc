@@ -206,16 +206,16 @@ TEST(Hierarchical, SaysWhichGroupsItNeeds) {
   const auto said = [](const Levels& levels) {
     return emit("hierarchical", {Collective::all_gather, 6, 0, 1}, {.levels = levels}).status().message();
   };
-  EXPECT_EQ(said({}),
-            "hierarchical all_gather: there are no groups of ranks: expected those of hosts or leaves");
+  EXPECT_EQ(said({}), "hierarchical all_gather: no groups of ranks: expected groups by host or leaf");
   EXPECT_EQ(said({{0, 2, 6}}),
-            "hierarchical all_gather: groups 0,2,6 of 6 ranks: expected first places that rise from 0");
+            "hierarchical all_gather: groups 0,2,6 of 6 ranks: expected ascending first positions that begin "
+            "with 0");
   for (const Levels& bad : {Levels{{1, 3}}, Levels{{0, 3, 3}}, Levels{{0, 3, 2}}, Levels{{}}}) {
-    EXPECT_THAT(said(bad), HasSubstr("expected first places that rise from 0"));
+    EXPECT_THAT(said(bad), HasSubstr("expected ascending first positions that begin with 0"));
   }
   EXPECT_EQ(said({{0, 2}, {0, 3}}), "hierarchical all_gather: groups 0,3 do not divide the wider groups 0,2");
   EXPECT_EQ(said(Levels(15, Groups{0, 2})),
-            "hierarchical all_gather: 15 levels of groups: at most 14 are allowed");
+            "hierarchical all_gather: 15 levels of groups: expected at most 14");
   EXPECT_EQ(said(Levels(14, Groups{0, 2})), "");
   EXPECT_TRUE(emit("hierarchical", {Collective::all_gather, 1, 0, 1}).ok()) << "alone, nobody needs groups";
 }

@@ -107,16 +107,16 @@ TEST(Msccl, RefusesWhatIsWrongWithItsLine) {
       {"type=\"s\"", "typ=\"s\"", "has no attribute type"},
       {"coll=\"allreduce\"", "coll=\"allsum\"", "two.xml:1: coll is \"allsum\""},
       {"ngpus=\"2\"", "ngpus=\"3\"", "no <gpu> with id 2"},
-      {"gpu id=\"1\"", "gpu id=\"0\"", "two.xml:9: GPU 0 stands here a second time"},
+      {"gpu id=\"1\"", "gpu id=\"0\"", "two.xml:9: GPU 0 occurs twice"},
       {"type=\"s\"", "type=\"x\"", "two.xml:4: type is \"x\""},
       {"s=\"1\" type", "s=\"4\" type", "two.xml:5: the step has s 4; expected 1"},
       {"send=\"1\"", "send=\"0\"", "its own GPU as a peer"},
-      {"send=\"1\"", "send=\"-1\"", "sends to nobody"},
+      {"send=\"1\"", "send=\"-1\"", "without a peer to send to"},
       {"srcoff=\"1\"", "srcoff=\"2\"", "1 chunks from 2 of buffer \"i\" of GPU 0, which has 2"},
       {"depid=\"-1\"", "depid=\"3\"", "waits for step -1 of block 3"},
       {"cnt=\"1\"", "cnt=\"0\"", "cnt of <step> is \"0\""},
-      {"chan=\"0\"", "chan=\"1\"", "waits for ever for a message of GPU 1 on channel 1"},
-      {"type=\"r\"", "type=\"nop\"", "sends 1 messages on channel 0 that GPU 0 never takes"},
+      {"chan=\"0\"", "chan=\"1\"", "waits for a message of GPU 1 on channel 1"},
+      {"type=\"r\"", "type=\"nop\"", "sends 1 messages on channel 0 that GPU 0 never receives"},
       {"</algo>", "", "well-formed"}};
   for (const auto& [from, to, sentence] : kWrong) {
     std::string text = kTwo;

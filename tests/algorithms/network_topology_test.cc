@@ -114,9 +114,9 @@ TEST(NetworkOf, SaysWhatIsWrong) {
   const std::vector<Index> gpus = graph.all(NodeKind::gpu);
   EXPECT_EQ(refused(graph, {}), "a network without ranks: expected at least one device");
   EXPECT_EQ(refused(graph, {gpus[0]}), "accepted");
-  EXPECT_EQ(refused(graph, {999}), "rank 0 sits on node 999 of a topology of " +
-                                       std::to_string(graph.size()) + ": expected one of its nodes");
-  EXPECT_EQ(refused(graph, {gpus[0], gpus[1], gpus[0]}).substr(0, 31), "ranks 0 and 2 sit both on host ");
+  EXPECT_EQ(refused(graph, {999}), "rank 0 is on node 999, but the topology has " +
+                                       std::to_string(graph.size()) + " nodes: expected one of them");
+  EXPECT_EQ(refused(graph, {gpus[0], gpus[1], gpus[0]}).substr(0, 32), "ranks 0 and 2 are both on host h");
   EXPECT_NE(refused(graph, {gpus[0], graph.all(NodeKind::nic)[0]})
                 .find("expected a GPU, a partition, a NUMA node or a host"),
             std::string::npos);
@@ -132,11 +132,11 @@ TEST(Explain, SaysWhichLinksLimit) {
   const std::vector<Index> gpus = cluster.all(NodeKind::gpu);
   const Network network = between(cluster, gpus);
   EXPECT_EQ(why(cluster, network, Collective::all_gather),
-            "the 2 cables into host host0 limit it: 1/2 of all bytes have to pass 50 GB/s");
+            "the 2 cables into host host0 are the bottleneck: 1/2 of all bytes must pass through 50 GB/s");
   EXPECT_EQ(why(cluster, network, Collective::reduce_scatter),
-            "the 2 cables out of host host0 limit it: 1/2 of all bytes have to pass 50 GB/s");
+            "the 2 cables out of host host0 are the bottleneck: 1/2 of all bytes must pass through 50 GB/s");
   EXPECT_EQ(why(cluster, between(cluster, {gpus[0], gpus[4]}), Collective::broadcast),
-            "the 2 cables into host host1 limit it: all bytes have to pass 50 GB/s");
+            "the 2 cables into host host1 are the bottleneck: all bytes must pass through 50 GB/s");
   EXPECT_EQ(why(cluster, between(cluster, {gpus[0]}), Collective::broadcast), "one rank alone needs no time");
 }
 
@@ -155,18 +155,19 @@ TEST(Explain, NamesPackages) {
   }
   const Network network = between(graph, dies);
   EXPECT_EQ(gb_per_s(network, Collective::all_gather), "1000/3");
-  EXPECT_EQ(why(graph, network, Collective::all_gather),
-            "the 5 xGMI links into package 0 limit it: 3/4 of all bytes have to pass 250 GB/s");
+  EXPECT_EQ(
+      why(graph, network, Collective::all_gather),
+      "the 5 xGMI links into package 0 are the bottleneck: 3/4 of all bytes must pass through 250 GB/s");
   EXPECT_EQ(why(graph, network, Collective::all_reduce),
-            "what enters the 4 parts (package 0; package 1; package 2; package 3) limits it: 6 times all "
-            "bytes have to "
-            "pass 1000 GB/s");
+            "the links into the 4 parts (package 0; package 1; package 2; package 3) are the bottleneck: 6 "
+            "times all bytes must pass through 1000 GB/s");
   dies.resize(5);
   const Network five = between(graph, dies);
-  EXPECT_EQ(why(graph, five, Collective::all_gather),
-            "the 2 xGMI links into package 1 limit it: 3/5 of all bytes have to pass 100 GB/s");
+  EXPECT_EQ(
+      why(graph, five, Collective::all_gather),
+      "the 2 xGMI links into package 1 are the bottleneck: 3/5 of all bytes must pass through 100 GB/s");
   EXPECT_EQ(why(graph, five, Collective::all_reduce),
-            "the 2 xGMI links into package 1 limit it: all bytes have to pass 100 GB/s");
+            "the 2 xGMI links into package 1 are the bottleneck: all bytes must pass through 100 GB/s");
 }
 
 }  // namespace

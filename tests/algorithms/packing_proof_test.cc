@@ -52,7 +52,7 @@ TEST(TreeProof, NamesTheFirstWrongThing) {
   EXPECT_EQ(said([](Packing& p) { std::swap(p.trees[1].edges[0], p.trees[1].edges[1]); }),
             "tree 1, edge 0 (0 to 2): rank 0 has nothing to send yet");
   EXPECT_EQ(said([](Packing& p) { p.bandwidth = 50'000'000; }),
-            "edge 0 of the network (node 0 to 3) bears 150000000, more than its capacity 100000000");
+            "edge 0 of the network (node 0 to 3) carries 150000000, more than its capacity 100000000");
   EXPECT_EQ(said([](Packing& p) { p.bandwidth = 0; }), "trees without bandwidth: expected more than 0");
   EXPECT_EQ(said([](Packing& p) { p.trees[0].multiplicity = 0; }),
             "tree 0 has multiplicity 0, expected at least 1");
@@ -120,14 +120,14 @@ TEST(TreeProof, PackingsAtTheSameTimeAddUp) {
   EXPECT_EQ(said_of_both([](Packing&, Packing&) {}), "right");
   // Each by itself would fit.
   EXPECT_EQ(said_of_both([](Packing& up, Packing& down) { up.bandwidth = down.bandwidth = 25'000'000; }),
-            "edge 0 of the network (node 0 to 3) bears 125000000, more than its capacity 100000000");
+            "edge 0 of the network (node 0 to 3) carries 125000000, more than its capacity 100000000");
   EXPECT_EQ(said_of_both([](Packing& up, Packing&) { up.bandwidth = 10'000'000; }),
             "trees that sum have bandwidth 10000000 and those that spread 20000000: expected the same");
   EXPECT_EQ(said_of_both([](Packing& up, Packing&) {
               up.trees.pop_back();
               up.shares[2] = 0;
             }),
-            "rank 2 is the root of 0 trees that sum and 1 that spread: expected as many");
+            "rank 2 is the root of 0 trees that sum and 1 that spread: expected equal numbers");
   EXPECT_EQ(said_of_both([](Packing& up, Packing&) { up.trees[1].edges.pop_back(); }),
             "tree 1 of root 1 does not reach rank 2");
   EXPECT_EQ(said_of_both([](Packing&, Packing& down) { down.trees[1].edges.pop_back(); }),

@@ -254,7 +254,7 @@ TEST(Pat, WorksWithAndWithoutGroups) {
   EXPECT_EQ(*nested, pat_plan(Collective::all_gather, 6, {0, 3}));
   EXPECT_NE(*flat, *nested);
   EXPECT_EQ(emit("pat", {Collective::all_gather, 6, 0, 1}, {.levels = {{0, 6}}}).status().message(),
-            "pat all_gather: groups 0,6 of 6 ranks: expected first places that rise from 0");
+            "pat all_gather: groups 0,6 of 6 ranks: expected ascending first positions that begin with 0");
 }
 
 }  // namespace

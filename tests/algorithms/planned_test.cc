@@ -156,17 +156,18 @@ TEST(Planned, SaysWhatItNeeds) {
     return plan.ok() ? "fine" : plan.status().message();
   };
   const std::string_view needs =
-      "no plan was made for 4 ranks: expected 2 to 16 on a network whose bandwidths are known";
+      "no plan was computed for 4 ranks: expected 2 to 16 ranks on a network whose bandwidths are known";
   EXPECT_THAT(said(Collective::all_reduce, 4, {}), HasSubstr(needs));
   EXPECT_THAT(said(Collective::all_reduce, 4, layout_on(star_of({2, 1, 2}))), HasSubstr(needs));
   EXPECT_THAT(said(Collective::all_gather, 17, layout_on(star_of(std::vector<int64_t>(17, 1)))),
-              HasSubstr("no plan was made for 17 ranks"));
-  EXPECT_THAT(said(Collective::broadcast, 4, {}), HasSubstr("does not do broadcast"));
+              HasSubstr("no plan was computed for 17 ranks"));
+  EXPECT_THAT(said(Collective::broadcast, 4, {}), HasSubstr("does not support broadcast"));
   EXPECT_EQ(said(Collective::all_reduce, 1, {}), "fine");
-  EXPECT_THAT(said(Collective::all_gather, 14, layout_on(unlike_mesh(14))), HasSubstr("no plan was made"));
+  EXPECT_THAT(said(Collective::all_gather, 14, layout_on(unlike_mesh(14))),
+              HasSubstr("no plan was computed"));
   Network apart = star_of({1, 1, 1});
   apart.edges.resize(4);  // rank 2 has no cable
-  EXPECT_THAT(said(Collective::all_reduce, 3, layout_on(apart)), HasSubstr("no plan was made"));
+  EXPECT_THAT(said(Collective::all_reduce, 3, layout_on(apart)), HasSubstr("no plan was computed"));
 }
 
 }  // namespace

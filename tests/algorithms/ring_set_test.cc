@@ -99,12 +99,12 @@ TEST(RingSet, SaysWhatIsWrongWithRings) {
         .status()
         .message();
   };
-  EXPECT_EQ(said({}), "ring_set all_gather: there are no rings: expected those of a network or a graph file");
+  EXPECT_EQ(said({}), "ring_set all_gather: no rings: expected rings of a network or a graph file");
   EXPECT_EQ(said({{0, 1, 2}, {0, 1, 1}}),
-            "ring_set all_gather: ring 1 is 0,1,1: expected each of 3 places once");
-  EXPECT_EQ(said({{0, 1}}), "ring_set all_gather: ring 0 is 0,1: expected each of 3 places once");
+            "ring_set all_gather: ring 1 is 0,1,1: expected each of 3 positions once");
+  EXPECT_EQ(said({{0, 1}}), "ring_set all_gather: ring 0 is 0,1: expected each of 3 positions once");
   EXPECT_EQ(said(Rings(kMostRings + 1, {0, 1, 2})),
-            "ring_set all_gather: 33 rings: at most 32 can run side by side");
+            "ring_set all_gather: 33 rings: expected at most 32 parallel rings");
 }
 
 }  // namespace

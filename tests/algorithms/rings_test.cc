@@ -117,7 +117,7 @@ TEST(PackRings, TakesNoMoreRingsThanAllowed) {
 
 TEST(PackRings, RefusesWhatHasNoRing) {
   const auto said = [](const Network& network) { return pack_rings(network).status().message(); };
-  EXPECT_EQ(said(part_of({{0, 1}, {1, 2}}, 3, 50)), "no ring was found that passes every rank once");
+  EXPECT_EQ(said(part_of({{0, 1}, {1, 2}}, 3, 50)), "no ring was found that visits every rank once");
   EXPECT_EQ(said(star(65, 10)), "rings over 65 ranks: expected 2 to 64");
   EXPECT_EQ(said(star(1, 10)), "rings over 1 ranks: expected 2 to 64");
 }

@@ -103,8 +103,7 @@ TEST(Flows, WhatIsLeftInBucketsIsThereForTheNext) {
   set.set_tokens(timeline.tokens);
   EXPECT_NEAR(run(set).ended[1], 4.5 / 5, 1e-9);
   set.set_tokens({1});
-  EXPECT_EQ(set.simulate().status().message(),
-            "1 buckets that hold something: expected 4 figures, 0 or more");
+  EXPECT_EQ(set.simulate().status().message(), "1 initial bucket levels: expected 4 figures, 0 or more");
 }
 
 TEST(Flows, SharesCountWhereEdgesAreShared) {
@@ -337,7 +336,7 @@ TEST_F(Refused, LongCycles) {
 TEST_F(Refused, Waits) {
   set_.add({});
   set_.wait(0, {1});
-  EXPECT_EQ(said(), "flow 0 waits for flow 1: there are flows 0 to 0");
+  EXPECT_EQ(said(), "flow 0 waits for flow 1: expected flows 0 to 0");
 }
 
 TEST_F(Refused, Figures) {
@@ -347,7 +346,7 @@ TEST_F(Refused, Figures) {
 
 TEST_F(Refused, Streams) {
   set_.add({.stream = 1});
-  EXPECT_EQ(said(), "flow 0 is of stream 1: expected -1 to 0");
+  EXPECT_EQ(said(), "flow 0 has stream 1: expected -1 to 0");
 }
 
 TEST_F(Refused, Paths) {
@@ -355,14 +354,14 @@ TEST_F(Refused, Paths) {
   along(set_, {0, 2});
   EXPECT_EQ(said(), "");
   set_.add({.path = 2});
-  EXPECT_EQ(said(), "flow 0 takes path 2, which was never named");
+  EXPECT_EQ(said(), "flow 0 uses path 2, which was never added");
   along(set_, {0, 3});
-  EXPECT_EQ(said(), "path 2 goes on at node 2 with edge 3, but edge 0 ended at node 1");
+  EXPECT_EQ(said(), "path 2 continues at node 2 with edge 3, but edge 0 ended at node 1");
 }
 
 TEST_F(Refused, Edges) {
   along(set_, {4});
-  EXPECT_EQ(said(), "path 0 names edge 4: the network has edges 0 to 3");
+  EXPECT_EQ(said(), "path 0 uses edge 4: expected edges 0 to 3");
 }
 
 TEST_F(Refused, Loops) {

@@ -67,7 +67,7 @@ TEST(PlanLoads, OtherRanksAreRefused) {
   const auto plan = algorithms::emit("ring", {Collective::all_gather, 4, 0, 1});
   FlowRoutes routes(network);
   EXPECT_EQ(loads_of(*plan, network, routes).status().message(),
-            "a plan for 4 ranks on a network of 3: expected as many");
+            "a plan for 4 ranks on a network of 3: expected equal numbers");
 }
 
 }  // namespace

@@ -265,7 +265,7 @@ TEST(Plans, Refused) {
   const auto said = [&](const Network& network, double bytes, const Channels& channels) {
     return simulate(plan, bytes, network, channels).status().message();
   };
-  EXPECT_EQ(said(star(5, 1), 1, {}), "a plan for 4 ranks does not run on a network of 5");
+  EXPECT_EQ(said(star(5, 1), 1, {}), "a plan for 4 ranks on a network of 5: expected equal numbers");
   EXPECT_EQ(said(star(4, 1), -4, {}), "chunks of -1 bytes: expected 0 or more");
   EXPECT_EQ(said(star(4, 1), std::numeric_limits<double>::infinity(), {.slot_bytes = 1}),
             "chunks of inf bytes: expected 0 or more");

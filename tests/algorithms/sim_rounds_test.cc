@@ -171,8 +171,8 @@ TEST(Rounds, Refused) {
   const auto said = [&](const Round& round) {
     return simulate({&round, 1}, 1, network, routes, {}).status().message();
   };
-  EXPECT_EQ(said({{{0, 3, 1}}, 1}), "no route from rank 0 to rank 3: there are ranks 0 to 2");
-  EXPECT_EQ(said({{{0, 1, 1}}, -2}), "a round that takes place -2 times");
+  EXPECT_EQ(said({{{0, 3, 1}}, 1}), "no route from rank 0 to rank 3: expected ranks 0 to 2");
+  EXPECT_EQ(said({{{0, 1, 1}}, -2}), "a round that is repeated -2 times: expected 0 or more");
   EXPECT_EQ(said({{{0, 1, -1}}, 1}), "flow 0 has bytes -1: expected 0 or more");
 }
 

@@ -86,8 +86,8 @@ TEST(FlowRoutes, Refused) {
   rank_node(network);
   FlowRoutes routes(network);
   const auto said = [&](Rank src, Rank dst) { return routes.route(src, dst).status().message(); };
-  EXPECT_EQ(said(0, 3), "no route from rank 0 to rank 3: there are ranks 0 to 2");
-  EXPECT_EQ(said(1, 1), "no route from rank 1 to itself");
+  EXPECT_EQ(said(0, 3), "no route from rank 0 to rank 3: expected ranks 0 to 2");
+  EXPECT_EQ(said(1, 1), "no route from rank 1 to itself: expected two different ranks");
   EXPECT_EQ(said(0, 2), "no path leads from rank 0 to rank 2");
   EXPECT_EQ(said(0, 2), "no path leads from rank 0 to rank 2");
   EXPECT_EQ(said(0, 1), "");

@@ -81,7 +81,8 @@ TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
   EXPECT_THAT(plan(network + "--collective alltoall --html").text, HasSubstr("all_to_all over 32 ranks"));
   const CommandResult many = plan("'65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --collective alltoall");
   EXPECT_EQ(many.code, 2);
-  EXPECT_THAT(many.text, AllOf(HasSubstr("expected at most 512 ranks, not 520"), HasSubstr("limit it")));
+  EXPECT_THAT(many.text,
+              AllOf(HasSubstr("expected at most 512 ranks, not 520"), HasSubstr("the bottleneck")));
 }
 
 TEST(Plan, EmitsAPlan) {
@@ -144,7 +145,7 @@ TEST(Plan, RefusesWhatCannotBe) {
       {"--collective allsum", "--collective is \"allsum\"; expected allreduce"},
       {"--ranks 0,x", "--ranks has \"x\"; expected numbers"},
       {"--ranks 0-9", "the topology has devices 0 to 3"},
-      {"--ranks 1,1", "expected a device for each"},
+      {"--ranks 1,1", "expected one device per rank"},
       {"--ranks 2", "one rank alone"},
       {"--bytes -5", "--bytes is"},
       {"--collective broadcast --root 7", "root"}};

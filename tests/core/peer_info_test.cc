@@ -181,7 +181,7 @@ TEST(Protocols, SpeakNccl) {
   EXPECT_TRUE(protocols->simple[static_cast<size_t>(Collective::broadcast)]);
   EXPECT_TRUE(Protocols::parse("")->simple.all());
   EXPECT_EQ(Protocols::parse("LL256").status().message(),
-            "\"LL256\" is no protocol; expected one of LL, LL128, Simple");
+            "unknown protocol \"LL256\"; expected one of LL, LL128, Simple");
   EXPECT_THAT(Protocols::parse("LL;Simple").status().message(), HasSubstr("\"Simple\" names no collective"));
 }
 

@@ -32,14 +32,14 @@ TEST(Draw, TableSaysWhatEachRankDoes) {
             "\n"
             "rank 1\n"
             "  move  lane  does\n"
-            "     0     0  gets input 0-1 + input 0-1 of rank 0, hands it on\n"
+            "     0     0  gets input 0-1 + input 0-1 of rank 0, forwards it\n"
             "     1     0  sends the value of move 0 to rank 2\n"
-            "     2     0  makes input 1, keeps it as scratch 1\n"
+            "     2     0  makes input 1, stores it in scratch 1\n"
             "\n"
             "rank 2\n"
             "  move  lane  does\n"
-            "     1     0  gets input 0-1 + the value of move 0 of rank 1, keeps it as output 0-1\n"
-            "     3     0  pulls scratch 1 of rank 1, keeps it as scratch 0\n");
+            "     1     0  gets input 0-1 + the value of move 0 of rank 1, stores it in output 0-1\n"
+            "     3     0  pulls scratch 1 of rank 1, stores it in scratch 0\n");
 }
 
 TEST(Draw, DotHasAnEdgePerMove) {

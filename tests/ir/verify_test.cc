@@ -60,8 +60,8 @@ TEST(Verify, RefusesShapes) {
               }),
               HasSubstr("expected one of the ranks"));
   EXPECT_THAT(said([](Plan& p) { p.shape.kind = Collective::send_recv; }),
-              HasSubstr("there is no plan of send_recv"));
-  EXPECT_THAT(said([](Plan& p) { p.shape.kind = static_cast<Collective>(77); }), HasSubstr("no plan of 77"));
+              HasSubstr("a plan of send_recv: expected one of the collectives"));
+  EXPECT_THAT(said([](Plan& p) { p.shape.kind = static_cast<Collective>(77); }), HasSubstr("a plan of 77"));
   EXPECT_THAT(said([](Plan& p) { p.shape.chunks = 4'000'000'000; }),
               HasSubstr("chunks of memory over all ranks"));
   EXPECT_THAT(said([](Plan& p) { p.scratch_chunks = 4'000'000'000; }),
@@ -69,16 +69,15 @@ TEST(Verify, RefusesShapes) {
 }
 
 TEST(Verify, RefusesMovesThatNameWhatIsNotThere) {
-  EXPECT_EQ(said([](Plan& p) { p.moves[5].src = 3; }), "move 5 has src rank 3: the plan has ranks 0 to 2");
-  EXPECT_EQ(said([](Plan& p) { p.moves[5].dst = -1; }), "move 5 has dst rank -1: the plan has ranks 0 to 2");
-  EXPECT_EQ(said([](Plan& p) { p.moves[5].dst_lane = 64; }),
-            "move 5 names lane 64: a rank has lanes 0 to 63");
+  EXPECT_EQ(said([](Plan& p) { p.moves[5].src = 3; }), "move 5 has src rank 3: expected ranks 0 to 2");
+  EXPECT_EQ(said([](Plan& p) { p.moves[5].dst = -1; }), "move 5 has dst rank -1: expected ranks 0 to 2");
+  EXPECT_EQ(said([](Plan& p) { p.moves[5].dst_lane = 64; }), "move 5 uses lane 64: expected lanes 0 to 63");
   EXPECT_EQ(said([](Plan& p) { p.moves[4].from = input(3); }),
-            "move 4 names input chunks 3 to 3 of rank 2, which has chunks 0 to 2");
+            "move 4 uses input chunks 3 to 3 of rank 2, which has chunks 0 to 2");
   EXPECT_EQ(said([](Plan& p) { p.moves[4].from = input(UINT32_MAX); }),
-            "move 4 names input chunks 4294967295 to 4294967295 of rank 2, which has chunks 0 to 2");
+            "move 4 uses input chunks 4294967295 to 4294967295 of rank 2, which has chunks 0 to 2");
   EXPECT_EQ(said([](Plan& p) { p.moves[3].to = scratch(0); }),
-            "move 3 names scratch of rank 2, which has none");
+            "move 3 uses scratch of rank 2, which has none");
   EXPECT_EQ(said([](Plan& p) { p.moves[0].from = value(7); }),
             "move 0 uses the value of move 7, which comes later");
   EXPECT_EQ(said([](Plan& p) { p.moves[2].from = value(2); }),
@@ -91,28 +90,29 @@ TEST(Verify, RefusesMovesThatMakeNoSense) {
   EXPECT_EQ(said([](Plan& p) { p.moves[1].chunks = 0; }), "move 1 moves 0 chunks");
   EXPECT_EQ(said([](Plan& p) { p.moves[1].from = {}; }), "move 1 has no source");
   EXPECT_EQ(said([](Plan& p) { p.moves[1].pull = true; }),
-            "move 1 pulls a value: only memory can be read by another rank");
+            "move 1 pulls a value: expected an operand in memory");
   EXPECT_THAT(said([](Plan& p) { p.moves[4].dst = 2, p.moves[4].pull = true; }), HasSubstr("from itself"));
   EXPECT_THAT(said([](Plan& p) { p.moves[0].push = p.moves[0].pull = true, p.moves[0].from = input(0); }),
               HasSubstr("both pulled and pushed"));
   EXPECT_THAT(said([](Plan& p) { p.moves[0].push = true, p.moves[0].with = {}, p.moves[0].to = {}; }),
-              HasSubstr("move 0 pushes to no place: expected output or scratch"));
+              HasSubstr("move 0 pushes without a destination: expected output or scratch"));
   EXPECT_THAT(said([](Plan& p) { p.moves[0].push = true, p.moves[0].with = input(0); }),
               HasSubstr("move 0 pushes and sums"));
   EXPECT_THAT(said([](Plan& p) { p.moves[0].push = true, p.moves[0].with = {}, p.moves[0].to = output(0); }),
-              HasSubstr("which was pushed: expected the place it was pushed to"));
+              HasSubstr("which was pushed: expected the memory to which it was pushed"));
   EXPECT_EQ(said([](Plan& p) { p.moves[4].dst = 2, p.moves[4].dst_lane = 1; }),
-            "move 4 is local to rank 2, but names lanes 0 and 1");
+            "move 4 is local to rank 2, but uses lanes 0 and 1");
   EXPECT_EQ(said([](Plan& p) { p.moves[3].to = input(0); }),
             "move 3 writes input chunk 0 of rank 2: inputs are only read");
-  EXPECT_EQ(said([](Plan& p) { p.moves[3].to = value(0); }), "move 3 keeps its value in a value");
+  EXPECT_EQ(said([](Plan& p) { p.moves[3].to = value(0); }),
+            "move 3 stores its value in a value: expected output or scratch");
   EXPECT_EQ(
       said([](Plan& p) { p.moves[4].chunks = 2, p.moves[4].from = input(0), p.moves[4].with = input(0); }),
       "move 5 of 1 chunks uses the value of move 4, which has 2");
   EXPECT_EQ(said([](Plan& p) { p.moves[5].src_lane = 1; }),
-            "move 5 uses the value of move 4 in lane 1, but it was made in lane 0 and not kept");
+            "move 5 uses the value of move 4 in lane 1, but it was made in lane 0 and not stored");
   EXPECT_EQ(said([](Plan& p) { p.moves[11].to = {}; }),
-            "move 11 makes a value that is neither kept nor handed on");
+            "move 11 makes a value that is neither stored nor used by a later move");
 }
 
 TEST(Verify, RefusesSumsWhereNothingIsSummed) {
@@ -135,9 +135,9 @@ TEST(Verify, RefusesWrongSums) {
 
 TEST(Verify, RefusesReadsOfNothing) {
   EXPECT_EQ(said([](Plan& p) { p.moves[4].from = output(2); }),
-            "move 4 reads output chunk 2 of rank 2, which nothing has written");
+            "move 4 reads output chunk 2 of rank 2, which was never written");
   EXPECT_EQ(said([](Plan& p) { p.scratch_chunks = 1, p.moves[4].with = scratch(0); }),
-            "move 4 reads scratch chunk 0 of rank 0, which nothing has written");
+            "move 4 reads scratch chunk 0 of rank 0, which was never written");
 }
 
 TEST(Verify, RefusesUnfinishedOutputs) {
@@ -162,7 +162,7 @@ TEST(Verify, RefusesChunksOfTheWrongLength) {
   Builder moved("x", kAllReduce);
   moved.send(0, 1, input(0), {.to = output(1)});
   EXPECT_EQ(verify(moved.take()).message(),
-            "move 0 writes part 0 of a block into output chunk 1, the place of part 1");
+            "move 0 writes part 0 of a block into output chunk 1, which is for part 1");
   Builder mixed("x", kAllReduce);
   mixed.scratch_chunks(2);
   mixed.local(0, input(0), {.to = scratch(0)});
@@ -178,7 +178,7 @@ TEST(Verify, RefusesPartlyOverlappingPlaces) {
   plan.local(0, input(0), {.to = scratch(0), .chunks = 3});
   plan.local(0, scratch(0), {.to = scratch(1), .chunks = 2});
   EXPECT_EQ(verify(plan.take()).message(),
-            "move 1 reads and writes places of rank 0 that overlap without being equal");
+            "move 1 reads and writes ranges of rank 0 that overlap without being equal");
 }
 
 TEST(Verify, LooksInPlaceToo) {

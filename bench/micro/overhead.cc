@@ -60,7 +60,7 @@ Options options_of(const Variant& variant, const char* transports) {
 class Rank0And1 {
  public:
   Rank0And1(core::Runtime& runtime, const core::UniqueId& id, Rank rank)
-      : communicator_(runtime, id, kRanks, rank, {}) {}
+      : communicator_(runtime, core::IdOrigin{id, kRanks, rank}, {}) {}
   Status meet() { return communicator_.connect(); }
   Status sum(std::vector<float>& values, size_t bytes, int calls) {
     core::Operation operation;
@@ -69,7 +69,7 @@ class Rank0And1 {
     operation.reduction.op = RedOp::max;
     operation.count = bytes / sizeof(float);
     operation.input = operation.output = values.data();
-    for (int i = 0; i < calls; ++i) WEIR_TRY(communicator_.run({&operation, 1}, nullptr));
+    for (int i = 0; i < calls; ++i) WEIR_TRY(communicator_.run({&operation, 1}));
     return {};
   }
 

@@ -4,7 +4,7 @@
 
 #include "src/api/handle.h"
 #include "src/api/process.h"
-#include "src/core/bootstrap/bootstrap.h"
+#include "src/core/communicator/queries.h"
 
 #pragma GCC visibility push(default)
 #include "weir/failures.h"
@@ -28,7 +28,7 @@ Status rank_states(ncclComm* comm, int* states) {
   const Entry entry(comm);
   if (!entry) return explain_no_entry(comm, kFunction);
   if (states == nullptr) return null_argument(kFunction, "states");
-  const auto presences = comm->core->presences();
+  const auto presences = core::presences_of(*comm->core);
   WEIR_TRY(presences.status());
   for (const core::Presence presence : *presences) *states++ = number(presence);
   return {};
@@ -41,7 +41,7 @@ Status set_stuck_timeout(ncclComm* comm, long long milliseconds) {
   if (milliseconds < 0)
     return {Code::invalid_argument,
             fmt::format("{} : milliseconds is {}; expected 0 or more", kFunction, milliseconds)};
-  return comm->core->set_stuck_timeout(milliseconds);
+  return core::set_stuck_timeout(*comm->core, milliseconds);
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
   core::Operation& operation = group != nullptr ? add_to_group(*group, comm) : alone;
   fill(call, operation);
   if (reduces(call.kind)) operation.reduction = builtin_reduction(call.op);
-  return group != nullptr ? Status() : comm->core->run({&operation, 1}, nullptr);
+  return group != nullptr ? Status() : comm->core->run({&operation, 1});
 }
 
 }  // namespace

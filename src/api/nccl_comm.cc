@@ -50,7 +50,8 @@ Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) 
   Result<core::UniqueId> id =
       core::UniqueId::decode({reinterpret_cast<const std::byte*>(init.id), sizeof(ncclUniqueId)});
   if (!id.ok()) return id.status();
-  return std::make_unique<core::Communicator>(runtime(), *id, init.ranks, init.rank, std::move(*config));
+  return std::make_unique<core::Communicator>(runtime(), core::IdOrigin{*id, init.ranks, init.rank},
+                                              std::move(*config));
 }
 
 Status connect(ncclComm* handle, const char* function) {
@@ -76,6 +77,10 @@ Status init_rank(const Init& init) {
     if (begin_close(*handle)) end_close(*handle);  // unless ncclCommAbort closes it
   }
   return status;
+}
+
+std::unique_ptr<core::Communicator> make_child(core::Origin origin, const core::Config& config) {
+  return std::make_unique<core::Communicator>(runtime(), std::move(origin), config);
 }
 
 /// Connects the child of a split and returns it to the caller. Both are entered: only this thread uses them.
@@ -108,8 +113,8 @@ Status split(ncclComm* parent, int color, int key, ncclComm_t* out, const ncclCo
   Result<core::Config> read = communicator_config(config, &parent->core->config());
   if (!read.ok()) return read.status();
   auto job = [parent, color, key, out, config = std::move(*read)] {
-    return connect_child(parent, std::make_unique<core::Communicator>(*parent->core, color, key, config),
-                         color >= 0, out);
+    return connect_child(parent, make_child(core::SplitOrigin{parent->core, color, key}, config), color >= 0,
+                         out);
   };
   return set_up(parent, std::move(job));
 }
@@ -157,8 +162,7 @@ Status shrink(ncclComm* parent, const int* list, int count, ncclComm_t* out, con
   if (!read.ok()) return read.status();
   auto job = [parent, excluded = std::move(*excluded), flags, out, config = std::move(*read)] {
     return connect_child(
-        parent,
-        std::make_unique<core::Communicator>(*parent->core, excluded, flags == NCCL_SHRINK_ABORT, config),
+        parent, make_child(core::ShrinkOrigin{parent->core, excluded, flags == NCCL_SHRINK_ABORT}, config),
         true, out);
   };
   return set_up(parent, std::move(job));
@@ -185,8 +189,8 @@ Status grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclC
   Result<core::Config> read = communicator_config(config, &parent->core->config());
   if (!read.ok()) return read.status();
   auto job = [parent, ranks, read_id, out, config = std::move(*read)] {
-    return connect_child(parent, std::make_unique<core::Communicator>(*parent->core, ranks, read_id, config),
-                         true, out);
+    return connect_child(parent, make_child(core::GrowOrigin{parent->core, ranks, read_id}, config), true,
+                         out);
   };
   return set_up(parent, std::move(job));
 }
@@ -205,7 +209,7 @@ Status revoke(ncclComm* handle, int flags) {
   if (flags != NCCL_REVOKE_DEFAULT)
     return {Code::invalid_argument,
             fmt::format("{} : invalid revokeFlags {}; expected NCCL_REVOKE_DEFAULT", kFunction, flags)};
-  if (handle->core->revoked())
+  if (handle->core->lifecycle().revoked())
     return {Code::invalid_argument, fmt::format("{} : the communicator was already revoked", kFunction)};
   return handle->core->revoke();
 }
@@ -279,7 +283,7 @@ Status finalize(ncclComm* handle) {
   {
     const Entry entry(handle);
     if (!entry) return explain_no_entry(handle, kFunction);
-    if (handle->core->revoked())
+    if (handle->core->lifecycle().revoked())
       return {Code::invalid_argument,
               fmt::format("{} : the communicator was revoked; expected ncclCommDestroy", kFunction)};
     status = handle->core->finalize();

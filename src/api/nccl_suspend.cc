@@ -34,8 +34,10 @@ Status memory(ncclComm* comm, int stat, uint64_t* value) {
         fmt::format("{} : invalid statistic {}; expected 0 to 3, one of ncclCommMemStat_t", kFunction, stat)};
   return look_at(comm, kFunction, [&](const core::Communicator& core, const HandleState&) {
     switch (stat) {
-      case ncclStatGpuMemSuspended: *value = core.suspended() ? 1 : 0; break;
-      case ncclStatGpuMemPersist: *value = 0; break;  // a suspended communicator releases all counted memory
+      case ncclStatGpuMemSuspended:
+        *value = core.lifecycle().phase() == core::Lifecycle::Phase::suspended ? 1 : 0;
+        break;
+      case ncclStatGpuMemPersist: *value = 0; break;  // all that is counted is given back
       default: *value = core.memory_bytes();
     }
   });

@@ -2,6 +2,7 @@
 /// The C function of weir/places.h.
 #include "src/api/handle.h"
 #include "src/api/process.h"
+#include "src/core/communicator/queries.h"
 
 #pragma GCC visibility push(default)
 #include "weir/places.h"
@@ -15,7 +16,7 @@ Status places(ncclComm* comm, weirPlace_t* places) {
   const Entry entry(comm);
   if (!entry) return explain_no_entry(comm, kFunction);
   if (places == nullptr) return null_argument(kFunction, "places");
-  const auto found = comm->core->places();
+  const auto found = core::places_of(*comm->core);
   WEIR_TRY(found.status());
   for (const core::RankPlace& place : *found) *places++ = {place.host, place.leaf};
   return {};

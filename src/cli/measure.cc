@@ -82,7 +82,8 @@ int run_measure(const MeasureArguments& arguments) {
   core::Runtime runtime(std::move(options));
   const Result<core::UniqueId> id = runtime.make_unique_id();
   if (!id.ok()) return report_failure("measure", id.status(), kExitUsage);
-  core::Communicator ranks(runtime, id.value(), launched->size, launched->rank, core::Config());
+  core::Communicator ranks(runtime, core::IdOrigin{id.value(), launched->size, launched->rank},
+                           core::Config());
   if (const Status status = ranks.connect(); !status.ok()) return report_failure("measure", status, 1);
   const Result<topology::Measured> measured = measure_network(ranks, runtime, arguments.plan);
   if (!measured.ok()) return report_failure("measure", measured.status(), 1);

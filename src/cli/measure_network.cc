@@ -35,7 +35,7 @@ Status gather(Communicator& communicator, Collective kind, const void* own, size
   operation.input = own;
   operation.output = all;
   operation.count = bytes;
-  return communicator.run({&operation, 1}, nullptr);
+  return communicator.run({&operation, 1});
 }
 
 /// Makes host names unique by appending numbers to equal ones.
@@ -174,7 +174,7 @@ Result<Measured> measure_network(Communicator& ranks, core::Runtime& runtime, co
   }
   if (agreed.repetitions == 0) agreed.repetitions = topology::usual_repetitions(hosts.size());
   if (ranks.rank() == 0) say_how_long(hosts.size(), agreed);
-  Communicator first_of_hosts(ranks, is_first ? 0 : -1, 0, core::Config());
+  Communicator first_of_hosts(runtime, core::SplitOrigin{&ranks, is_first ? 0 : -1, 0}, core::Config());
   WEIR_TRY(first_of_hosts.connect());
   if (!is_first) return Measured();
   Result<Measured> measured = HostMeter(first_of_hosts, agreed).measure();

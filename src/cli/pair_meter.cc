@@ -41,18 +41,18 @@ Operation half(Rank peer, bool sends, const void* input, void* output, size_t by
 
 Status PairMeter::send(Rank peer, const void* data, size_t bytes) {
   const Operation operation = half(peer, true, data, nullptr, bytes);
-  return communicator_.run({&operation, 1}, nullptr);
+  return communicator_.run({&operation, 1});
 }
 
 Status PairMeter::receive(Rank peer, void* data, size_t bytes) {
   const Operation operation = half(peer, false, nullptr, data, bytes);
-  return communicator_.run({&operation, 1}, nullptr);
+  return communicator_.run({&operation, 1});
 }
 
 Status PairMeter::exchange(Rank peer, size_t bytes) {
   const Operation both[] = {half(peer, true, out_.data(), nullptr, bytes),
                             half(peer, false, nullptr, in_.data(), bytes)};
-  return communicator_.run(both, nullptr);
+  return communicator_.run(both);
 }
 
 Result<double> PairMeter::latency_us(Rank peer, double seconds) {

@@ -30,7 +30,7 @@ inline Status sum(core::Communicator& communicator) {
   operation.type = DataType::float32;
   operation.count = values.size();
   operation.input = operation.output = values.data();
-  return communicator.run({&operation, 1}, nullptr);
+  return communicator.run({&operation, 1});
 }
 
 /// All but the late one wait for it in their second call.
@@ -51,7 +51,7 @@ class LateRank : public ::testing::Test {
       core::Runtime runtime(options);
       core::Config config;
       config.name = "layers";
-      core::Communicator communicator(runtime, root_.id(), kRanks, rank, config);
+      core::Communicator communicator(runtime, core::IdOrigin{root_.id(), kRanks, rank}, config);
       Status status = communicator.connect();
       if (status.ok()) status = sum(communicator);
       voice.say(status.ok() ? "ok" : status.message());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much a caller may queue ahead on streams.
-#include "src/core/communicator/admission.h"
+#include "src/core/call/admission.h"
 
 #include <gtest/gtest.h>
 
@@ -113,7 +113,7 @@ TEST(Admission, CountsTheLargerBuffer) {
 /// One of two ranks that queue all-gathers.
 struct Queueing {
   Queueing(Runtime& runtime, const UniqueId& id, Rank rank)
-      : communicator(runtime, id, 2, rank, {}), stream(std::move(*device::HostStream::create())) {
+      : communicator(runtime, IdOrigin{id, 2, rank}, {}), stream(std::move(*device::HostStream::create())) {
     thread = std::thread([this] {
       if (!communicator.connect().ok()) return;
       connected = true;
@@ -125,7 +125,7 @@ struct Queueing {
       operation.input = input.data();
       for (auto& output : outputs) {
         operation.output = output.data();
-        if (communicator.run({&operation, 1}, stream.get()).ok()) ++called;
+        if (communicator.run({&operation, 1}, StreamPlace{stream.get()}).ok()) ++called;
       }
       done = stream->synchronize();
     });

@@ -32,7 +32,7 @@ Status all_reduce(Communicator& communicator) {
   operation.input = values.data();
   operation.output = values.data();
   operation.count = values.size();
-  return communicator.run({&operation, 1}, nullptr);
+  return communicator.run({&operation, 1});
 }
 
 /// Receives what the victim never sends.
@@ -44,7 +44,7 @@ Status receive(Communicator& communicator) {
   operation.output = &value;
   operation.count = 1;
   operation.root = kVictim;
-  return communicator.run({&operation, 1}, nullptr);
+  return communicator.run({&operation, 1});
 }
 
 /// In no call: asks as ncclCommGetAsyncError does.
@@ -74,7 +74,7 @@ Hit hit(const std::vector<Wait>& waits, const char* transports, int number, doub
     options.transports = transports;
     options.peer_timeout_s = peer_timeout_s;
     Runtime runtime(options);
-    Communicator communicator(runtime, id, kRanks, rank, {});
+    Communicator communicator(runtime, IdOrigin{id, kRanks, rank}, {});
     Status status = communicator.connect();
     if (status.ok()) status = all_reduce(communicator);
     voice.say(status.ok() ? "ready" : status.message());

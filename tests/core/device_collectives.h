@@ -17,6 +17,7 @@
 
 #include "src/base/log.h"
 #include "src/core/communicator/communicator.h"
+#include "src/core/communicator/group_launch.h"
 #include "src/core/communicator/runtime.h"
 #include "tests/device/gpu_user.h"
 
@@ -121,7 +122,7 @@ inline void with_own_device_ranks(GpuSite& site, const UniqueId& id, int ranks, 
   for (const int rank : own) {
     threads.emplace_back([&, rank] {
       GpuRank gpu_rank(site, gpus[static_cast<size_t>(rank) % gpus.size()]);
-      Communicator communicator(site.runtime, id, ranks, rank, Config());
+      Communicator communicator(site.runtime, IdOrigin{id, ranks, rank}, Config());
       const Status connected = communicator.connect();
       ASSERT_TRUE(connected.ok()) << connected.message();
       act(communicator, rank, gpu_rank);

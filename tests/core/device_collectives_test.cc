@@ -96,7 +96,7 @@ TEST_P(Ways, OneThreadHasAllRanksAndOneStream) {
   std::vector<std::unique_ptr<Communicator>> ranks;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank)
-    ranks.push_back(std::make_unique<Communicator>(site.runtime, *id, 3, rank, Config()));
+    ranks.push_back(std::make_unique<Communicator>(site.runtime, IdOrigin{*id, 3, rank}, Config()));
   for (const auto& rank : ranks) threads.emplace_back([&] { EXPECT_TRUE(rank->connect().ok()); });
   for (std::thread& thread : threads) thread.join();
   {

@@ -42,7 +42,7 @@ TEST_P(LocalGpus, AreThoseOfTheConfiguration) {
   for (int rank = 0; rank < 2; ++rank) {
     Config config;
     config.gpu = *site.gpus->at(1 - rank);
-    ranks.push_back(std::make_unique<Communicator>(site.runtime, *id, 2, rank, config));
+    ranks.push_back(std::make_unique<Communicator>(site.runtime, IdOrigin{*id, 2, rank}, config));
     EXPECT_EQ(ranks.back()->gpu(), config.gpu);
   }
   std::vector<std::thread> threads;
@@ -114,7 +114,7 @@ std::vector<Status> connect_two(const Options& options, int second) {
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([&, rank] {
       const GpuRank gpu_rank(site, rank == 0 ? 0 : second);
-      Communicator communicator(site.runtime, *id, 2, rank, Config());
+      Communicator communicator(site.runtime, IdOrigin{*id, 2, rank}, Config());
       said[static_cast<size_t>(rank)] = communicator.connect();
     });
   }
@@ -141,7 +141,7 @@ TEST(LocalGpuProcesses, MayBeForOneRankAlone) {
     options.shares_gpu = rank == 0;
     GpuSite site(options);
     const GpuRank gpu_rank(site, 1);
-    Communicator communicator(site.runtime, id, 2, rank, Config());
+    Communicator communicator(site.runtime, IdOrigin{id, 2, rank}, Config());
     const Status status = communicator.connect();
     voice.say(fmt::format("{} {}", static_cast<int>(status.code()), status.message()));
   });

@@ -36,7 +36,7 @@ void with_ranks(const Options& options, const std::function<void(Communicator&)>
   std::vector<std::thread> threads;
   for (Rank rank = 0; rank < kCountedRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      Communicator communicator(runtime, *id, kCountedRanks, rank, {});
+      Communicator communicator(runtime, IdOrigin{*id, kCountedRanks, rank}, {});
       EXPECT_THAT(communicator.net_counters().status().message(), HasSubstr("was not connected"));
       const Status met = communicator.connect();
       ASSERT_TRUE(met.ok()) << met.message();
@@ -56,7 +56,7 @@ void gather(Communicator& communicator, device::HostStream* stream, int times) {
   operation.count = kCount;
   operation.input = input.data();
   operation.output = output.data();
-  for (int i = 0; i < times; ++i) ASSERT_TRUE(communicator.run({&operation, 1}, stream).ok());
+  for (int i = 0; i < times; ++i) ASSERT_TRUE(communicator.run({&operation, 1}, StreamPlace{stream}).ok());
   if (stream != nullptr) {
     ASSERT_TRUE(stream->synchronize().ok());
   }

@@ -39,7 +39,7 @@ void with_ranks(Runtime& runtime, const std::function<void(Communicator&)>& act)
     threads.emplace_back([&, rank] {
       Config config;
       config.name = "layers";
-      Communicator communicator(runtime, *id, kReportedRanks, rank, config);
+      Communicator communicator(runtime, IdOrigin{*id, kReportedRanks, rank}, config);
       const Status met = communicator.connect();
       ASSERT_TRUE(met.ok()) << met.message();
       act(communicator);
@@ -54,7 +54,7 @@ Status sum(Communicator& communicator, std::vector<float>& values) {
   operation.type = DataType::float32;
   operation.count = values.size();
   operation.input = operation.output = values.data();
-  return communicator.run({&operation, 1}, nullptr);
+  return communicator.run({&operation, 1});
 }
 
 CommunicatorReport report_of_rank(const Runtime& runtime, Rank rank) {

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "src/core/bootstrap/bootstrap.h"
 #include "src/core/communicator/communicator.h"
+#include "src/core/communicator/queries.h"
 #include "src/core/communicator/runtime.h"
 #include "tests/core/rank.h"
 
@@ -36,21 +36,21 @@ Status sum_of_ranks(Communicator& communicator, size_t count, long& sum) {
   operation.input = values.data();
   operation.output = values.data();
   operation.count = count;
-  WEIR_TRY(communicator.run({&operation, 1}, nullptr));
+  WEIR_TRY(communicator.run({&operation, 1}));
   sum = values[count / 2];
   return {};
 }
 
 /// Asks who is gone, and shrinks, until the ranks agree.
-Result<std::unique_ptr<Communicator>> shrink(Communicator& communicator, size_t least) {
+Result<std::unique_ptr<Communicator>> shrink(Runtime& runtime, Communicator& communicator, size_t least) {
   for (int attempt = 0; attempt < 20; ++attempt) {
-    const auto presences = communicator.presences();
+    const auto presences = presences_of(communicator);
     WEIR_TRY(presences.status());
     std::vector<Rank> gone;
     for (Rank rank = 0; rank < communicator.size(); ++rank)
       if ((*presences)[static_cast<size_t>(rank)] != Presence::present) gone.push_back(rank);
     if (gone.size() < least) continue;
-    auto smaller = std::make_unique<Communicator>(communicator, gone, true, Config());
+    auto smaller = std::make_unique<Communicator>(runtime, ShrinkOrigin{&communicator, gone, true}, Config());
     if (smaller->connect().ok()) return smaller;
   }
   return Status(Code::remote_error, "the ranks do not agree");
@@ -62,7 +62,7 @@ void take_part(const Case& what, const UniqueId& id, int rank, const Processes::
   options.peer_timeout_s = 2;
   if (!what.hosts.empty()) options.host_id = fmt::format("host {}", what.hosts[static_cast<size_t>(rank)]);
   Runtime runtime(options);
-  Communicator communicator(runtime, id, what.ranks, rank, {});
+  Communicator communicator(runtime, IdOrigin{id, what.ranks, rank}, {});
   long sum = 0;
   Status status = communicator.connect();
   if (status.ok()) status = sum_of_ranks(communicator, 1000, sum);
@@ -80,7 +80,7 @@ void take_part(const Case& what, const UniqueId& id, int rank, const Processes::
   }
   voice.say(status.message());
   if (rank == what.second) raise(SIGKILL);
-  auto smaller = shrink(communicator, what.victims.size());
+  auto smaller = shrink(runtime, communicator, what.victims.size());
   if (!smaller.ok()) return voice.say(smaller.status().message());
   status = sum_of_ranks(**smaller, 300'000, sum);
   if (!status.ok()) return voice.say(status.message());

@@ -159,7 +159,7 @@ TEST_F(StagedQueues, AGroupOfRanksOfOneThread) {
   GpuRank gpu_ranks[2] = {{site, 0}, {site, 0}};
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (int rank = 0; rank < 2; ++rank)
-    communicators.push_back(std::make_unique<Communicator>(site.runtime, id, 2, rank, Config()));
+    communicators.push_back(std::make_unique<Communicator>(site.runtime, IdOrigin{id, 2, rank}, Config()));
   std::thread other([&] { EXPECT_TRUE(communicators[1]->connect().ok()); });
   EXPECT_TRUE(communicators[0]->connect().ok());
   other.join();

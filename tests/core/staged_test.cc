@@ -75,7 +75,7 @@ void with_ranks(Act act) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kStagedRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      Communicator communicator(machines.of(rank), *id, kStagedRanks, rank, Config());
+      Communicator communicator(machines.of(rank), IdOrigin{*id, kStagedRanks, rank}, Config());
       const Status connected = communicator.connect();
       ASSERT_TRUE(connected.ok()) << connected.message();
       EXPECT_EQ(communicator.gpus() != nullptr, rank == 1);

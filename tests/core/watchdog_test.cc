@@ -52,11 +52,11 @@ Status wait_in_vain(Bootstrap& bootstrap, Rank peer, int64_t ms) {
 }
 
 /// Processes that have joined one communicator; then each runs `then`, and says what it returns.
-class Joined {
+class JoinResult {
  public:
   using Then = std::function<Status(Bootstrap&, const Processes::Voice&)>;
 
-  Joined(int ranks, const Timeouts& timeouts, const Then& then)
+  JoinResult(int ranks, const Timeouts& timeouts, const Then& then)
       : root_(timeouts), processes_(ranks, [&](int rank, const Processes::Voice& voice) {
           Site site(timeouts);
           auto joined = Bootstrap::join(site.spec(root_.id(), ranks, rank));
@@ -77,7 +77,7 @@ Status gather_for_ever(Bootstrap& bootstrap, const Processes::Voice&) {
 }
 
 TEST(Watchdog, AKilledRankIsNamedOnAllOthers) {
-  Joined ranks(6, kQuick, gather_for_ever);
+  JoinResult ranks(6, kQuick, gather_for_ever);
   ranks->signal(2, SIGKILL);
   for (const int rank : {0, 1, 3, 4, 5}) {
     EXPECT_THAT(ranks->line(rank),
@@ -86,7 +86,7 @@ TEST(Watchdog, AKilledRankIsNamedOnAllOthers) {
 }
 
 TEST(Watchdog, AStoppedRankIsNamedOnAllOthers) {
-  Joined ranks(6, kQuick, gather_for_ever);
+  JoinResult ranks(6, kQuick, gather_for_ever);
   ranks->signal(4, SIGSTOP);
   for (const int rank : {0, 1, 2, 3, 5}) {
     EXPECT_THAT(ranks->line(rank),
@@ -96,7 +96,7 @@ TEST(Watchdog, AStoppedRankIsNamedOnAllOthers) {
 
 /// Takes real time: a rank is asked several times while it is stopped, and long before it counts as lost.
 TEST(Watchdog, AShortStopIsForgiven) {
-  Joined ranks(3, Timeouts{}, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
+  JoinResult ranks(3, Timeouts{}, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
     for (int i = 0; i < 20; ++i) {
       WEIR_TRY(bootstrap.barrier());
       if (i == 10 && bootstrap.rank() == 1) {
@@ -114,7 +114,7 @@ TEST(Watchdog, AShortStopIsForgiven) {
 }
 
 TEST(Watchdog, TheChainLeadsToTheCulprit) {
-  Joined ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) {
+  JoinResult ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) {
     bootstrap.activity().begin(7, 0xabc, all_reduce(1024));
     if (bootstrap.rank() < 3) return wait_in_vain(bootstrap, bootstrap.rank() + 1, 20'000);
     voice.say("dying");
@@ -130,7 +130,7 @@ TEST(Watchdog, TheChainLeadsToTheCulprit) {
 }
 
 TEST(Watchdog, RanksOutsideOfACallAreToldToo) {
-  Joined ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+  JoinResult ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
     if (bootstrap.rank() == 0) {
       bootstrap.activity().begin(1, 0xabc, all_reduce(8));
       return wait_in_vain(bootstrap, 3, 20'000);
@@ -146,7 +146,7 @@ TEST(Watchdog, RanksOutsideOfACallAreToldToo) {
 }
 
 TEST(Watchdog, CallsThatDoNotMatchAreBothNamed) {
-  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
     Operation operation = all_reduce(100);
     if (bootstrap.rank() == 1) operation.kind = Collective::broadcast;
     bootstrap.activity().begin(3, signature(operation), operation);
@@ -161,7 +161,7 @@ TEST(Watchdog, CallsThatDoNotMatchAreBothNamed) {
 }
 
 TEST(Watchdog, AMismatchIsFoundAfterThePeerHasGoneOn) {
-  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
     Operation operation = all_reduce(100);
     if (bootstrap.rank() == 0) {
       bootstrap.activity().begin(1, signature(operation), operation);
@@ -184,7 +184,7 @@ TEST(Watchdog, AMismatchIsFoundAfterThePeerHasGoneOn) {
 /// Takes real time: the slow one is asked several times.
 TEST(Watchdog, ASlowCallerIsNoError) {
   const Event waited;
-  Joined ranks(2, kQuick, [&](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  JoinResult ranks(2, kQuick, [&](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     if (bootstrap.rank() == 1) {
       waited.wait();
       return bootstrap.activity().status();
@@ -200,7 +200,7 @@ TEST(Watchdog, ASlowCallerIsNoError) {
 TEST(Watchdog, ASlowCallerIsGivenUpIfTheUserWantsThat) {
   Timeouts timeouts = kQuick;
   timeouts.stuck_ms = 1000;
-  Joined ranks(3, timeouts, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  JoinResult ranks(3, timeouts, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     if (bootstrap.rank() == 2) {
       while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return bootstrap.activity().status();
@@ -215,15 +215,15 @@ TEST(Watchdog, ASlowCallerIsGivenUpIfTheUserWantsThat) {
 }
 
 /// Ranks that wait in a ring.
-class WaitRing : public Joined {
+class WaitRing : public JoinResult {
  public:
   WaitRing(int64_t deadlock_ms, int64_t wait_ms)
-      : Joined(3, {.peer_ms = kQuick.peer_ms, .deadlock_ms = deadlock_ms},
-               [wait_ms](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
-                 bootstrap.activity().begin(1, 0, all_reduce(8));
-                 voice.say(words(wait_in_vain(bootstrap, (bootstrap.rank() + 1) % 3, wait_ms)));
-                 for (;;) pause();  // nobody leaves while others still wait
-               }) {}
+      : JoinResult(3, {.peer_ms = kQuick.peer_ms, .deadlock_ms = deadlock_ms},
+                   [wait_ms](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
+                     bootstrap.activity().begin(1, 0, all_reduce(8));
+                     voice.say(words(wait_in_vain(bootstrap, (bootstrap.rank() + 1) % 3, wait_ms)));
+                     for (;;) pause();  // nobody leaves while others still wait
+                   }) {}
 };
 
 TEST(Watchdog, RanksThatWaitForEachOtherAreGivenUpInTheEnd) {
@@ -270,7 +270,7 @@ class OddOne {
   }
 
  private:
-  Joined ranks_;
+  JoinResult ranks_;
 };
 
 TEST(Watchdog, LanesThatWaitForEachOtherDoNotHideWhoHoldsThemUp) {
@@ -283,7 +283,7 @@ TEST(Watchdog, LanesThatWaitForEachOtherDoNotHideWhoHoldsThemUp) {
 }
 
 TEST(Watchdog, WhoRunsOutOfMemoryIsNamed) {
-  Joined ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  JoinResult ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     bootstrap.activity().begin(1, 0xabc, all_reduce(8));
     if (bootstrap.rank() != 1) return wait_in_vain(bootstrap, 1, 20'000);
     return bootstrap.watchdog().exhausted();
@@ -296,7 +296,7 @@ TEST(Watchdog, WhoRunsOutOfMemoryIsNamed) {
 }
 
 TEST(Watchdog, ARankThatLeftIsNamed) {
-  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
+  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
     bootstrap.activity().begin(1, 0xabc, all_reduce(8));
     if (bootstrap.rank() == 0) return wait_in_vain(bootstrap, 1, 20'000);
     voice.say("leaving");
@@ -479,7 +479,7 @@ TEST(Watchdog, ThreadsOfOneProcessAreExaminedWithoutAListener) {
 }
 
 TEST(Watchdog, ABrokenConnectionIsExplained) {
-  Joined ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  JoinResult ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     if (bootstrap.rank() == 2) raise(SIGKILL);
     bootstrap.activity().begin(1, 0xabc, all_reduce(8));
     if (bootstrap.rank() == 1) {  // whose connection breaks because rank 0 has given up
@@ -495,7 +495,7 @@ TEST(Watchdog, ABrokenConnectionIsExplained) {
 }
 
 TEST(Watchdog, SomethingThatDoesNotFitIsSaidAsItIs) {
-  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     bootstrap.activity().begin(1, 0, all_reduce(8));
     if (bootstrap.rank() == 0)
       return bootstrap.watchdog().explain(1, Status(Code::invalid_usage, "too long"));

@@ -181,7 +181,7 @@ class RasOfAJob : public ::testing::Test {
     options.peer_timeout_s = 100;  // of the library, which is not to be quicker
     processes_ = std::make_unique<Processes>(kRanks, [&](int rank, const Processes::Voice& voice) {
       core::Runtime runtime(options);
-      core::Communicator communicator(runtime, root_.id(), kRanks, rank, {});
+      core::Communicator communicator(runtime, core::IdOrigin{root_.id(), kRanks, rank}, {});
       Status status = communicator.connect();
       if (status.ok()) status = sum(communicator);
       const auto server =
@@ -206,7 +206,7 @@ class RasOfAJob : public ::testing::Test {
     operation.type = DataType::float32;
     operation.count = 1;
     operation.input = operation.output = &value;
-    return communicator.run({&operation, 1}, nullptr);
+    return communicator.run({&operation, 1});
   }
   /// Asks until the answer has the words.
   std::string until(std::string_view words) {

@@ -11,6 +11,7 @@
 
 #include "src/base/text.h"
 #include "src/core/call/operation.h"
+#include "src/core/communicator/queries.h"
 
 namespace weir::core {
 namespace {
@@ -72,7 +73,7 @@ Status Group::predict(double& seconds) {
   }
   double longest = 0;
   for (const auto& [communicator, operations] : parts) {
-    const Result<double> predicted = communicator->predict(operations);
+    const Result<double> predicted = core::predict(*communicator, operations);
     WEIR_TRY(predicted.status());
     longest = std::max(longest, *predicted);
   }

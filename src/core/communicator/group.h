@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/core/communicator/communicator.h"
+#include "src/core/communicator/group_launch.h"
 
 namespace weir::core {
 

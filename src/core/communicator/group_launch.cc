@@ -1,188 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "src/core/communicator/group_launch.h"
+
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <ranges>
+#include <vector>
 
 #include "src/core/communicator/communicator.h"
-#include "src/core/gpu/device_collectives.h"
-#include "src/device/host_stream.h"
+#include "src/core/communicator/resources.h"
 
 namespace weir::core {
+namespace {
 
-using device::HostEvent;
-using device::HostStream;
-
-/// The launch of a group over several communicators or streams: all advance together, since they may wait for
-/// each other.
-class GroupLaunch {
- public:
-  GroupLaunch(std::span<const Target> targets, std::span<const Operation> operations);
-  Status run();
-
- private:
-  /// One communicator's operations in a group.
-  struct Part {
-    Communicator* communicator;
-    std::vector<Operation> operations;
-    std::vector<StreamPlace> places;  ///< ordered by first use; the first one carries the operations out
-  };
-
-  Status begin_device_collectives();
-  Status end_device_collectives();
-  Status begin_staged();
-  Status end_staged();
-  Status run_in_background() const;
-  Status run_on_streams();
-  Status run_on_stream(HostStream* stream, std::span<Part> parts);
-
-  std::vector<Part> parts_;  ///< parts that have not begun
-  std::vector<std::pair<Communicator*, Communicator::Begun>> begun_;
-  std::vector<std::pair<Communicator*, DeviceCollectives::Call>> queued_;
+/// What one communicator got.
+struct Part {
+  Communicator* communicator;
+  std::vector<Operation> operations;
+  std::vector<StreamPlace> places;  ///< in order of first use; the first one carries the operations out
 };
 
-GroupLaunch::GroupLaunch(std::span<const Target> targets, std::span<const Operation> operations) {
-  for (size_t i = 0; i < targets.size(); ++i) {
-    const auto& [communicator, place] = targets[i];
-    auto part = std::find_if(parts_.begin(), parts_.end(),
-                             [&](const Part& p) { return p.communicator == targets[i].communicator; });
-    if (part == parts_.end()) part = parts_.insert(part, {communicator, {}, {}});
-    part->operations.push_back(operations[i]);
-    if (std::find(part->places.begin(), part->places.end(), place) == part->places.end()) {
-      part->places.push_back(place);
+/// Calls of one kind of back end, of all communicators.
+struct Row {
+  std::vector<Backend*> backends;
+  std::vector<Backend::Batch> batches;  ///< one for each of `backends`
+  std::vector<std::unique_ptr<Backend::Call>> calls;
+};
+using Rows = std::array<Row, Resources::kBackends>;
+
+/// Each back end takes its operations of each communicator.
+Rows rows_of(std::vector<Part> parts) {
+  Rows rows;
+  size_t batches = 0;
+  for (Part& part : parts) {
+    const auto backends = part.communicator->resources()->backends();
+    for (size_t kind = 0; kind < backends.size(); ++kind) {
+      if (backends[kind] == nullptr || part.operations.empty()) continue;
+      std::vector<Operation> taken = backends[kind]->take(part.operations, part.places);
+      if (taken.empty()) continue;
+      rows[kind].backends.push_back(backends[kind]);
+      rows[kind].batches.push_back({std::move(taken), part.places, true});
+      ++batches;
     }
   }
+  for (Row& row : rows)
+    for (Backend::Batch& batch : row.batches) batch.alone = batches == 1;
+  return rows;
 }
 
-Status GroupLaunch::run() {
-  for (const Part& part : parts_) WEIR_TRY(part.communicator->usable());
-  const bool blocking = parts_[0].communicator->config().blocking;
-  WEIR_TRY(begin_device_collectives());
-  Status status = begin_staged();
-  if (status.ok() && !parts_.empty()) status = blocking ? run_on_streams() : run_in_background();
-  Status ended = end_staged();
-  if (Status left = end_device_collectives(); ended.ok()) ended = std::move(left);
-  return status.ok() || (status.code() == Code::in_progress && !ended.ok()) ? ended : status;
-}
-
-/// Queues the kernels of all communicators before any stream waits for one, since they wait for each other.
-Status GroupLaunch::begin_device_collectives() {
-  for (Part& part : parts_) {
-    const auto rest = std::stable_partition(
-        part.operations.begin(), part.operations.end(),
-        [&](const Operation& operation) { return !part.communicator->runs_on_device(operation); });
-    std::vector<Operation> collectives(rest, part.operations.end());
-    part.operations.erase(rest, part.operations.end());
-    if (collectives.empty()) continue;
-    auto call = part.communicator->device_collectives_->prepare(std::move(collectives), part.places, false);
-    if (!call.ok()) {
-      for (const auto& [communicator, prepared] : queued_)
-        communicator->device_collectives_->forget(prepared);
-      return call.status();
+Status prepare(Rows& rows) {
+  for (Row& row : rows) {
+    for (size_t i = 0; i < row.backends.size(); ++i) {
+      auto call = row.backends[i]->prepare(std::move(row.batches[i]));
+      WEIR_TRY(call.status());
+      row.calls.push_back(std::move(*call));
     }
-    queued_.emplace_back(part.communicator, std::move(*call));
   }
-  Status status;
-  for (const auto& [communicator, call] : queued_)
-    if (status.ok()) status = communicator->device_collectives_->enter(call);
-  for (auto& [communicator, call] : queued_)
-    if (status.ok()) status = communicator->device_collectives_->queue(call);
-  if (!status.ok()) {
-    for (const auto& [communicator, call] : queued_) communicator->device_collectives_->give_up(call, status);
-    return status;
-  }
-  std::erase_if(parts_, [](const Part& part) { return part.operations.empty(); });
   return {};
 }
 
-Status GroupLaunch::end_device_collectives() {
-  Status worst;
-  for (const auto& [communicator, call] : queued_) {
-    Status status = communicator->device_collectives_->leave(call);
-    if (status.ok()) status = communicator->usable();
-    if (worst.ok()) worst = std::move(status);
+/// All streams of GPUs come to the beginning of the group before any of them waits for its end: communicators
+/// may share a stream. Back ends on host memory, which come last, may carry their calls out at once.
+Status start(const Rows& rows) {
+  for (const Row& row : rows) {
+    if (row.calls.empty()) continue;
+    std::vector<Backend::Call*> calls;
+    for (const auto& call : row.calls) calls.push_back(call.get());
+    WEIR_TRY(row.backends[0]->start(calls));
   }
-  return worst;
-}
-
-/// Queues the group's beginning on all GPU streams before any of them waits for its end, since communicators
-/// may share a stream.
-Status GroupLaunch::begin_staged() {
-  const auto rest = std::stable_partition(parts_.begin(), parts_.end(), [](const Part& part) {
-    return part.communicator->is_staged(part.operations, part.places);
-  });
-  for (auto part = parts_.begin(); part != rest; ++part) {
-    auto begun = part->communicator->begin_staged(std::move(part->operations), std::move(part->places));
-    WEIR_TRY(begun.status());
-    begun_.emplace_back(part->communicator, std::move(*begun));
-  }
-  parts_.erase(parts_.begin(), rest);
   return {};
 }
 
-/// Ends the communicators step by step in rotation: one may wait for what another's next step sends.
-Status GroupLaunch::end_staged() {
+/// In rounds: what one call waits for may be what another one brings in its next step.
+void advance(const Rows& rows) {
   for (bool more = true; more;) {
     more = false;
-    for (const auto& [communicator, begun] : begun_) more |= communicator->follow_staged(begun);
+    for (const Row& row : rows)
+      for (const auto& call : row.calls) more |= call->advance();
   }
+}
+
+/// The first error; in_progress if that is the worst there is. Kernels are left last: others may wait for
+/// what goes beside them.
+Status finish(const Rows& rows) {
   Status worst;
-  for (const auto& [communicator, begun] : begun_) {
-    Status status = communicator->end_staged(begun);
-    if (worst.ok() || worst.code() == Code::in_progress) worst = status.ok() ? worst : std::move(status);
+  for (const Row& row : rows | std::views::reverse) {
+    for (const auto& call : row.calls) {
+      Status status = call->finish();
+      if (!status.ok() && (worst.ok() || worst.code() == Code::in_progress)) worst = std::move(status);
+    }
   }
   return worst;
 }
 
-/// Runs non-blocking communicators, each on its own background stream.
-Status GroupLaunch::run_in_background() const {
-  Status worst;
-  for (const Part& part : parts_) {
-    Status status = part.communicator->run(part.operations, nullptr);
-    if (worst.ok() || worst.code() == Code::in_progress) worst = std::move(status);
-  }
-  return worst;
+Status run(std::vector<Part> parts) {
+  for (const Part& part : parts) WEIR_TRY(part.communicator->lifecycle().usable());
+  Rows rows = rows_of(std::move(parts));
+  WEIR_TRY(prepare(rows));
+  WEIR_TRY(start(rows));
+  advance(rows);
+  return finish(rows);
 }
 
-/// Runs communicators that share a stream (or have none) together on its thread, since they may wait for each
-/// other.
-Status GroupLaunch::run_on_streams() {
-  while (!parts_.empty()) {
-    HostStream* const stream = parts_[0].places[0].host;
-    auto rest = std::stable_partition(parts_.begin(), parts_.end(),
-                                      [&](const Part& part) { return part.places[0].host == stream; });
-    WEIR_TRY(run_on_stream(stream, {parts_.begin(), rest}));
-    parts_.erase(parts_.begin(), rest);
-  }
-  return {};
-}
+}  // namespace
 
-Status GroupLaunch::run_on_stream(HostStream* stream, std::span<Part> parts) {
-  std::vector<Communicator::Share> shares;
-  for (Part& part : parts) {
-    shares.push_back(part.communicator->queue(std::move(part.operations)));
-    for (const StreamPlace& other : part.places) {  // operations queued on it before come first
-      HostEvent before;
-      before.record(other.host);
-      if (other.host != stream) before.hold(stream);
-    }
-  }
-  if (stream == nullptr) return Communicator::carry_out(shares);
-  stream->submit([shares = std::move(shares)]() mutable { return Communicator::carry_out(shares); });
-  HostEvent done;
-  done.record(stream);
-  for (const Part& part : parts) {
-    for (const StreamPlace& other : part.places) {
-      if (other.host != stream) done.hold(other.host);
-    }
-  }
-  return {};
+Status launch(Communicator& communicator, std::span<const Operation> operations, const StreamPlace& place) {
+  return run({Part{&communicator, {operations.begin(), operations.end()}, {place}}});
 }
 
 Status launch_group(std::span<const Target> targets, std::span<const Operation> operations) {
   const bool one_target =
-      std::all_of(targets.begin(), targets.end(), [&](const Target& target) { return target == targets[0]; });
+      std::ranges::all_of(targets, [&](const Target& target) { return target == targets[0]; });
   if (one_target) return targets[0].communicator->run(operations, targets[0].place);
-  return GroupLaunch(targets, operations).run();
+  std::vector<Part> parts;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto& [communicator, place] = targets[i];
+    auto part = std::ranges::find(parts, communicator, &Part::communicator);
+    if (part == parts.end()) part = parts.insert(part, {communicator, {}, {}});
+    part->operations.push_back(operations[i]);
+    if (std::ranges::find(part->places, place) == part->places.end()) part->places.push_back(place);
+  }
+  return run(std::move(parts));
 }
 
 }  // namespace weir::core

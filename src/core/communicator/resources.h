@@ -4,6 +4,7 @@
 /// Resources::build makes them, collectively over the bootstrap. Used by one thread at a time.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <memory>
 #include <string>
@@ -12,18 +13,23 @@
 #include "src/base/host.h"
 #include "src/core/bootstrap/bootstrap.h"
 #include "src/core/call/config.h"
+#include "src/core/call/lifecycle.h"
+#include "src/core/call/operation_queue.h"
 #include "src/core/channels/links.h"
 #include "src/core/channels/profiler_feed.h"
 #include "src/core/channels/routes.h"
 #include "src/core/communicator/runtime.h"
 #include "src/core/execution/execution.h"
+#include "src/core/execution/host_backend.h"
 #include "src/core/execution/pairs.h"
+#include "src/core/gpu/device_backend.h"
 #include "src/core/placement/job_topology.h"
 #include "src/core/planning/common.h"
 #include "src/core/planning/peer_info.h"
 #include "src/core/planning/plan_cache.h"
 #include "src/core/planning/selector.h"
 #include "src/core/planning/tuning_result.h"
+#include "src/core/staged/staged_backend.h"
 #include "src/exec/allocations.h"
 #include "src/exec/shm_collectives.h"
 #include "transports/memory/segment.h"
@@ -41,7 +47,19 @@ struct PeerTable {
   ProvenPlans plans;
 };
 
+/// The communicator for which back ends are made; all of it outlives them.
+struct BackendOwner {
+  Runtime& runtime;
+  const Config& config;
+  device::Gpus* gpus;  ///< null: none
+  device::Gpu* gpu;    ///< likewise
+  Lifecycle& lifecycle;
+  OperationQueue& queue;
+};
+
 struct Resources {
+  static constexpr size_t kBackends = 3;
+
   std::shared_ptr<Listener> listener;
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<PeerTable> peer_table;
@@ -66,6 +84,10 @@ struct Resources {
   int local_cores = 0;          ///< cores that the local ranks may use together
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself included
   bool gpus_somewhere = false;  ///< true: the process of some rank uses GPUs
+  uint32_t splits = 0;          ///< splits begun from this communicator; the same number on all its ranks
+  std::unique_ptr<HostBackend> host;
+  std::unique_ptr<StagedBackend> staged;  ///< null where no rank uses a GPU
+  std::unique_ptr<DeviceBackend> device;  ///< null where collectives are not carried out on GPUs
 
   /// Builds all members from `segment` on. Collective.
   static Result<std::unique_ptr<Resources>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
@@ -73,6 +95,15 @@ struct Resources {
                                                   const device::Gpu* gpu);
   /// Lets other ranks write to `space` from now on.
   void register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space);
+  /// Makes the back ends. Collective; the last step.
+  Status make_backends(const BackendOwner& owner);
+  /// The back ends in the order in which they take operations; null: this communicator has none of the kind.
+  std::array<Backend*, kBackends> backends() const { return {device.get(), staged.get(), host.get()}; }
+  /// Ends them in that order.
+  void end_backends();
+  /// Bytes of memory that it holds for this rank: pages in use of the memory that ranks of a host share, and
+  /// what it took of its GPU.
+  uint64_t memory_bytes() const;
   /// One line for the log: ranks on this machine, cores, transports and the use of shared memory.
   std::string describe() const;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations would take.
+
+#include "src/core/communicator/queries.h"
+
 #include <algorithm>
 
 #include "src/core/communicator/communicator.h"
@@ -54,21 +56,38 @@ Result<double> seconds_of(const Operation& operation, Resources& resources) {
 
 }  // namespace
 
-Result<double> Communicator::predict(std::span<const Operation> operations) const {
-  WEIR_TRY(usable());
-  if (resources_->gpus_somewhere)
+Result<std::vector<Presence>> presences_of(const Communicator& communicator) {
+  if (communicator.resources() == nullptr) return why_not_connected(communicator);
+  return communicator.resources()->bootstrap->presences();
+}
+
+Result<std::vector<RankPlace>> places_of(const Communicator& communicator) {
+  if (communicator.resources() == nullptr) return why_not_connected(communicator);
+  return communicator.resources()->peer_table->cluster.places();
+}
+
+Status set_stuck_timeout(const Communicator& communicator, int64_t ms) {
+  if (communicator.resources() == nullptr) return why_not_connected(communicator);
+  communicator.resources()->bootstrap->watchdog().set_stuck_ms(ms);
+  return {};
+}
+
+Result<double> predict(const Communicator& communicator, std::span<const Operation> operations) {
+  WEIR_TRY(communicator.lifecycle().usable());
+  Resources& resources = *communicator.resources();
+  if (resources.gpus_somewhere)
     return Status(
         Code::invalid_usage,
         "ncclGroupSimulateEnd does not support communicators in which a rank uses a GPU: the costs of "
         "operations are not known there; measure them instead");
   double seconds = 0;
-  PairTime pairs(*resources_);
+  PairTime pairs(resources);
   for (const Operation& operation : operations) {
     if (operation.kind == Collective::send_recv) {
       pairs.add(operation);
       continue;
     }
-    const Result<double> one = seconds_of(operation, *resources_);
+    const Result<double> one = seconds_of(operation, resources);
     WEIR_TRY(one.status());
     seconds += *one;
   }

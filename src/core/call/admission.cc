@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/core/communicator/admission.h"
+#include "src/core/call/admission.h"
 
 #include <algorithm>
 

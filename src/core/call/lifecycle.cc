@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/core/call/lifecycle.h"
+
+namespace weir::core {
+
+Status suspended_status() {
+  return {Code::invalid_usage,
+          "the communicator is suspended (ncclCommSuspend); expected ncclCommResume on all ranks first"};
+}
+
+Status Lifecycle::status() const {
+  std::lock_guard lock(mutex_);
+  switch (phase()) {
+    case Phase::created: return {Code::invalid_usage, "the communicator was not connected"};
+    case Phase::connecting: return {Code::in_progress, "the communicator is being set up"};
+    case Phase::suspending: return {Code::in_progress, "the communicator is being suspended"};
+    case Phase::resuming: return {Code::in_progress, "the communicator is being resumed"};
+    case Phase::ready:
+    case Phase::finalizing:
+    case Phase::suspended: return {};
+    case Phase::failed:
+    case Phase::revoked: return error_;
+  }
+  return error_;
+}
+
+Status Lifecycle::usable() const {
+  Status now = status();
+  if (now.code() == Code::in_progress)
+    return {Code::invalid_argument,
+            "Attempt to use communicator before the previous operation returned ncclSuccess"};
+  if (now.ok() && phase() == Phase::suspended) return suspended_status();
+  return now;
+}
+
+void Lifecycle::enter(Phase phase) {
+  std::lock_guard lock(mutex_);
+  if (error_.ok()) phase_.store(phase, std::memory_order_release);
+}
+
+void Lifecycle::fail(const Status& error) { end(Phase::failed, error); }
+
+void Lifecycle::revoke(const Status& error) { end(Phase::revoked, error); }
+
+void Lifecycle::end(Phase phase, const Status& error) {
+  {
+    std::lock_guard lock(mutex_);
+    if (this->phase() != Phase::revoked) phase_.store(phase, std::memory_order_release);
+    if (!error_.ok()) return;
+    error_ = error;
+  }
+  on_failure_();
+}
+
+}  // namespace weir::core

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The state machine of a communicator: which phase of its life it is in, and the first error it had.
+///
+///     created -> connecting -> ready -> finalizing
+///                                |
+///                                +---> suspending -> suspended -> resuming -> ready
+///     any phase -> failed;  any phase -> revoked
+///
+/// `failed` and `revoked` are never left. The first error stays, whatever fails later.
+///
+/// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+
+#include "weir/status.h"
+
+namespace weir::core {
+
+class Lifecycle {
+ public:
+  enum class Phase : uint8_t {
+    created,
+    connecting,
+    ready,
+    finalizing,
+    suspending,
+    suspended,
+    resuming,
+    failed,
+    revoked,
+  };
+
+  /// `on_failure` is called once, after the first error.
+  explicit Lifecycle(std::function<void()> on_failure) : on_failure_(std::move(on_failure)) {}
+
+  Phase phase() const { return phase_.load(std::memory_order_acquire); }
+  /// The quick look of each call: whether operations may be started at once.
+  bool ready() const { return phase() == Phase::ready; }
+  bool revoked() const { return phase() == Phase::revoked; }
+
+  /// Success, in_progress with a sentence while a phase is passed through, or the first error.
+  Status status() const;
+  /// Success, or why no operation can be started now.
+  Status usable() const;
+
+  /// Goes on to the phase, unless the communicator has failed or was revoked. REQUIRES: neither failed nor
+  /// revoked, which have functions of their own.
+  void enter(Phase phase);
+  /// Keeps the error, if it is the first one. REQUIRES: !error.ok().
+  void fail(const Status& error);
+  /// Likewise, and from now on the communicator is only good for children.
+  void revoke(const Status& error);
+
+  /// Whoever waits for peers looks at this flag, and gives up once it is set.
+  const std::atomic<bool>& aborted() const { return aborted_; }
+  void request_abort() { aborted_.store(true); }
+
+ private:
+  void end(Phase phase, const Status& error);
+
+  const std::function<void()> on_failure_;
+  mutable std::mutex mutex_;
+  std::atomic<Phase> phase_{Phase::created};
+  Status error_;
+  std::atomic<bool> aborted_{false};
+};
+
+/// Why no operation can be started on a suspended communicator.
+Status suspended_status();
+
+}  // namespace weir::core

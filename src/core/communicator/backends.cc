@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The back ends of a communicator, once it has met its peers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/core/communicator/resources.h"
+#include "src/core/placement/near_ports.h"
+
+namespace weir::core {
+namespace {
+
+std::string proxied_words(const exec::gpu::ProxyRings* rings) {
+  if (rings == nullptr) return "";
+  return fmt::format(", with proxies to {} rank{} of other hosts", rings->peers(),
+                     rings->peers() == 1 ? "" : "s");
+}
+
+/// Of a GPU in this process, if the program says how many the driver is to make; else as many as CUDA makes.
+int hardware_queues() {
+  for (const char* const name : {"CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"})
+    if (const char* const text = std::getenv(name); text != nullptr) return std::max(std::atoi(text), 1);
+  return 8;
+}
+
+std::unique_ptr<StagedBackend> make_staged_backend(const BackendOwner& owner, const Resources& resources) {
+  Staged::Dependencies dependencies;
+  dependencies.rank = resources.bootstrap->rank();
+  dependencies.ranks = resources.bootstrap->size();
+  dependencies.gpus = owner.gpus;
+  dependencies.gpu = owner.gpu;
+  dependencies.waits = hardware_queues() < resources.gpu_sharers;
+  dependencies.aborted = &owner.lifecycle.aborted();
+  dependencies.run = [execution = resources.execution.get()](std::span<const Operation> operations) {
+    Execution* const one = execution;
+    one->begin(operations);
+    return drive({&one, 1});
+  };
+  return std::make_unique<StagedBackend>(dependencies, owner.queue, owner.lifecycle);
+}
+
+GpuPeerAccess::Dependencies offer_of(const BackendOwner& owner, const Resources& resources) {
+  Runtime& runtime = owner.runtime;
+  const Options& options = runtime.options();
+  GpuPeerAccess::Dependencies offered;
+  offered.bootstrap = resources.bootstrap.get();
+  offered.gpus = owner.gpus;
+  offered.gpu = owner.gpu;
+  offered.kernels = &runtime.kernels();
+  offered.process = runtime.process();
+  offered.path = options.gpu_path;
+  offered.segment_bytes = static_cast<size_t>(options.gpu_segment_bytes);
+  offered.routes = resources.routes.get();
+  offered.adapters.allows = [&runtime, &options, gpu = owner.gpu](const std::string& adapter) -> Status {
+    const auto host = runtime.local_host().host();
+    WEIR_TRY(host.status());
+    return is_near_enough(**host, gpu->address(), adapter, options.gdr_level);
+  };
+  offered.adapters.read = options.gdr_read;
+  return offered;
+}
+
+void log_access(const GpuPeerAccess& access, const device::Gpu& gpu, Rank rank) {
+  const std::string size = bytes_words(static_cast<double>(access.segment_bytes()));
+  if (access.by_streams())
+    WEIR_INFO(init, "GPUs: rank {} runs collectives as stream operations on {}, using {} of its memory", rank,
+              gpu.description(), size);
+  else
+    WEIR_INFO(init,
+              "GPUs: rank {} runs collectives as kernels on {}, using {} of its memory and up to {} blocks{}",
+              rank, gpu.description(), size, access.blocks(), proxied_words(access.proxied()));
+}
+
+/// The same ranks again, in a scope of their own, for those who ask about peers while kernels wait.
+Result<std::unique_ptr<Bootstrap>> device_bootstrap(const BackendOwner& owner, Bootstrap& bootstrap) {
+  std::vector<Rank> everybody(static_cast<size_t>(bootstrap.size()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  const uint64_t uid = uid_in_job(static_cast<uint32_t>(bootstrap.uid() >> 32),
+                                  hash_text(fmt::format("{:x} kernels", bootstrap.uid())));
+  auto own = Bootstrap::subset(bootstrap, everybody, uid, &owner.lifecycle.aborted());
+  WEIR_TRY(own.status());
+  (*own)->activity().tell_about(owner.config.name + " (kernels)", owner.gpu->description(),
+                                owner.gpu->index());
+  (*own)->activity().set_stage(Activity::Stage::connected);
+  return own;
+}
+
+/// Meets the others on their GPUs, where all ranks are on some; null: they do not reach each other's memory.
+/// Collective.
+Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& owner,
+                                                           const Resources& resources) {
+  Bootstrap& bootstrap = *resources.bootstrap;
+  auto joined = GpuPeerAccess::join(offer_of(owner, resources));
+  WEIR_TRY(joined.status());
+  if (joined->access == nullptr) {
+    if (bootstrap.rank() == 0)
+      WEIR_INFO(init, "GPUs: collectives go through pinned memory: {}", joined->why_not);
+    return std::unique_ptr<DeviceBackend>();
+  }
+  log_access(*joined->access, *owner.gpu, bootstrap.rank());
+  auto own = device_bootstrap(owner, bootstrap);
+  WEIR_TRY(own.status());
+  DeviceCollectives::Dependencies dependencies;
+  dependencies.rank = bootstrap.rank();
+  dependencies.ranks = bootstrap.size();
+  dependencies.check = owner.runtime.options().check;
+  dependencies.gpus = owner.gpus;
+  dependencies.aborted = &owner.lifecycle.aborted();
+  dependencies.routes = resources.routes.get();
+  dependencies.layout = resources.plans->layout();
+  dependencies.bootstrap = std::move(*own);
+  dependencies.fail = [lifecycle = &owner.lifecycle, activity = &bootstrap.activity()](const Status& status) {
+    activity->fail({-1, status});  // for those who wait for this rank's sends
+    lifecycle->fail(status);
+  };
+  LingeringPeerAccess& lingering = owner.runtime.lingering_peer_access();
+  lingering.enter(joined->access->uid());
+  auto made = DeviceCollectives::create(std::move(dependencies), std::move(joined->access));
+  WEIR_TRY(made.status());
+  return std::make_unique<DeviceBackend>(std::move(*made), owner.lifecycle,
+                                         [&lingering](std::unique_ptr<GpuPeerAccess> access, bool idle) {
+                                           lingering.leave(std::move(access), idle);
+                                         });
+}
+
+}  // namespace
+
+Status Resources::make_backends(const BackendOwner& owner) {
+  host = std::make_unique<HostBackend>(
+      HostBackend::Dependencies{bootstrap->size(), execution.get(), &owner.queue, &owner.lifecycle});
+  if (!gpus_somewhere) return {};
+  staged = make_staged_backend(owner, *this);
+  owner.queue.set_used();  // operations may have to be divided
+  auto made = make_device_backend(owner, *this);
+  WEIR_TRY(made.status());
+  device = std::move(*made);
+  return {};
+}
+
+void Resources::end_backends() {
+  device.reset();
+  staged.reset();
+  host.reset();
+}
+
+uint64_t Resources::memory_bytes() const {
+  return segment->used_bytes() + (device != nullptr ? device->gpu_bytes() : 0);
+}
+
+}  // namespace weir::core

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/core/execution/host_backend.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/device/host_stream.h"
+
+namespace weir::core {
+
+using device::HostEvent;
+using device::HostStream;
+
+/// Operations of one communicator and their position in its order.
+struct HostBackend::Share {
+  const Dependencies* with;
+  std::vector<Operation> operations;
+  OperationQueue::Ticket ticket;
+};
+
+class HostBackend::HostCall final : public Call {
+ public:
+  HostCall(HostBackend& backend, Batch batch) : backend_(backend), batch_(std::move(batch)) {}
+
+  bool advance() override { return false; }
+  Status finish() override { return result_; }
+
+  const Dependencies& with() const { return backend_.dependencies_; }
+  const std::vector<StreamPlace>& places() const { return batch_.places; }
+  /// Ends the call, as far as the caller is concerned.
+  void set_result(Status result) { result_ = std::move(result); }
+  /// The operations, in the order of those that are carried out at once, or later.
+  Share share(bool at_once) {
+    OperationQueue& queue = *with().queue;
+    OperationQueue::Ticket ticket = at_once ? queue.draw() : queue.queue(batch_.operations, with().ranks);
+    return {&with(), std::move(batch_.operations), ticket};
+  }
+
+ private:
+  HostBackend& backend_;
+  Batch batch_;
+  Status result_;
+};
+
+std::vector<Operation> HostBackend::take(std::vector<Operation>& operations,
+                                         std::span<const StreamPlace> /*places*/) const {
+  return std::exchange(operations, {});
+}
+
+Result<std::unique_ptr<Backend::Call>> HostBackend::prepare(Batch batch) {
+  return std::unique_ptr<Call>(std::make_unique<HostCall>(*this, std::move(batch)));
+}
+
+Status HostBackend::start(std::span<Call* const> calls) {
+  std::vector<HostCall*> left;
+  for (Call* call : calls) left.push_back(static_cast<HostCall*>(call));
+  if (!dependencies_.queue->blocking()) {
+    const bool on_its_stream = left.size() == 1 && left[0]->places().size() == 1;
+    for (HostCall* call : left) {
+      HostStream* stream = on_its_stream ? call->places()[0].host : nullptr;
+      if (stream == nullptr) {
+        auto thread = call->with().queue->background();
+        WEIR_TRY(thread.status());
+        stream = *thread;
+      }
+      stream->submit([share = call->share(false)]() mutable { return carry_out({&share, 1}); });
+      call->set_result({Code::in_progress, "the operation continues in the background"});
+    }
+    return {};
+  }
+  while (!left.empty()) {
+    HostStream* const stream = left[0]->places()[0].host;
+    const auto rest = std::stable_partition(
+        left.begin(), left.end(), [&](const HostCall* call) { return call->places()[0].host == stream; });
+    start_on(stream, {left.begin(), rest});
+    left.erase(left.begin(), rest);
+  }
+  return {};
+}
+
+/// Calls of blocking communicators whose first place is on this stream; null: the caller's thread.
+void HostBackend::start_on(HostStream* stream, std::span<HostCall* const> calls) {
+  std::vector<Share> shares;
+  for (HostCall* call : calls) {
+    shares.push_back(call->share(stream == nullptr));
+    for (const StreamPlace& other : call->places()) {  // what is queued there already comes first
+      if (other.host == stream) continue;
+      HostEvent before;
+      before.record(other.host);
+      before.hold(stream);
+    }
+  }
+  if (stream == nullptr) {
+    const Status done = carry_out(shares);
+    for (HostCall* call : calls) call->set_result(done);
+    return;
+  }
+  stream->submit([shares = std::move(shares)]() mutable { return carry_out(shares); });
+  HostEvent done;
+  done.record(stream);
+  for (const HostCall* call : calls) {
+    for (const StreamPlace& other : call->places())
+      if (other.host != stream) done.hold(other.host);
+  }
+}
+
+/// Carries shares of several communicators out together, each when it is its turn, on this thread.
+Status HostBackend::carry_out(std::span<Share> shares) {
+  std::vector<Execution*> executions;
+  for (Share& share : shares) {
+    share.with->queue->enter(share.ticket);
+    executions.push_back(share.with->execution);
+    executions.back()->begin(share.operations);
+  }
+  Status status = drive(executions);
+  for (const Share& share : shares) {
+    if (const Status& own = share.with->execution->status(); !own.ok()) share.with->lifecycle->fail(own);
+    share.with->queue->leave(share.ticket);
+  }
+  return status;
+}
+
+}  // namespace weir::core

@@ -63,12 +63,10 @@ class Rank0And1 {
       : communicator_(runtime, core::IdOrigin{id, kRanks, rank}, {}) {}
   Status meet() { return communicator_.connect(); }
   Status sum(std::vector<float>& values, size_t bytes, int calls) {
-    core::Operation operation;
-    operation.kind = Collective::all_reduce;
-    operation.type = DataType::float32;
-    operation.reduction.op = RedOp::max;
-    operation.count = bytes / sizeof(float);
-    operation.input = operation.output = values.data();
+    const core::Operation operation = core::CollectiveOp{.reduction = {.op = RedOp::max},
+                                                         .input = values.data(),
+                                                         .output = values.data(),
+                                                         .count = bytes / sizeof(float)};
     for (int i = 0; i < calls; ++i) WEIR_TRY(communicator_.run({&operation, 1}));
     return {};
   }
@@ -108,15 +106,14 @@ double quantile(std::vector<double> values, double share) {
 /// Time of begin() and end() of an operation alone, in nanoseconds: the minimum of many short runs.
 double alone(size_t recorded) {
   core::Activity activity(recorded);
-  core::Operation operation;
-  operation.count = 2;
+  const core::CollectiveOp operation{.count = 2};
   constexpr int kCalls = 2'000;
   double least = 1e9;
   uint64_t sequence = 0;
   for (int run = 0; run < 2'000; ++run) {
     const int64_t begin = now_ns();
     for (int i = 0; i < kCalls; ++i) {
-      activity.begin(++sequence, 1, operation);
+      activity.begin(++sequence, 1, summary_of(operation));
       activity.end();
     }
     least = std::min(least, static_cast<double>(now_ns() - begin) / kCalls);

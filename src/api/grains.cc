@@ -143,12 +143,8 @@ std::vector<core::ElementRange> equal_pieces(size_t count, int ranks) {
 }
 
 Status gather(core::Communicator& core, const void* own, void* all, size_t count, DataType type) {
-  core::Operation gather;
-  gather.kind = Collective::all_gather;
-  gather.type = type;
-  gather.input = own;
-  gather.output = all;
-  gather.count = count;
+  const core::Operation gather = core::CollectiveOp{
+      .kind = Collective::all_gather, .type = type, .input = own, .output = all, .count = count};
   return core.run({&gather, 1}, core::StreamPlace{});
 }
 

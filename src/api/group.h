@@ -25,12 +25,13 @@ inline ncclResult_t finish(const Status& status) {
   return finish_error(status);
 }
 
-/// Adds an operation to the open group; the caller fills it in. The group keeps the stream alive.
-/// REQUIRES: `group` is open_group, the calling thread is inside `handle`.
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle);
-/// `stream`: the host stream of `place`, or null.
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::StreamPlace& place,
-                              std::shared_ptr<device::HostStream> stream);
+/// Adds an operation without a stream to the open group. REQUIRES: `group` is open_group, the calling thread
+/// is inside `handle`.
+void add_to_group(ThreadGroup& group, ncclComm* handle, core::Operation&& operation);
+/// Carries an operation out, or adds it to the open group if there is one, which keeps the stream alive.
+/// `stream`: the host stream of `place`, or null. REQUIRES: the calling thread is inside `handle`.
+Status run_or_add(ncclComm* handle, core::Operation&& operation, const core::StreamPlace& place,
+                  std::shared_ptr<device::HostStream> stream);
 
 /// Runs a set-up step that may wait for other ranks: now, or, in a group, at its end, in parallel with the
 /// steps of other communicators. REQUIRES: the calling thread is inside `handle`, which is not freed while

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "src/api/group.h"
 #include "src/api/handle.h"
@@ -16,28 +18,19 @@
 namespace weir::api {
 namespace {
 
-/// The unchecked arguments of a call.
-struct Call {
-  Collective kind;
-  bool sends = false;
-  const void* input = nullptr;
-  void* output = nullptr;
-  size_t count = 0;
-  int type = ncclInt8;  ///< an ncclDataType_t, and `op` an ncclRedOp_t; callers may pass any number
-  int op = ncclSum;
-  int root = 0;
-  const void* bias = nullptr;  ///< bias of ncclAllReduceWithBias; null: none
-};
-
-inline const char* name_of(const Call& call) {
-  static constexpr std::array<const char*, kCollectives> kNames = {
-      "ncclAllReduce", "ncclReduce", "ncclBroadcast", "ncclAllGather", "ncclReduceScatter",
-      "ncclAlltoAll",  "ncclGather", "ncclScatter",   "ncclRecv"};
-  if (call.bias != nullptr) return "ncclAllReduceWithBias";
-  return call.sends ? "ncclSend" : kNames[static_cast<size_t>(call.kind)];
+const char* name_of(const core::CollectiveOp& call) {
+  static constexpr std::array<const char*, kCollectives - 1> kNames = {
+      "ncclAllReduce",     "ncclReduce",   "ncclBroadcast", "ncclAllGather",
+      "ncclReduceScatter", "ncclAlltoAll", "ncclGather",    "ncclScatter"};
+  return call.bias != nullptr ? "ncclAllReduceWithBias" : kNames[static_cast<size_t>(call.kind)];
 }
+constexpr const char* name_of(const core::SendOp&) { return "ncclSend"; }
+constexpr const char* name_of(const core::RecvOp&) { return "ncclRecv"; }
 
-constexpr bool names_a_rank(Collective kind) { return has_root(kind) || kind == Collective::send_recv; }
+constexpr const void* buffer_of(const core::SendOp& call) { return call.input; }
+constexpr const void* buffer_of(const core::RecvOp& call) { return call.output; }
+constexpr const char* buffer_name(const core::SendOp&) { return "sendbuff"; }
+constexpr const char* buffer_name(const core::RecvOp&) { return "recvbuff"; }
 
 /// Whether the larger buffer has a block of `count` elements for each rank.
 constexpr bool has_blocks(Collective kind) {
@@ -45,94 +38,100 @@ constexpr bool has_blocks(Collective kind) {
          kind == Collective::all_to_all || kind == Collective::gather || kind == Collective::scatter;
 }
 
-constexpr bool reads_input(const Call& call, int rank) {
-  switch (call.kind) {
-    case Collective::broadcast:
-    case Collective::scatter: return rank == call.root;
-    case Collective::send_recv: return call.sends;
-    default: return true;
-  }
+constexpr bool reads_input(const core::CollectiveOp& call, int rank) {
+  return (call.kind != Collective::broadcast && call.kind != Collective::scatter) || rank == call.root;
 }
 
-constexpr bool writes_output(const Call& call, int rank) {
-  switch (call.kind) {
-    case Collective::reduce:
-    case Collective::gather: return rank == call.root;
-    case Collective::send_recv: return !call.sends;
-    default: return true;
-  }
+constexpr bool writes_output(const core::CollectiveOp& call, int rank) {
+  return (call.kind != Collective::reduce && call.kind != Collective::gather) || rank == call.root;
 }
 
-inline bool fits(const Call& call, int ranks) {
+constexpr bool is_type(int type) { return static_cast<unsigned>(type) < kDataTypes; }
+constexpr bool is_rank(int rank, int ranks) { return rank >= 0 && rank < ranks; }
+
+inline bool fits(size_t count, DataType type, int blocks) {
   constexpr size_t kMost = std::numeric_limits<ptrdiff_t>::max();
   size_t bytes = 0;
-  const size_t block =
-      size_of(static_cast<DataType>(call.type)) * (has_blocks(call.kind) ? static_cast<size_t>(ranks) : 1);
-  return !__builtin_mul_overflow(call.count, block, &bytes) && bytes <= kMost;
+  return !__builtin_mul_overflow(count, size_of(type) * static_cast<size_t>(blocks), &bytes) &&
+         bytes <= kMost;
+}
+inline bool fits(const core::CollectiveOp& call, int ranks) {
+  return fits(call.count, call.type, has_blocks(call.kind) ? ranks : 1);
 }
 
-inline bool is_type(int type) { return static_cast<unsigned>(type) < kDataTypes; }
-
 /// Whether the result would overwrite the bias before it is read. REQUIRES: fits().
-inline bool overwrites_bias(const Call& call) {
+inline bool overwrites_bias(const core::CollectiveOp& call) {
   if (call.bias == nullptr) [[likely]]
     return false;
   const auto bias = reinterpret_cast<uintptr_t>(call.bias), out = reinterpret_cast<uintptr_t>(call.output);
-  const size_t bytes = call.count * size_of(static_cast<DataType>(call.type));
+  const size_t bytes = call.count * size_of(call.type);
   return bias < out + bytes && out < bias + bytes;
 }
 
-inline bool is_valid(const Call& call, int ranks, int rank) {
-  return is_type(call.type) && (!names_a_rank(call.kind) || (call.root >= 0 && call.root < ranks)) &&
-         fits(call, ranks) && !overwrites_bias(call) &&
+/// `type`: the number that call.type was made of; callers may pass any.
+inline bool is_valid(const core::CollectiveOp& call, int type, int ranks, int rank) {
+  return is_type(type) && (!has_root(call.kind) || is_rank(call.root, ranks)) && fits(call, ranks) &&
+         !overwrites_bias(call) &&
          (call.count == 0 || ((call.input != nullptr || !reads_input(call, rank)) &&
                               (call.output != nullptr || !writes_output(call, rank))));
 }
 
-/// The error for arguments that is_valid() refuses.
-Status explain_invalid(Call call, int ranks) {
-  const char* const name = name_of(call);
-  if (!is_type(call.type)) {
-    return {Code::invalid_argument,
-            fmt::format("{} : invalid type {}; expected 0 to {}", name, call.type, kDataTypes - 1)};
-  }
-  if (names_a_rank(call.kind) && (call.root < 0 || call.root >= ranks)) {
-    return {Code::invalid_argument,
-            fmt::format("{} : invalid {} {} (0 <= {} < {})", name, has_root(call.kind) ? "root" : "peer",
-                        call.root, has_root(call.kind) ? "root" : "peer", ranks)};
-  }
-  if (!fits(call, ranks)) {
-    return {Code::invalid_argument,
-            fmt::format("{} : invalid count {}: no buffer can hold so many elements of type {}{}", name,
-                        call.count, weir::name(static_cast<DataType>(call.type)),
-                        has_blocks(call.kind) ? fmt::format(" times {} ranks", ranks) : "")};
-  }
-  if (overwrites_bias(call)) {
-    return {Code::invalid_argument,
-            fmt::format("{} : acc overlaps recvbuff; expected a buffer of its own", name)};
-  }
-  return {Code::invalid_argument, fmt::format("{} : {} is NULL, with count {}", name,
-                                              call.input == nullptr ? "sendbuff" : "recvbuff", call.count)};
+template <typename Pair>
+bool is_valid(const Pair& call, int type, int ranks) {
+  return is_type(type) && is_rank(call.peer, ranks) && fits(call.count, call.type, 1) &&
+         (call.count == 0 || buffer_of(call) != nullptr);
 }
 
-/// Writes a checked call to `operation`, field by field: reading a struct just after copying it would stall.
-inline void fill(const Call& call, core::Operation& operation) {
-  operation.kind = call.kind;
-  operation.sends = call.sends;
-  operation.type = static_cast<DataType>(call.type);
-  operation.root = call.root;
-  operation.input = call.input;
-  operation.output = call.output;
-  operation.count = call.count;
-  operation.bias = call.bias;
+Status invalid_type(const char* function, int type) {
+  return {Code::invalid_argument,
+          fmt::format("{} : invalid type {}; expected 0 to {}", function, type, kDataTypes - 1)};
+}
+
+/// `what`: "root" or "peer".
+Status invalid_rank(const char* function, const char* what, int rank, int ranks) {
+  return {Code::invalid_argument,
+          fmt::format("{} : invalid {} {} (0 <= {} < {})", function, what, rank, what, ranks)};
+}
+
+Status invalid_count(const char* function, size_t count, DataType type, const std::string& times = "") {
+  return {Code::invalid_argument,
+          fmt::format("{} : invalid count {}: no buffer can hold so many elements of type {}{}", function,
+                      count, weir::name(type), times)};
+}
+
+Status null_buffer(const char* function, const char* buffer, size_t count) {
+  return {Code::invalid_argument, fmt::format("{} : {} is NULL, with count {}", function, buffer, count)};
+}
+
+/// The error for arguments that is_valid() refuses.
+Status explain_invalid(const core::CollectiveOp& call, int type, int ranks, int rank) {
+  const char* const name = name_of(call);
+  if (!is_type(type)) return invalid_type(name, type);
+  if (has_root(call.kind) && !is_rank(call.root, ranks)) return invalid_rank(name, "root", call.root, ranks);
+  if (!fits(call, ranks))
+    return invalid_count(name, call.count, call.type,
+                         has_blocks(call.kind) ? fmt::format(" times {} ranks", ranks) : "");
+  if (overwrites_bias(call))
+    return {Code::invalid_argument,
+            fmt::format("{} : acc overlaps recvbuff; expected a buffer of its own", name)};
+  const bool no_input = call.input == nullptr && reads_input(call, rank);
+  return null_buffer(name, no_input ? "sendbuff" : "recvbuff", call.count);
+}
+
+template <typename Pair>
+Status explain_invalid(const Pair& call, int type, int ranks) {
+  if (!is_type(type)) return invalid_type(name_of(call), type);
+  if (!is_rank(call.peer, ranks)) return invalid_rank(name_of(call), "peer", call.peer, ranks);
+  if (!fits(call.count, call.type, 1)) return invalid_count(name_of(call), call.count, call.type);
+  return null_buffer(name_of(call), buffer_name(call), call.count);
 }
 
 /// Checks the buffers for NCCL_CHECK_POINTERS. Not in a process that uses GPUs: only the driver knows their
 /// memory.
-Status check_pointers(const Call& call, const core::Communicator& communicator) {
+Status check_pointers(const core::CollectiveOp& call, const core::Communicator& communicator) {
   if (communicator.gpus() != nullptr || call.count == 0) return {};
   const int rank = communicator.rank();
-  const size_t block = call.count * size_of(static_cast<DataType>(call.type));
+  const size_t block = call.count * size_of(call.type);
   const size_t blocks = static_cast<size_t>(communicator.size());
   const bool many_in = call.kind == Collective::reduce_scatter || call.kind == Collective::all_to_all ||
                        call.kind == Collective::scatter;
@@ -144,19 +143,23 @@ Status check_pointers(const Call& call, const core::Communicator& communicator) 
   return check_buffer(name_of(call), "recvbuff", call.output, block * (many_out ? blocks : 1));
 }
 
-/// Issues a call that is not plain: with a stream, a user's operator, or in a process that uses a GPU.
-Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
-  const auto type = static_cast<DataType>(call.type);
+template <typename Pair>
+Status check_pointer(const Pair& call, const core::Communicator& communicator) {
+  if (communicator.gpus() != nullptr || call.count == 0) return {};
+  return check_buffer(name_of(call), buffer_name(call), buffer_of(call), call.count * size_of(call.type));
+}
+
+/// Issues a collective that is not plain: with a stream, a user's operator, or in a process that uses a GPU.
+/// REQUIRES: `operation` is a checked collective.
+Status issue_special(core::Operation& operation, int op, ncclComm* comm, cudaStream_t stream) {
+  auto& call = std::get<core::CollectiveOp>(operation);
   const int rank = comm->core->rank();
   if (call.bias != nullptr && comm->core->gpus() != nullptr)
     return not_offered("ncclAllReduceWithBias with a bias, in a process that uses GPUs,",
                        "use ncclAllReduce and add the bias afterwards");
-  core::Reduction reduction;
-  const void* scalar = nullptr;
-  if (reduces(call.kind)) {
-    WEIR_TRY(find_reduction(*comm->state, call.op, type, name_of(call), reduction));
-    if (reduction.scaling == core::Reduction::Scaling::premultiply_later) scalar = reduction.factor_address();
-  }
+  if (reduces(call.kind))
+    WEIR_TRY(find_reduction(*comm->state, op, call.type, name_of(call), call.reduction));
+  const void* const scalar = call.reduction.factor_at;
   std::shared_ptr<device::HostStream> host;
   const auto place = place_of(*comm->core, stream,
                               {call.count > 0 && reads_input(call, rank) ? call.input : nullptr,
@@ -165,49 +168,83 @@ Status issue_special(Call call, ncclComm* comm, cudaStream_t stream) {
   WEIR_TRY(place.status());
   if (scalar != nullptr && !place->on_gpu) {
     if (stream != nullptr) return device_scalar_on_stream(name_of(call));
-    read_factor(reduction, type);
+    call.reduction.read_factor(call.type);
   }
-  core::Operation alone;
-  core::Operation& operation =
-      open_group != nullptr ? add_to_group(*open_group, comm, *place, std::move(host)) : alone;
-  fill(call, operation);
-  operation.reduction = reduction;
-  return open_group != nullptr ? Status() : comm->core->run({&operation, 1}, *place);
+  return run_or_add(comm, std::move(operation), *place, std::move(host));
 }
 
-/// Whether a single send or receive with the rank itself would wait for a counterpart that it cannot have.
-inline bool waits_for_itself(const Call& call, int rank) {
-  return call.kind == Collective::send_recv && call.root == rank && open_group == nullptr;
+/// Writes a collective where it will be read, field by field: reading a struct just after copying it would
+/// stall. REQUIRES: `operation` is new.
+inline core::CollectiveOp& fill(core::Operation& operation, Collective kind, const void* input, void* output,
+                                size_t count, int root = 0) {
+  auto& call = *std::get_if<core::CollectiveOp>(&operation);
+  call.kind = kind;
+  call.root = root;
+  call.input = input;
+  call.output = output;
+  call.count = count;
+  return call;
 }
 
-Status explain_waiting_for_itself(const Call& call) {
+/// Checks a collective where it lies, and issues it. `type` and `op`: the numbers that the caller passed, of
+/// which the operation gets its type and its reduction.
+inline Status issue(core::Operation& operation, int type, int op, ncclComm_t comm, cudaStream_t stream) {
+  auto& call = *std::get_if<core::CollectiveOp>(&operation);
+  call.type = static_cast<DataType>(type);
+  const Entry entry(comm);
+  if (!entry) [[unlikely]]
+    return explain_no_entry(comm, name_of(call));
+  if (!is_valid(call, type, comm->core->size(), comm->core->rank())) [[unlikely]]
+    return explain_invalid(call, type, comm->core->size(), comm->core->rank());
+  if (comm->core->config().check_pointers) [[unlikely]]
+    WEIR_TRY(check_pointers(call, *comm->core));
+  if (stream != nullptr || comm->core->gpus() != nullptr || (reduces(call.kind) && !is_builtin(op)))
+      [[unlikely]]
+    return issue_special(operation, op, comm, stream);
+  if (reduces(call.kind)) call.reduction = builtin_reduction(op);
+  if (ThreadGroup* const group = open_group; group != nullptr) {
+    add_to_group(*group, comm, std::move(operation));
+    return {};
+  }
+  return comm->core->run({&operation, 1}, nullptr);
+}
+
+/// The error for a single send or receive with the rank itself, which would wait for a counterpart that it
+/// cannot have.
+Status explain_waiting_for_itself(const char* function, int peer) {
   return {
       Code::invalid_usage,
       fmt::format("{} : peer {} is the caller itself; a send to itself and its receive must be in one group "
                   "(ncclGroupStart, ncclGroupEnd)",
-                  name_of(call), call.root)};
+                  function, peer)};
 }
 
-inline Status issue(const Call& call, ncclComm_t comm, cudaStream_t stream) {
+/// Checks a send or a receive where it lies, and issues it. REQUIRES: `operation` is a Pair.
+template <typename Pair>
+Status issue_pair(core::Operation& operation, int type, ncclComm_t comm, cudaStream_t stream) {
+  auto& call = *std::get_if<Pair>(&operation);
+  call.type = static_cast<DataType>(type);
   const Entry entry(comm);
   if (!entry) [[unlikely]]
     return explain_no_entry(comm, name_of(call));
-  if (!is_valid(call, comm->core->size(), comm->core->rank())) [[unlikely]] {
-    return explain_invalid(call, comm->core->size());
-  }
-  if (waits_for_itself(call, comm->core->rank())) [[unlikely]]
-    return explain_waiting_for_itself(call);
+  if (!is_valid(call, type, comm->core->size())) [[unlikely]]
+    return explain_invalid(call, type, comm->core->size());
+  if (call.peer == comm->core->rank() && open_group == nullptr) [[unlikely]]
+    return explain_waiting_for_itself(name_of(call), call.peer);
   if (comm->core->config().check_pointers) [[unlikely]]
-    WEIR_TRY(check_pointers(call, *comm->core));
-  if (stream != nullptr || comm->core->gpus() != nullptr || (reduces(call.kind) && !is_builtin(call.op)))
-      [[unlikely]]
-    return issue_special(call, comm, stream);
-  ThreadGroup* const group = open_group;
-  core::Operation alone;
-  core::Operation& operation = group != nullptr ? add_to_group(*group, comm) : alone;
-  fill(call, operation);
-  if (reduces(call.kind)) operation.reduction = builtin_reduction(call.op);
-  return group != nullptr ? Status() : comm->core->run({&operation, 1});
+    WEIR_TRY(check_pointer(call, *comm->core));
+  if (stream != nullptr || comm->core->gpus() != nullptr) [[unlikely]] {
+    std::shared_ptr<device::HostStream> host;
+    const auto place =
+        place_of(*comm->core, stream, {call.count > 0 ? buffer_of(call) : nullptr}, name_of(call), host);
+    WEIR_TRY(place.status());
+    return run_or_add(comm, std::move(operation), *place, std::move(host));
+  }
+  if (ThreadGroup* const group = open_group; group != nullptr) {
+    add_to_group(*group, comm, std::move(operation));
+    return {};
+  }
+  return comm->core->run({&operation, 1});
 }
 
 }  // namespace
@@ -228,52 +265,34 @@ using namespace weir::api;
 
 ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                             ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return finish(issue({.kind = Collective::all_reduce,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .op = number(op)},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::all_reduce, sendbuff, recvbuff, count);
+  return finish(issue(operation, number(datatype), number(op), comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAllReduce);
 
 ncclResult_t pncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t count,
                                     ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                                     cudaStream_t stream, const void* acc) {
-  return finish(issue({.kind = Collective::all_reduce,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .op = number(op),
-                       .bias = acc},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::all_reduce, sendbuff, recvbuff, count).bias = acc;
+  return finish(issue(operation, number(datatype), number(op), comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAllReduceWithBias);
 
 ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                          ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return finish(issue({.kind = Collective::reduce,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .op = number(op),
-                       .root = root},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::reduce, sendbuff, recvbuff, count, root);
+  return finish(issue(operation, number(datatype), number(op), comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclReduce);
 
 ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                             int root, ncclComm_t comm, cudaStream_t stream) {
-  return finish(issue({.kind = Collective::broadcast,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .root = root},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::broadcast, sendbuff, recvbuff, count, root);
+  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclBroadcast);
 
@@ -285,82 +304,63 @@ WEIR_WEAK_ALIAS(ncclBcast);
 
 ncclResult_t pncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
                             ncclComm_t comm, cudaStream_t stream) {
-  return finish(issue({.kind = Collective::all_gather,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = sendcount,
-                       .type = number(datatype)},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::all_gather, sendbuff, recvbuff, sendcount);
+  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAllGather);
 
 ncclResult_t pncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
                                 ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                                 cudaStream_t stream) {
-  return finish(issue({.kind = Collective::reduce_scatter,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = recvcount,
-                       .type = number(datatype),
-                       .op = number(op)},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::reduce_scatter, sendbuff, recvbuff, recvcount);
+  return finish(issue(operation, number(datatype), number(op), comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclReduceScatter);
 
 ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                            ncclComm_t comm, cudaStream_t stream) {
-  return finish(issue({.kind = Collective::all_to_all,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype)},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::all_to_all, sendbuff, recvbuff, count);
+  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclAlltoAll);
 
 ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                          int root, ncclComm_t comm, cudaStream_t stream) {
-  return finish(issue({.kind = Collective::gather,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .root = root},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::gather, sendbuff, recvbuff, count, root);
+  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclGather);
 
 ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                           int root, ncclComm_t comm, cudaStream_t stream) {
-  return finish(issue({.kind = Collective::scatter,
-                       .input = sendbuff,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .root = root},
-                      comm, stream));
+  core::Operation operation;
+  fill(operation, Collective::scatter, sendbuff, recvbuff, count, root);
+  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclScatter);
 
 ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                        cudaStream_t stream) {
-  return finish(issue({.kind = Collective::send_recv,
-                       .sends = true,
-                       .input = sendbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .root = peer},
-                      comm, stream));
+  core::Operation operation(std::in_place_type<core::SendOp>);
+  auto& call = *std::get_if<core::SendOp>(&operation);
+  call.input = sendbuff;
+  call.count = count;
+  call.peer = peer;
+  return finish(issue_pair<core::SendOp>(operation, number(datatype), comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclSend);
 
 ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                        cudaStream_t stream) {
-  return finish(issue({.kind = Collective::send_recv,
-                       .output = recvbuff,
-                       .count = count,
-                       .type = number(datatype),
-                       .root = peer},
-                      comm, stream));
+  core::Operation operation(std::in_place_type<core::RecvOp>);
+  auto& call = *std::get_if<core::RecvOp>(&operation);
+  call.output = recvbuff;
+  call.count = count;
+  call.peer = peer;
+  return finish(issue_pair<core::RecvOp>(operation, number(datatype), comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclRecv);

@@ -90,18 +90,21 @@ ncclResult_t finish_error(const Status& status) {
   return report(status);
 }
 
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle) {
+void add_to_group(ThreadGroup& group, ncclComm* handle, core::Operation&& operation) {
   join(group, handle);
-  return group.group.add(*handle->core, {});
+  group.group.add(*handle->core, {}, std::move(operation));
 }
 
-core::Operation& add_to_group(ThreadGroup& group, ncclComm* handle, const core::StreamPlace& place,
-                              std::shared_ptr<device::HostStream> stream) {
+Status run_or_add(ncclComm* handle, core::Operation&& operation, const core::StreamPlace& place,
+                  std::shared_ptr<device::HostStream> stream) {
+  if (open_group == nullptr) return handle->core->run({&operation, 1}, place);
+  ThreadGroup& group = *open_group;
   join(group, handle);
   if (stream != nullptr && (group.streams.empty() || group.streams.back() != stream)) {
     group.streams.push_back(std::move(stream));
   }
-  return group.group.add(*handle->core, place);
+  group.group.add(*handle->core, place, std::move(operation));
+  return {};
 }
 
 Status set_up(ncclComm* handle, ThreadGroup::Job job) {

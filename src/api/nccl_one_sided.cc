@@ -5,17 +5,16 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "src/api/group.h"
 #include "src/api/handle.h"
 #include "src/api/process.h"
 #include "src/api/stream.h"
-#include "src/core/execution/one_sided.h"
+#include "src/core/call/operation.h"
 
 namespace weir::api {
 namespace {
-
-using Side = core::Operation::Side;
 
 constexpr const char* kRegister = "ncclCommWindowRegister";
 constexpr const char* kPut = "ncclPutSignal";
@@ -98,109 +97,86 @@ Status window_pointer(ncclComm* comm, ncclWindow_t handle, void** out) {
   return {};
 }
 
-/// The common arguments of the three calls.
-struct OneSided {
-  const char* function;
-  Side side;
-  int peer = 0;
-  int index = 0;
-  int context = 0;
-  unsigned flags = 0;
-};
-
-Status check(const OneSided& call, const core::Communicator& core) {
+/// What the three calls have in common: a signal that goes to a rank, or is awaited from it.
+Status check(const char* function, const core::SignalOp& signal, unsigned flags,
+             const core::Communicator& core) {
   if (core.gpus() != nullptr)
-    return not_offered(fmt::format("{}, in a process that uses GPUs,", call.function).c_str(),
+    return not_offered(fmt::format("{}, in a process that uses GPUs,", function).c_str(),
                        "use ncclSend and ncclRecv");
-  if (call.peer < 0 || call.peer >= core.size())
-    return wrong(call.function, fmt::format("invalid peer {} (0 <= peer < {})", call.peer, core.size()));
-  if (call.index < 0 || call.context < 0)
-    return wrong(call.function,
-                 fmt::format("invalid sigIdx {} or ctx {}; expected 0 or more", call.index, call.context));
-  if (call.flags != 0)
-    return wrong(call.function, fmt::format("invalid flags {:#x}; expected 0", call.flags));
+  if (signal.peer < 0 || signal.peer >= core.size())
+    return wrong(function, fmt::format("invalid peer {} (0 <= peer < {})", signal.peer, core.size()));
+  if (signal.index < 0 || signal.context < 0)
+    return wrong(function, fmt::format("invalid sigIdx {} or ctx {}; expected 0 or more", signal.index,
+                                       signal.context));
+  if (flags != 0) return wrong(function, fmt::format("invalid flags {:#x}; expected 0", flags));
   return {};
 }
 
-/// Issues a checked call; `operation` has its other arguments.
-Status issue(const OneSided& call, ncclComm* comm, cudaStream_t stream, core::Operation operation,
-             core::OneSidedCall rest) {
+/// Issues a checked call.
+Status issue(const char* function, ncclComm* comm, cudaStream_t stream, core::Operation operation) {
   std::shared_ptr<device::HostStream> host;
-  const auto place = place_of(*comm->core, stream, {}, call.function, host);
+  const auto place = place_of(*comm->core, stream, {}, function, host);
   WEIR_TRY(place.status());
-  operation.kind = Collective::send_recv;
-  operation.side = call.side;
-  operation.sends = call.side != Side::wait;
-  operation.root = call.peer;
-  operation.one_sided = std::make_shared<const core::OneSidedCall>(std::move(rest));
-  if (open_group == nullptr) return comm->core->run({&operation, 1}, *place);
-  add_to_group(*open_group, comm, *place, std::move(host)) = std::move(operation);
-  return {};
+  return run_or_add(comm, std::move(operation), *place, std::move(host));
 }
 
-Status check_put(const core::Operation& put, const Window& window, size_t offset) {
-  const size_t room = offset > window.bytes ? 0 : window.bytes - offset;
-  if (offset > window.bytes || put.count > room / size_of(put.type))
+Status check_fit(const core::PutOp& put, const Window& window) {
+  const size_t room = put.offset > window.bytes ? 0 : window.bytes - put.offset;
+  if (put.offset > window.bytes || put.count > room / size_of(put.type))
     return wrong(kPut,
                  fmt::format("{} elements of type {} do not fit at offset {} into the window, which has "
                              "{} bytes",
-                             put.count, name(put.type), offset, window.bytes));
+                             put.count, name(put.type), put.offset, window.bytes));
   if (put.input == nullptr && put.count > 0)
     return wrong(kPut, fmt::format("localbuff is NULL, with count {}", put.count));
   return {};
 }
 
-Status put_signal(const OneSided& call, core::Operation put, int type, ncclWindow_t handle, size_t offset,
-                  ncclComm* comm, cudaStream_t stream) {
+/// `put` lacks its type and its window.
+Status put_signal(core::PutOp put, int type, ncclWindow_t handle, unsigned flags, ncclComm* comm,
+                  cudaStream_t stream) {
   const Entry entry(comm);
   if (!entry) return explain_no_entry(comm, kPut);
-  WEIR_TRY(check(call, *comm->core));
+  WEIR_TRY(check(kPut, {put.peer, put.index, put.context}, flags, *comm->core));
   if (static_cast<unsigned>(type) >= kDataTypes)
     return wrong(kPut, fmt::format("invalid type {}; expected 0 to {}", type, kDataTypes - 1));
   put.type = static_cast<DataType>(type);
-  core::OneSidedCall rest;
   Status fits = unknown_window(kPut, handle);
   WEIR_TRY(look_at(comm, kPut, [&](const core::Communicator&, const HandleState& state) {
     const Window* const window = find_window(state, handle);
     if (window == nullptr) return;
-    rest.window = window->number;
-    fits = check_put(put, *window, offset);
+    put.window = window->number;
+    fits = check_fit(put, *window);
   }));
   WEIR_TRY(fits);
-  rest.offset = offset;
-  rest.index = call.index;
-  rest.context = call.context;
-  return issue(call, comm, stream, std::move(put), std::move(rest));
+  return issue(kPut, comm, stream, put);
 }
 
-Status signal(const OneSided& call, ncclComm* comm, cudaStream_t stream) {
+Status signal(const core::SignalOp& signal, unsigned flags, ncclComm* comm, cudaStream_t stream) {
+  constexpr const char* kFunction = "ncclSignal";
   const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, call.function);
-  WEIR_TRY(check(call, *comm->core));
-  core::OneSidedCall rest;
-  rest.index = call.index;
-  rest.context = call.context;
-  return issue(call, comm, stream, {}, std::move(rest));
+  if (!entry) return explain_no_entry(comm, kFunction);
+  WEIR_TRY(check(kFunction, signal, flags, *comm->core));
+  return issue(kFunction, comm, stream, signal);
 }
 
 Status wait_signal(int count, const ncclWaitSignalDesc_t* list, ncclComm* comm, cudaStream_t stream) {
   constexpr const char* kFunction = "ncclWaitSignal";
   const Entry entry(comm);
   if (!entry) return explain_no_entry(comm, kFunction);
-  OneSided call{kFunction, Side::wait};
-  WEIR_TRY(check(call, *comm->core));
+  WEIR_TRY(check(kFunction, {}, 0, *comm->core));
   if (count < 1 || list == nullptr)
     return wrong(kFunction,
                  fmt::format("nDesc is {} and signalDescs {}; expected at least one", count, fmt::ptr(list)));
-  core::OneSidedCall rest;
+  std::vector<core::AwaitedSignals> awaited;
   for (const ncclWaitSignalDesc_t& one : std::span(list, static_cast<size_t>(count))) {
-    WEIR_TRY(check({kFunction, Side::wait, one.peer, one.sigIdx, one.ctx}, *comm->core));
+    WEIR_TRY(check(kFunction, {one.peer, one.sigIdx, one.ctx}, 0, *comm->core));
     if (one.opCnt < 0)
       return wrong(kFunction, fmt::format("invalid opCnt {}; expected 0 or more", one.opCnt));
-    rest.awaited.push_back({{one.peer, one.sigIdx, one.ctx}, static_cast<uint64_t>(one.opCnt)});
+    awaited.push_back({{one.peer, one.sigIdx, one.ctx}, static_cast<uint64_t>(one.opCnt)});
   }
-  call.peer = list[0].peer;
-  return issue(call, comm, stream, {}, std::move(rest));
+  return issue(kFunction, comm, stream,
+               core::WaitOp{std::make_shared<const std::vector<core::AwaitedSignals>>(std::move(awaited))});
 }
 
 }  // namespace
@@ -228,17 +204,19 @@ WEIR_WEAK_ALIAS(ncclWinGetUserPtr);
 ncclResult_t pncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
                             ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                             unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
-  core::Operation put;
-  put.input = localbuff;
-  put.count = count;
-  return finish(put_signal({kPut, Side::put, peer, sigIdx, ctx, flags}, std::move(put), number(datatype),
-                           peerWin, peerWinOffset, comm, stream));
+  return finish(put_signal({.input = localbuff,
+                            .count = count,
+                            .peer = peer,
+                            .offset = peerWinOffset,
+                            .index = sigIdx,
+                            .context = ctx},
+                           number(datatype), peerWin, flags, comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclPutSignal);
 
 ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                          cudaStream_t stream) {
-  return finish(signal({"ncclSignal", Side::signal, peer, sigIdx, ctx, flags}, comm, stream));
+  return finish(signal({peer, sigIdx, ctx}, flags, comm, stream));
 }
 WEIR_WEAK_ALIAS(ncclSignal);
 

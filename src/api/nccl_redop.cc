@@ -86,17 +86,8 @@ Status find_reduction(const HandleState& state, int op, DataType type, const cha
   }
   reduction.scaling = core::Reduction::Scaling::premultiply;
   reduction.factor = found->factor;
-  if (found->source != nullptr) {
-    reduction.scaling = core::Reduction::Scaling::premultiply_later;
-    std::memcpy(reduction.factor.bits, &found->source, sizeof(found->source));
-  }
+  reduction.factor_at = found->source;
   return {};
-}
-
-void read_factor(core::Reduction& reduction, DataType type) {
-  const void* const address = reduction.factor_address();
-  reduction.scaling = core::Reduction::Scaling::premultiply;
-  std::memcpy(reduction.factor.bits, address, size_of(type));
 }
 
 Status device_scalar_on_stream(const char* function) {

@@ -24,13 +24,11 @@ inline core::Reduction builtin_reduction(int op) {
 }
 
 /// The reduction of `op` for operands of `type`; a scalar of ncclScalarDevice is not read yet
-/// (premultiply_later). invalid_argument, naming `function`, if `op` is not an operator of this communicator,
-/// or is of another type.
+/// (Reduction::factor_at). invalid_argument, naming `function`, if `op` is not an operator of this
+/// communicator, or is of another type.
 Status find_reduction(const HandleState& state, int op, DataType type, const char* function,
                       core::Reduction& reduction);
 
-/// Reads the scalar from host memory. REQUIRES: premultiply_later.
-void read_factor(core::Reduction& reduction, DataType type);
 Status device_scalar_on_stream(const char* function);
 
 }  // namespace weir::api

@@ -17,7 +17,6 @@ namespace weir::cli {
 namespace {
 
 using core::Communicator;
-using core::Operation;
 using topology::Measured;
 using topology::Tournament;
 
@@ -29,12 +28,8 @@ struct HostRecord {
 };
 
 Status gather(Communicator& communicator, Collective kind, const void* own, size_t bytes, void* all) {
-  Operation operation;
-  operation.kind = kind;
-  operation.type = DataType::uint8;
-  operation.input = own;
-  operation.output = all;
-  operation.count = bytes;
+  const core::Operation operation =
+      core::CollectiveOp{.kind = kind, .type = DataType::uint8, .input = own, .output = all, .count = bytes};
   return communicator.run({&operation, 1});
 }
 

@@ -64,8 +64,8 @@ class Family {
 
 /// Total size of all ranks' buffers, as nccl-tests counts the size of a call.
 double message_bytes(const OperationReport& one, int ranks) {
-  const auto bytes = static_cast<double>(one.operation.count * size_of(one.operation.type));
-  switch (one.operation.kind) {
+  const auto bytes = static_cast<double>(one.operation.bytes());
+  switch (one.operation.kind()) {
     case Collective::all_gather:
     case Collective::reduce_scatter:
     case Collective::all_to_all:
@@ -169,13 +169,13 @@ class Metrics {
     std::set<Collective> told;
     for (auto at = one.recent.rbegin(); at != one.recent.rend(); ++at) {
       const bool timed = at->ended && at->exact && at->took_ns > 0 && one.ranks > 0;
-      if (!timed || !told.insert(at->operation.kind).second) continue;
+      if (!timed || !told.insert(at->operation.kind()).second) continue;
       const std::string which = fmt::format("{},{},{}", labels, label("n_nodes", std::to_string(nodes)),
-                                            label("collective", name(at->operation.kind)));
+                                            label("collective", name(at->operation.kind())));
       const double rate = message_bytes(*at, one.ranks) / static_cast<double>(at->took_ns);
       time_.add(which, static_cast<double>(at->took_ns) / 1e3);
       algorithm_.add(which, rate);
-      bus_.add(which, rate * bus_factor(at->operation.kind, one.ranks));
+      bus_.add(which, rate * bus_factor(at->operation.kind(), one.ranks));
     }
   }
 

@@ -25,33 +25,27 @@ struct Wishes {
 
 double seconds_since(int64_t begin) { return static_cast<double>(now_ns() - begin) * 1e-9; }
 
-Operation half(Rank peer, bool sends, const void* input, void* output, size_t bytes) {
-  Operation operation;
-  operation.kind = Collective::send_recv;
-  operation.sends = sends;
-  operation.type = DataType::uint8;
-  operation.root = peer;
-  operation.input = input;
-  operation.output = output;
-  operation.count = bytes;
-  return operation;
+Operation sent(Rank peer, const void* data, size_t bytes) {
+  return core::SendOp{.input = data, .count = bytes, .type = DataType::uint8, .peer = peer};
+}
+Operation received(Rank peer, void* data, size_t bytes) {
+  return core::RecvOp{.output = data, .count = bytes, .type = DataType::uint8, .peer = peer};
 }
 
 }  // namespace
 
 Status PairMeter::send(Rank peer, const void* data, size_t bytes) {
-  const Operation operation = half(peer, true, data, nullptr, bytes);
+  const Operation operation = sent(peer, data, bytes);
   return communicator_.run({&operation, 1});
 }
 
 Status PairMeter::receive(Rank peer, void* data, size_t bytes) {
-  const Operation operation = half(peer, false, nullptr, data, bytes);
+  const Operation operation = received(peer, data, bytes);
   return communicator_.run({&operation, 1});
 }
 
 Status PairMeter::exchange(Rank peer, size_t bytes) {
-  const Operation both[] = {half(peer, true, out_.data(), nullptr, bytes),
-                            half(peer, false, nullptr, in_.data(), bytes)};
+  const Operation both[] = {sent(peer, out_.data(), bytes), received(peer, in_.data(), bytes)};
   return communicator_.run(both);
 }
 

@@ -25,11 +25,8 @@ inline constexpr int kLate = 2;  ///< the rank that makes one call less
 
 inline Status sum(core::Communicator& communicator) {
   std::vector<float> values(1000);
-  core::Operation operation;
-  operation.kind = Collective::all_reduce;
-  operation.type = DataType::float32;
-  operation.count = values.size();
-  operation.input = operation.output = values.data();
+  const core::Operation operation =
+      core::CollectiveOp{.input = values.data(), .output = values.data(), .count = values.size()};
   return communicator.run({&operation, 1});
 }
 

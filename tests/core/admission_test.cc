@@ -99,12 +99,8 @@ TEST(Admission, AbortLetsEverybodyIn) {
 }
 
 TEST(Admission, CountsTheLargerBuffer) {
-  Operation operation;
-  operation.type = DataType::float32;
-  operation.count = 3;
-  std::vector<Operation> operations(2, operation);
-  operations[0].kind = Collective::all_gather;
-  operations[1].kind = Collective::all_reduce;
+  const Operation operations[] = {CollectiveOp{.kind = Collective::all_gather, .count = 3},
+                                  CollectiveOp{.kind = Collective::all_reduce, .count = 3}};
   const Admission::Load load = load_of(operations, 4);
   EXPECT_EQ(load.bytes, 3U * 4 * 4 + 3 * 4);
   EXPECT_EQ(load.operations, 2U);
@@ -118,13 +114,12 @@ struct Queueing {
       if (!communicator.connect().ok()) return;
       connected = true;
       while (!may_call) std::this_thread::yield();
-      Operation operation;
-      operation.kind = Collective::all_gather;
-      operation.type = DataType::uint8;
-      operation.count = kBytesPerRank;
-      operation.input = input.data();
       for (auto& output : outputs) {
-        operation.output = output.data();
+        const Operation operation = CollectiveOp{.kind = Collective::all_gather,
+                                                 .type = DataType::uint8,
+                                                 .input = input.data(),
+                                                 .output = output.data(),
+                                                 .count = kBytesPerRank};
         if (communicator.run({&operation, 1}, StreamPlace{stream.get()}).ok()) ++called;
       }
       done = stream->synchronize();

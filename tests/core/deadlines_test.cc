@@ -27,23 +27,15 @@ constexpr Rank kVictim = 2;
 
 Status all_reduce(Communicator& communicator) {
   std::vector<int64_t> values(300'000, 1);
-  Operation operation;
-  operation.type = DataType::int64;
-  operation.input = values.data();
-  operation.output = values.data();
-  operation.count = values.size();
+  const Operation operation = CollectiveOp{
+      .type = DataType::int64, .input = values.data(), .output = values.data(), .count = values.size()};
   return communicator.run({&operation, 1});
 }
 
 /// Receives what the victim never sends.
 Status receive(Communicator& communicator) {
   int64_t value = 0;
-  Operation operation;
-  operation.kind = Collective::send_recv;
-  operation.type = DataType::int64;
-  operation.output = &value;
-  operation.count = 1;
-  operation.root = kVictim;
+  const Operation operation = RecvOp{.output = &value, .count = 1, .type = DataType::int64, .peer = kVictim};
   return communicator.run({&operation, 1});
 }
 
@@ -161,9 +153,7 @@ TEST(Deadlines, ASlowRankIsAWarningOnce) {
   spec.activities = &activities;
   spec.activity = activities.enter(7, 0);
   spec.timeouts.peer_ms = 100;
-  Operation operation;
-  operation.count = 8;
-  spec.activity->begin(3, 0xabc, operation);
+  spec.activity->begin(3, 0xabc, {.count = 8});
   Watchdog watchdog(std::move(spec));
   const Waiting task;
   int64_t waited_ms = 29'999;

@@ -142,15 +142,16 @@ inline void with_device_ranks(GpuSite& site, int ranks, const std::vector<int>& 
 }
 
 /// A collective of ints.
-inline Operation operation(Collective kind, const int* input, int* output, size_t count, Rank root = 0) {
-  Operation made;
-  made.kind = kind;
-  made.type = DataType::int32;
-  made.root = root;
-  made.count = count;
-  made.input = input;
-  made.output = output;
-  return made;
+inline CollectiveOp operation(Collective kind, const int* input, int* output, size_t count, Rank root = 0) {
+  return {
+      .kind = kind, .root = root, .type = DataType::int32, .input = input, .output = output, .count = count};
+}
+/// Messages of ints.
+inline Operation send(const int* from, size_t count, Rank peer) {
+  return SendOp{.input = from, .count = count, .type = DataType::int32, .peer = peer};
+}
+inline Operation receive(int* to, size_t count, Rank peer) {
+  return RecvOp{.output = to, .count = count, .type = DataType::int32, .peer = peer};
 }
 
 /// What rank `rank` puts at element `i` of block `block`, and what is to be expected of it.

@@ -268,8 +268,9 @@ TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
       scalar.fill(1, [&](size_t) { return own; });
       const void* const on_gpu = scalar.data();
       const auto run = [&](const Reduction& reduction) {
-        Operation one = operation(Collective::all_reduce, in.data(), out.data(), kCount);
-        one.reduction = reduction;
+        CollectiveOp call = operation(Collective::all_reduce, in.data(), out.data(), kCount);
+        call.reduction = reduction;
+        const Operation one = call;
         const Status status = communicator.run({&one, 1}, gpu_rank.place());
         EXPECT_TRUE(status.ok()) << status.message();
         return out.read(kCount);
@@ -281,12 +282,11 @@ TEST_P(Ways, AveragesAndScalarsOfTheHostAndOfTheGpu) {
       std::vector<int> got = run(reduction);
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
       reduction = {};
-      reduction.scaling = Reduction::Scaling::premultiply_later;
-      std::memcpy(reduction.factor.bits, &on_gpu, sizeof(on_gpu));
+      reduction.scaling = Reduction::Scaling::premultiply;
+      reduction.factor_at = on_gpu;
       got = run(reduction);
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
-      const void* const on_host = &own;
-      std::memcpy(reduction.factor.bits, &on_host, sizeof(on_host));
+      reduction.factor_at = &own;
       got = run(reduction);
       for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(got[i], scaled(i));
       reduction = {};

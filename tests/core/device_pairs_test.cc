@@ -17,15 +17,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Operation send(const int* from, size_t count, Rank peer) {
-  Operation one = operation(Collective::send_recv, from, nullptr, count, peer);
-  one.sends = true;
-  return one;
-}
-Operation receive(int* to, size_t count, Rank peer) {
-  return operation(Collective::send_recv, nullptr, to, count, peer);
-}
-
 Status run(Communicator& communicator, const std::vector<Operation>& operations, const GpuRank& gpu_rank) {
   return communicator.run(operations, gpu_rank.place());
 }

@@ -22,9 +22,7 @@ inline void send_around(Communicator& communicator, const GpuRank& gpu_rank, siz
   const int ranks = communicator.size(), rank = communicator.rank(), before = (rank + ranks - 1) % ranks;
   in.fill(count, [&](size_t i) { return put(rank, 3, i); });
   out.fill(count, [](size_t) { return -1; });
-  Operation both[] = {operation(Collective::send_recv, in.data(), nullptr, count, (rank + 1) % ranks),
-                      operation(Collective::send_recv, nullptr, out.data(), count, before)};
-  both[0].sends = true;
+  const Operation both[] = {send(in.data(), count, (rank + 1) % ranks), receive(out.data(), count, before)};
   const Status status = communicator.run(both, gpu_rank.place());
   ASSERT_TRUE(status.ok()) << status.message();
   const std::vector<int>& got = out.read(count);

@@ -50,12 +50,11 @@ void with_ranks(const Options& options, const std::function<void(Communicator&)>
 void gather(Communicator& communicator, device::HostStream* stream, int times) {
   const std::vector<uint8_t> input(kCount, static_cast<uint8_t>(communicator.rank() + 1));
   std::vector<uint8_t> output(kCountedRanks * kCount);
-  Operation operation;
-  operation.kind = Collective::all_gather;
-  operation.type = DataType::uint8;
-  operation.count = kCount;
-  operation.input = input.data();
-  operation.output = output.data();
+  const Operation operation = CollectiveOp{.kind = Collective::all_gather,
+                                           .type = DataType::uint8,
+                                           .input = input.data(),
+                                           .output = output.data(),
+                                           .count = kCount};
   for (int i = 0; i < times; ++i) ASSERT_TRUE(communicator.run({&operation, 1}, StreamPlace{stream}).ok());
   if (stream != nullptr) {
     ASSERT_TRUE(stream->synchronize().ok());

@@ -49,11 +49,8 @@ void with_ranks(Runtime& runtime, const std::function<void(Communicator&)>& act)
 }
 
 Status sum(Communicator& communicator, std::vector<float>& values) {
-  Operation operation;
-  operation.kind = Collective::all_reduce;
-  operation.type = DataType::float32;
-  operation.count = values.size();
-  operation.input = operation.output = values.data();
+  const Operation operation =
+      CollectiveOp{.input = values.data(), .output = values.data(), .count = values.size()};
   return communicator.run({&operation, 1});
 }
 
@@ -213,13 +210,46 @@ TEST(ProcessReport, IsJsonAndAnswersAtTheListener) {
   });
 }
 
+/// Readers of other versions know operations by these words.
+TEST(ProcessReport, OperationsOfEveryKindComeBackFromJson) {
+  using Call = OperationSummary::Call;
+  const std::pair<OperationSummary, const char*> kTold[] = {
+      {{.collective = Collective::reduce,
+        .type = DataType::bfloat16,
+        .op = RedOp::max,
+        .rank = 5,
+        .count = 3},
+       R"("operation":"reduce","count":3,"type":"bfloat16","bytes":6,"op":"max","root":5,)"},
+      {{.call = Call::send, .type = DataType::int8, .rank = 2, .count = 7},
+       R"("operation":"send","count":7,"type":"int8","bytes":7,"peer":2,)"},
+      {{.call = Call::receive, .rank = 2, .count = 7},
+       R"("operation":"recv","count":7,"type":"float32","bytes":28,"peer":2,)"},
+      {{.call = Call::put, .rank = 1, .count = 7},
+       R"("operation":"put","count":7,"type":"float32","bytes":28,"peer":1,)"},
+      {{.call = Call::signal, .rank = 1},
+       R"("operation":"signal","count":0,"type":"float32","bytes":0,"peer":1,)"},
+      {{.call = Call::wait, .rank = 4},
+       R"("operation":"wait_signal","count":0,"type":"float32","bytes":0,"peer":4,)"}};
+  for (const auto& [operation, words] : kTold) {
+    ProcessReport report;
+    report.communicators.emplace_back().last.emplace().operation = operation;
+    const std::string json = to_json(report);
+    EXPECT_THAT(json, HasSubstr(words));
+    const auto read = read_report(json);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    ASSERT_TRUE(read->communicators[0].last);
+    EXPECT_EQ(pack(read->communicators[0].last->operation), pack(operation));
+    EXPECT_EQ(read->communicators[0].last->operation.count, operation.count);
+  }
+}
+
 /// A process may have a thousand ranks, each with all that it remembers.
 TEST(ProcessReport, AnswersHaveSoManyOperationsAtMost) {
   ActivityRegistry activities(4096);
   for (Rank rank = 0; rank < 4; ++rank) {
     const auto activity = activities.enter(7, rank);
     for (uint64_t i = 1; i <= 4096; ++i) {
-      activity->begin(i, 0, Operation{});
+      activity->begin(i, 0, {});
       activity->end();
     }
   }

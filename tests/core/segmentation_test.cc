@@ -7,13 +7,8 @@
 namespace weir::core {
 namespace {
 
-Operation operation_of(Collective kind, size_t count, DataType type = DataType::float32, Rank root = 0) {
-  Operation operation;
-  operation.kind = kind;
-  operation.count = count;
-  operation.type = type;
-  operation.root = root;
-  return operation;
+CollectiveOp operation_of(Collective kind, size_t count, DataType type = DataType::float32, Rank root = 0) {
+  return {.kind = kind, .root = root, .type = type, .count = count};
 }
 
 TEST(Segmentation, OneOfPieceBytesIsNotDividedAndOneMoreElementIs) {
@@ -33,7 +28,7 @@ TEST(Segmentation, OneOfPieceBytesIsNotDividedAndOneMoreElementIs) {
 
 TEST(Segmentation, IsTheSameOnAllRanks) {
   for (int kind = 0; kind < static_cast<int>(Collective::send_recv); ++kind) {
-    const Operation operation = operation_of(static_cast<Collective>(kind), 12'345'678, DataType::int8, 2);
+    const CollectiveOp operation = operation_of(static_cast<Collective>(kind), 12'345'678, DataType::int8, 2);
     const Segmentation first = segmentation_of(operation, 0, 5);
     EXPECT_GT(first.pieces, 2u);
     EXPECT_LE(first.piece_elements * (first.pieces - 1), operation.count);

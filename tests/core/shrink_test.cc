@@ -31,11 +31,8 @@ struct Case {
 
 Status sum_of_ranks(Communicator& communicator, size_t count, long& sum) {
   std::vector<int64_t> values(count, communicator.rank() + 1);
-  Operation operation;
-  operation.type = DataType::int64;
-  operation.input = values.data();
-  operation.output = values.data();
-  operation.count = count;
+  const Operation operation =
+      CollectiveOp{.type = DataType::int64, .input = values.data(), .output = values.data(), .count = count};
   WEIR_TRY(communicator.run({&operation, 1}));
   sum = values[count / 2];
   return {};

@@ -31,7 +31,7 @@ class OneRank {
       for (const Operation& operation : operations) {
         ++runs_;
         if (fails_) return Status(Code::remote_error, "rank 1 has died");
-        std::memmove(operation.output, operation.input, operation.count * size_of(operation.type));
+        std::memmove(output_of(operation), input_of(operation), bytes_of(operation));
       }
       return Status();
     };
@@ -86,12 +86,7 @@ struct Bench {
   Bench& operator=(const Bench&) = delete;
 
   Operation operation() const {
-    Operation made;
-    made.type = DataType::int32;
-    made.count = count;
-    made.input = from;
-    made.output = to;
-    return made;
+    return CollectiveOp{.type = DataType::int32, .input = from, .output = to, .count = count};
   }
   void fill(int value) {
     gpu().run(stream, [=, at = gpu().inside(from), n = count] { std::fill_n(at, n, value); });

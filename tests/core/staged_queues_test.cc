@@ -32,10 +32,7 @@ class StagedQueues : public ::testing::Test {
 };
 
 Operation message(bool sends, int peer, int* data, size_t count) {
-  Operation made =
-      operation(Collective::send_recv, sends ? data : nullptr, sends ? nullptr : data, count, peer);
-  made.sends = sends;
-  return made;
+  return sends ? send(data, count, peer) : receive(data, count, peer);
 }
 
 /// Messages between all ranks and an all-reduce, in one call.

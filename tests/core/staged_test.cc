@@ -99,13 +99,12 @@ TEST_P(Mixed, WholeAndBlockwiseCollectives) {
     for (size_t i = 0; i < in.size(); ++i)
       in.seen()[i] = static_cast<int>(i / count * 100 + i % count % 7) + 10 * rank;
     const auto run = [&](Collective kind) {
-      Operation operation;
-      operation.kind = kind;
-      operation.type = DataType::int32;
-      operation.root = 2;
-      operation.count = count;
-      operation.input = in.data();
-      operation.output = out.data();
+      const Operation operation = CollectiveOp{.kind = kind,
+                                               .root = 2,
+                                               .type = DataType::int32,
+                                               .input = in.data(),
+                                               .output = out.data(),
+                                               .count = count};
       const Status status = communicator.run({&operation, 1}, place);
       EXPECT_TRUE(status.ok()) << status.message();
       if (place.on_gpu) {
@@ -148,10 +147,8 @@ TEST(Staged, HostStreamsOfACommunicatorThatIsCutKeepTheirOrder) {
     const size_t count = 2'000'000;
     Numbers data(count, rank == 1);
     std::fill_n(data.seen(), count, 1);
-    Operation operation;
-    operation.type = DataType::int32;
-    operation.count = count;
-    operation.input = operation.output = data.data();
+    const Operation operation =
+        CollectiveOp{.type = DataType::int32, .input = data.data(), .output = data.data(), .count = count};
     for (int round = 0; round < 2; ++round) EXPECT_TRUE(communicator.run({&operation, 1}, own).ok());
     EXPECT_TRUE(rank == 1 ? gpu().synchronize(own.gpu).ok() : stream->synchronize().ok());
     EXPECT_EQ(data.seen()[0], kStagedRanks * kStagedRanks);

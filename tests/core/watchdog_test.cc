@@ -15,6 +15,7 @@
 
 #include "src/base/log.h"
 #include "src/base/process_state.h"
+#include "src/core/call/signature.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
 #include "tests/core/status_words.h"
@@ -34,12 +35,7 @@ using testing::Site;
 using ::testing::StartsWith;
 using testing::words;
 
-Operation all_reduce(size_t count) {
-  Operation operation;
-  operation.kind = Collective::all_reduce;
-  operation.count = count;
-  return operation;
-}
+OperationSummary all_reduce(size_t count) { return {.count = count}; }
 
 /// Waits for `peer`, who never does anything, until there is an error or `ms` have passed.
 Status wait_in_vain(Bootstrap& bootstrap, Rank peer, int64_t ms) {
@@ -52,11 +48,11 @@ Status wait_in_vain(Bootstrap& bootstrap, Rank peer, int64_t ms) {
 }
 
 /// Processes that have joined one communicator; then each runs `then`, and says what it returns.
-class JoinResult {
+class Joined {
  public:
   using Then = std::function<Status(Bootstrap&, const Processes::Voice&)>;
 
-  JoinResult(int ranks, const Timeouts& timeouts, const Then& then)
+  Joined(int ranks, const Timeouts& timeouts, const Then& then)
       : root_(timeouts), processes_(ranks, [&](int rank, const Processes::Voice& voice) {
           Site site(timeouts);
           auto joined = Bootstrap::join(site.spec(root_.id(), ranks, rank));
@@ -77,7 +73,7 @@ Status gather_for_ever(Bootstrap& bootstrap, const Processes::Voice&) {
 }
 
 TEST(Watchdog, AKilledRankIsNamedOnAllOthers) {
-  JoinResult ranks(6, kQuick, gather_for_ever);
+  Joined ranks(6, kQuick, gather_for_ever);
   ranks->signal(2, SIGKILL);
   for (const int rank : {0, 1, 3, 4, 5}) {
     EXPECT_THAT(ranks->line(rank),
@@ -86,7 +82,7 @@ TEST(Watchdog, AKilledRankIsNamedOnAllOthers) {
 }
 
 TEST(Watchdog, AStoppedRankIsNamedOnAllOthers) {
-  JoinResult ranks(6, kQuick, gather_for_ever);
+  Joined ranks(6, kQuick, gather_for_ever);
   ranks->signal(4, SIGSTOP);
   for (const int rank : {0, 1, 2, 3, 5}) {
     EXPECT_THAT(ranks->line(rank),
@@ -96,7 +92,7 @@ TEST(Watchdog, AStoppedRankIsNamedOnAllOthers) {
 
 /// Takes real time: a rank is asked several times while it is stopped, and long before it counts as lost.
 TEST(Watchdog, AShortStopIsForgiven) {
-  JoinResult ranks(3, Timeouts{}, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
+  Joined ranks(3, Timeouts{}, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
     for (int i = 0; i < 20; ++i) {
       WEIR_TRY(bootstrap.barrier());
       if (i == 10 && bootstrap.rank() == 1) {
@@ -114,7 +110,7 @@ TEST(Watchdog, AShortStopIsForgiven) {
 }
 
 TEST(Watchdog, TheChainLeadsToTheCulprit) {
-  JoinResult ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) {
+  Joined ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) {
     bootstrap.activity().begin(7, 0xabc, all_reduce(1024));
     if (bootstrap.rank() < 3) return wait_in_vain(bootstrap, bootstrap.rank() + 1, 20'000);
     voice.say("dying");
@@ -130,7 +126,7 @@ TEST(Watchdog, TheChainLeadsToTheCulprit) {
 }
 
 TEST(Watchdog, RanksOutsideOfACallAreToldToo) {
-  JoinResult ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+  Joined ranks(4, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
     if (bootstrap.rank() == 0) {
       bootstrap.activity().begin(1, 0xabc, all_reduce(8));
       return wait_in_vain(bootstrap, 3, 20'000);
@@ -146,10 +142,10 @@ TEST(Watchdog, RanksOutsideOfACallAreToldToo) {
 }
 
 TEST(Watchdog, CallsThatDoNotMatchAreBothNamed) {
-  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
-    Operation operation = all_reduce(100);
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+    CollectiveOp operation{.count = 100};
     if (bootstrap.rank() == 1) operation.kind = Collective::broadcast;
-    bootstrap.activity().begin(3, signature(operation), operation);
+    bootstrap.activity().begin(3, signature(operation), summary_of(operation));
     return wait_in_vain(bootstrap, 1 - bootstrap.rank(), 20'000);
   });
   for (const int rank : {0, 1}) {
@@ -161,15 +157,15 @@ TEST(Watchdog, CallsThatDoNotMatchAreBothNamed) {
 }
 
 TEST(Watchdog, AMismatchIsFoundAfterThePeerHasGoneOn) {
-  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
-    Operation operation = all_reduce(100);
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) {
+    CollectiveOp operation{.count = 100};
     if (bootstrap.rank() == 0) {
-      bootstrap.activity().begin(1, signature(operation), operation);
+      bootstrap.activity().begin(1, signature(operation), summary_of(operation));
       return wait_in_vain(bootstrap, 1, 20'000);
     }
     for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
       operation.count = 200 + sequence;
-      bootstrap.activity().begin(sequence, signature(operation), operation);
+      bootstrap.activity().begin(sequence, signature(operation), summary_of(operation));
       bootstrap.activity().end();
     }
     while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -184,7 +180,7 @@ TEST(Watchdog, AMismatchIsFoundAfterThePeerHasGoneOn) {
 /// Takes real time: the slow one is asked several times.
 TEST(Watchdog, ASlowCallerIsNoError) {
   const Event waited;
-  JoinResult ranks(2, kQuick, [&](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  Joined ranks(2, kQuick, [&](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     if (bootstrap.rank() == 1) {
       waited.wait();
       return bootstrap.activity().status();
@@ -200,7 +196,7 @@ TEST(Watchdog, ASlowCallerIsNoError) {
 TEST(Watchdog, ASlowCallerIsGivenUpIfTheUserWantsThat) {
   Timeouts timeouts = kQuick;
   timeouts.stuck_ms = 1000;
-  JoinResult ranks(3, timeouts, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  Joined ranks(3, timeouts, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     if (bootstrap.rank() == 2) {
       while (!bootstrap.activity().failed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return bootstrap.activity().status();
@@ -215,15 +211,15 @@ TEST(Watchdog, ASlowCallerIsGivenUpIfTheUserWantsThat) {
 }
 
 /// Ranks that wait in a ring.
-class WaitRing : public JoinResult {
+class WaitRing : public Joined {
  public:
   WaitRing(int64_t deadlock_ms, int64_t wait_ms)
-      : JoinResult(3, {.peer_ms = kQuick.peer_ms, .deadlock_ms = deadlock_ms},
-                   [wait_ms](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
-                     bootstrap.activity().begin(1, 0, all_reduce(8));
-                     voice.say(words(wait_in_vain(bootstrap, (bootstrap.rank() + 1) % 3, wait_ms)));
-                     for (;;) pause();  // nobody leaves while others still wait
-                   }) {}
+      : Joined(3, {.peer_ms = kQuick.peer_ms, .deadlock_ms = deadlock_ms},
+               [wait_ms](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
+                 bootstrap.activity().begin(1, 0, all_reduce(8));
+                 voice.say(words(wait_in_vain(bootstrap, (bootstrap.rank() + 1) % 3, wait_ms)));
+                 for (;;) pause();  // nobody leaves while others still wait
+               }) {}
 };
 
 TEST(Watchdog, RanksThatWaitForEachOtherAreGivenUpInTheEnd) {
@@ -270,7 +266,7 @@ class OddOne {
   }
 
  private:
-  JoinResult ranks_;
+  Joined ranks_;
 };
 
 TEST(Watchdog, LanesThatWaitForEachOtherDoNotHideWhoHoldsThemUp) {
@@ -283,7 +279,7 @@ TEST(Watchdog, LanesThatWaitForEachOtherDoNotHideWhoHoldsThemUp) {
 }
 
 TEST(Watchdog, WhoRunsOutOfMemoryIsNamed) {
-  JoinResult ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  Joined ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     bootstrap.activity().begin(1, 0xabc, all_reduce(8));
     if (bootstrap.rank() != 1) return wait_in_vain(bootstrap, 1, 20'000);
     return bootstrap.watchdog().exhausted();
@@ -296,7 +292,7 @@ TEST(Watchdog, WhoRunsOutOfMemoryIsNamed) {
 }
 
 TEST(Watchdog, ARankThatLeftIsNamed) {
-  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice& voice) -> Status {
     bootstrap.activity().begin(1, 0xabc, all_reduce(8));
     if (bootstrap.rank() == 0) return wait_in_vain(bootstrap, 1, 20'000);
     voice.say("leaving");
@@ -377,11 +373,7 @@ class Opening : public ::testing::Test {
     spec.timeouts = kTimes;
     watchdog_ = std::make_unique<Watchdog>(std::move(spec));
   }
-  static Operation send_recv() {
-    Operation operation;
-    operation.kind = Collective::send_recv;
-    return operation;
-  }
+  static OperationSummary receive() { return {.call = OperationSummary::Call::receive}; }
   static constexpr int64_t kInTimeMs = 3 * kTimes.open_ms;
   static constexpr int64_t kEventuallyMs =
       300 * kTimes.open_ms;  // time that a busy machine takes starts anew
@@ -447,8 +439,8 @@ TEST_F(Opening, IsNotWhatRanksWaitForLater) {
 }
 
 TEST_F(Opening, OfSendsAndReceivesIsAWarningOnce) {
-  own_->begin(3, 0, send_recv());
-  other_->begin(3, 0, send_recv());
+  own_->begin(3, 0, receive());
+  other_->begin(3, 0, receive());
   const std::string_view sentence = "waits for this rank, but a channel between";
   for (int look = 0; look < 30 && std::string_view(last_error()).find(sentence) == sentence.npos; ++look)
     EXPECT_EQ(words(examine(kInTimeMs, true)), "ok");
@@ -479,7 +471,7 @@ TEST(Watchdog, ThreadsOfOneProcessAreExaminedWithoutAListener) {
 }
 
 TEST(Watchdog, ABrokenConnectionIsExplained) {
-  JoinResult ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  Joined ranks(3, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     if (bootstrap.rank() == 2) raise(SIGKILL);
     bootstrap.activity().begin(1, 0xabc, all_reduce(8));
     if (bootstrap.rank() == 1) {  // whose connection breaks because rank 0 has given up
@@ -495,7 +487,7 @@ TEST(Watchdog, ABrokenConnectionIsExplained) {
 }
 
 TEST(Watchdog, SomethingThatDoesNotFitIsSaidAsItIs) {
-  JoinResult ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
+  Joined ranks(2, kQuick, [](Bootstrap& bootstrap, const Processes::Voice&) -> Status {
     bootstrap.activity().begin(1, 0, all_reduce(8));
     if (bootstrap.rank() == 0)
       return bootstrap.watchdog().explain(1, Status(Code::invalid_usage, "too long"));
@@ -525,12 +517,11 @@ TEST(ActivityRegistry, AnswersWhatRanksDo) {
   EXPECT_EQ(ask(1, 0).presence, ActivityReport::Presence::here);
   EXPECT_EQ(ask(1, 0).snapshot.state, Snapshot::State::outside);
 
-  Operation operation;
-  operation.kind = Collective::reduce;
-  operation.type = DataType::bfloat16;
-  operation.reduction.op = RedOp::max;
-  operation.root = 5;
-  operation.count = size_t{1} << 40;
+  const OperationSummary operation{.collective = Collective::reduce,
+                                   .type = DataType::bfloat16,
+                                   .op = RedOp::max,
+                                   .rank = 5,
+                                   .count = size_t{1} << 40};
   activity->begin(17, 0xdeadbeef, operation);
   ActivityReport report;
   for (report.snapshot.waiting_for = -1;

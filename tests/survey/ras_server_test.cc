@@ -201,11 +201,7 @@ class RasOfAJob : public ::testing::Test {
   }
   static Status sum(core::Communicator& communicator) {
     float value = 1;
-    core::Operation operation;
-    operation.kind = Collective::all_reduce;
-    operation.type = DataType::float32;
-    operation.count = 1;
-    operation.input = operation.output = &value;
+    const core::Operation operation = core::CollectiveOp{.input = &value, .output = &value, .count = 1};
     return communicator.run({&operation, 1});
   }
   /// Asks until the answer has the words.

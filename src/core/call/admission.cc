@@ -65,8 +65,8 @@ bool has_blocks(Collective kind) {
 Admission::Load load_of(std::span<const Operation> operations, int ranks) {
   Admission::Load load;
   for (const Operation& operation : operations) {
-    const uint64_t blocks = has_blocks(operation.kind) ? static_cast<uint64_t>(ranks) : 1;
-    load.bytes += operation.count * size_of(operation.type) * blocks;
+    const uint64_t blocks = has_blocks(kind_of(operation)) ? static_cast<uint64_t>(ranks) : 1;
+    load.bytes += bytes_of(operation) * blocks;
   }
   load.operations = operations.size();
   return load;

@@ -2,43 +2,57 @@
 
 #include "src/core/call/operation.h"
 
-#include <fmt/format.h>
-
 namespace weir::core {
-namespace {
 
-std::string_view call_name(const Operation& operation) {
-  constexpr std::string_view kSides[] = {"", "PutSignal", "Signal", "WaitSignal"};
-  if (operation.side != Operation::Side::none) return kSides[static_cast<int>(operation.side)];
-  if (operation.kind == Collective::send_recv) return operation.sends ? "Send" : "Recv";
-  return nccl_name(operation.kind);
+Collective kind_of(const Operation& operation) {
+  const auto* const collective = std::get_if<CollectiveOp>(&operation);
+  return collective != nullptr ? collective->kind : Collective::send_recv;
 }
 
-std::string_view reduction_name(const Reduction& reduction) {
-  switch (reduction.scaling) {
-    case Reduction::Scaling::average: return "avg";
-    case Reduction::Scaling::premultiply:
-    case Reduction::Scaling::premultiply_later: return "premulsum";
-    default: return name(reduction.op);
-  }
+Rank peer_of(const Operation& operation) {
+  return std::visit(
+      [](const auto& one) -> Rank {
+        if constexpr (requires { one.peer; })
+          return one.peer;
+        else if constexpr (requires { one.awaited; })
+          return one.awaited->front().key.from;
+        else
+          return -1;
+      },
+      operation);
 }
 
-}  // namespace
-
-const char* nccl_name(Collective kind) {
-  constexpr const char* kNames[kCollectives] = {"AllReduce", "Reduce",        "Broadcast",
-                                                "AllGather", "ReduceScatter", "AlltoAll",
-                                                "Gather",    "Scatter",       "SendRecv"};
-  return kNames[static_cast<size_t>(kind)];
+size_t bytes_of(const Operation& operation) {
+  return std::visit(
+      [](const auto& one) -> size_t {
+        if constexpr (requires { one.count; })
+          return one.count * size_of(one.type);
+        else
+          return 0;
+      },
+      operation);
 }
 
-std::string describe(const Operation& operation) {
-  std::string text =
-      fmt::format("nccl{}(count {}, {}", call_name(operation), operation.count, name(operation.type));
-  if (reduces(operation.kind)) text += fmt::format(", {}", reduction_name(operation.reduction));
-  if (has_root(operation.kind)) text += fmt::format(", root {}", operation.root);
-  if (operation.kind == Collective::send_recv) text += fmt::format(", peer {}", operation.root);
-  return text + ")";
+const void* input_of(const Operation& operation) {
+  return std::visit(
+      [](const auto& one) -> const void* {
+        if constexpr (requires { one.input; })
+          return one.input;
+        else
+          return nullptr;
+      },
+      operation);
+}
+
+void* output_of(const Operation& operation) {
+  return std::visit(
+      [](const auto& one) -> void* {
+        if constexpr (requires { one.output; })
+          return one.output;
+        else
+          return nullptr;
+      },
+      operation);
 }
 
 }  // namespace weir::core

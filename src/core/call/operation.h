@@ -1,98 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 /// One validated call of a user, as src/api passes it to a communicator.
+///
+/// Buffers belong to the user. `count` is the count of the user's call, in elements of `type`.
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <memory>
-#include <string>
+#include <variant>
+#include <vector>
 
 #include "src/base/types.h"
-#include "src/device/reduce.h"
+#include "src/core/call/reduction.h"
+#include "src/core/call/signal_key.h"
 
 namespace weir::core {
 
-/// How values are combined. Averages and scaled sums are sums with a step before or after.
-struct Reduction {
-  enum class Scaling : uint8_t {
-    none,
-    average,            ///< divide by the number of ranks (see docs/architecture.md, Reductions)
-    premultiply,        ///< multiply this rank's input by `factor` first
-    premultiply_later,  ///< likewise, but `factor` holds the address at which it is read in the order of the
-                        ///< stream: for Staged, which makes it premultiply
-  };
-  RedOp op = RedOp::sum;
-  Scaling scaling = Scaling::none;
-  device::Scalar factor = {};  ///< of the operation's type; only for premultiply
-
-  /// The address; REQUIRES: premultiply_later.
-  const void* factor_address() const {
-    const void* address = nullptr;
-    std::memcpy(&address, factor.bits, sizeof(address));
-    return address;
-  }
-};
-
-struct OneSidedCall;
-
-/// A collective, a send or a receive. `count` is the count of the user's call: elements per block (per rank
-/// for all_gather, reduce_scatter, all_to_all, gather and scatter). Pointers are the user's and are not
-/// owned.
-struct Operation {
-  /// What a one-sided call does: send_recv operations that nobody answers.
-  enum class Side : uint8_t {
-    none,    ///< it is none
-    put,     ///< `count` elements of `input` go to rank `root`, then a signal
-    signal,  ///< a signal goes there
-    wait,    ///< signals of one or several ranks are waited for, of `root` first
-  };
-
-  Collective kind = Collective::all_reduce;
-  bool sends =
-      false;  ///< send_recv only: this is the send half, to rank `root`; else the receive half, from it
+/// A call that all ranks make together. `count` is per block: the part of one rank in all_gather,
+/// reduce_scatter, all_to_all, gather and scatter, the whole buffer in the others.
+struct CollectiveOp {
+  Collective kind = Collective::all_reduce;  ///< never send_recv
+  Rank root = 0;                             ///< meaningful where has_root(kind)
+  /// Apart from `kind`: one load of both, just after two stores, would stall.
   DataType type = DataType::float32;
-  Rank root = 0;  ///< root, or the peer of a send or receive
-  Reduction reduction;
+  Reduction reduction = {};
   const void* input = nullptr;
   void* output = nullptr;
   size_t count = 0;
   /// all_reduce only: operands on host memory that the result is combined with last, by `reduction.op`; the
   /// same on all ranks. Null: none.
   const void* bias = nullptr;
-  Side side = Side::none;
-  std::shared_ptr<const OneSidedCall> one_sided;  ///< its rest; null where side is none
 };
 
-/// A send, a receive or a one-sided call.
-inline bool is_point_to_point(const Operation& operation) { return operation.kind == Collective::send_recv; }
+/// A send, which needs a matching RecvOp of its peer.
+struct SendOp {
+  const void* input = nullptr;
+  size_t count = 0;
+  DataType type = DataType::float32;
+  Rank peer = 0;
+};
+
+/// A receive, which needs a matching SendOp of its peer.
+struct RecvOp {
+  void* output = nullptr;
+  size_t count = 0;
+  DataType type = DataType::float32;
+  Rank peer = 0;
+};
+
+/// Writes to a window of the peer, then signals. Needs no call of the peer.
+struct PutOp {
+  const void* input = nullptr;
+  size_t count = 0;
+  DataType type = DataType::float32;
+  Rank peer = 0;
+  uint32_t window = 0;  ///< number of the window at the peer
+  uint64_t offset = 0;  ///< offset into the window; bytes
+  int32_t index = 0;    ///< index of the signal
+  int32_t context = 0;
+};
+
+/// Signals the peer. Needs no call of the peer.
+struct SignalOp {
+  Rank peer = 0;
+  int32_t index = 0;
+  int32_t context = 0;
+};
+
+/// Waits for signals of one or several ranks, in the order of the list.
+struct WaitOp {
+  std::shared_ptr<const std::vector<AwaitedSignals>> awaited;  ///< at least one entry
+};
+
+/// CollectiveOp is the first alternative because its path must be the shortest (Execution::begin_next).
+using Operation = std::variant<CollectiveOp, SendOp, RecvOp, PutOp, SignalOp, WaitOp>;
+
 /// A send or a receive, which needs a matching call of its peer.
 inline bool is_pair(const Operation& operation) {
-  return is_point_to_point(operation) && operation.side == Operation::Side::none;
+  return std::holds_alternative<SendOp>(operation) || std::holds_alternative<RecvOp>(operation);
+}
+/// A send, a receive or a one-sided call.
+inline bool is_point_to_point(const Operation& operation) {
+  return !std::holds_alternative<CollectiveOp>(operation);
+}
+/// A put, a signal or a wait.
+inline bool is_one_sided(const Operation& operation) {
+  return is_point_to_point(operation) && !is_pair(operation);
 }
 
-/// NCCL's name of a kind of collective: "AllReduce"; "SendRecv" for sends and receives.
-const char* nccl_name(Collective kind);
-
-/// The call as the user made it: "ncclAllReduce(count 1024, ncclFloat32, ncclSum)".
-std::string describe(const Operation& operation);
-
-/// 32 bits that ranks compare: equal for calls that match, different (almost surely) otherwise.
-inline uint32_t signature(const Operation& operation) {
-  // Multiplicative hashing, with the constants of MurmurHash3.
-  const auto mix = [](uint64_t a, uint64_t b) {
-    const uint64_t x = (a * 0xff51afd7ed558ccdULL) ^ (b * 0xc4ceb9fe1a85ec53ULL);
-    return static_cast<uint32_t>((x ^ (x >> 32)) * 0x9e3779b97f4a7c15ULL >> 32);
-  };
-  if (operation.kind == Collective::send_recv) {  // only the bytes must agree
-    return mix(operation.count * size_of(operation.type), 1);
-  }
-  const uint64_t kind =
-      static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.type) << 8 |
-      (reduces(operation.kind) ? static_cast<uint64_t>(operation.reduction.op) << 16 |
-                                     static_cast<uint64_t>(operation.reduction.scaling) << 24
-                               : 0) |
-      (has_root(operation.kind) ? static_cast<uint64_t>(operation.root) << 32 : 0);
-  return mix(operation.count, kind);
-}
+/// The kind under which the operation is counted: send_recv unless it is a collective.
+Collective kind_of(const Operation& operation);
+/// The rank at the other end; for a wait, the rank of the first entry. REQUIRES: is_point_to_point().
+Rank peer_of(const Operation& operation);
+/// Bytes of one block; 0 for signals and waits.
+size_t bytes_of(const Operation& operation);
+/// The buffer that this rank reads, and the one that it writes; null where the operation has none.
+const void* input_of(const Operation& operation);
+void* output_of(const Operation& operation);
 
 }  // namespace weir::core

@@ -10,7 +10,7 @@
 #include "algorithms/catalogue/catalogue.h"
 #include "src/base/log.h"
 #include "src/core/bootstrap/bootstrap.h"
-#include "src/core/call/operation.h"
+#include "src/core/call/operation_summary.h"
 #include "transports/forwarding.h"
 
 namespace weir::core {
@@ -20,23 +20,17 @@ namespace abi = drivers::profiler_abi;
 
 constexpr int kChannelEvents = abi::kProxy | abi::kStep;
 
-/// NCCL's name of the function.
-const char* function_of(const Operation& operation) {
-  if (operation.kind == Collective::send_recv) return operation.sends ? "Send" : "Recv";
-  return nccl_name(operation.kind);
-}
-
-const char* type_of(const Operation& operation) {
+const char* type_name(DataType type) {
   constexpr const char* kNames[kDataTypes] = {
       "ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",   "ncclInt64",      "ncclUint64",
       "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
-  return kNames[static_cast<size_t>(operation.type)];
+  return kNames[static_cast<size_t>(type)];
 }
 
-drivers::Profiler::Collective described(const Operation& operation) {
+drivers::Profiler::Collective described(const CollectiveOp& operation) {
   drivers::Profiler::Collective one;
-  one.function = function_of(operation);
-  one.type = type_of(operation);
+  one.function = nccl_name(operation.kind);
+  one.type = type_name(operation.type);
   one.input = operation.input;
   one.output = operation.output;
   one.count = operation.count;
@@ -44,14 +38,21 @@ drivers::Profiler::Collective described(const Operation& operation) {
   return one;
 }
 
+/// REQUIRES: is_pair(operation).
 drivers::Profiler::Pair described_pair(const Operation& operation) {
-  drivers::Profiler::Pair one;
-  one.function = function_of(operation);
-  one.type = type_of(operation);
-  one.buffer = operation.sends ? const_cast<void*>(operation.input) : operation.output;
-  one.count = operation.count;
-  one.peer = operation.root;
-  return one;
+  const auto described = [](const char* function, void* buffer, const auto& pair) {
+    drivers::Profiler::Pair one;
+    one.function = function;
+    one.type = type_name(pair.type);
+    one.buffer = buffer;
+    one.count = pair.count;
+    one.peer = pair.peer;
+    return one;
+  };
+  if (const auto* const send = std::get_if<SendOp>(&operation))
+    return described("Send", const_cast<void*>(send->input), *send);
+  const auto& receive = std::get<RecvOp>(operation);
+  return described("Recv", receive.output, receive);
 }
 
 }  // namespace
@@ -197,13 +198,11 @@ void ProfilerFeed::begin_group(std::span<const Operation> operations) {
   calls_.clear();
   group_call_ = profiler_->group_call(1);
   for (const Operation& operation : operations) {
-    if (operation.side != Operation::Side::none) {
-      calls_.push_back(nullptr);
-      continue;
-    }
-    calls_.push_back(operation.kind == Collective::send_recv
-                         ? profiler_->pair_call(described_pair(operation), group_call_)
-                         : profiler_->collective_call(described(operation), group_call_));
+    if (const auto* const collective = std::get_if<CollectiveOp>(&operation))
+      calls_.push_back(profiler_->collective_call(described(*collective), group_call_));
+    else
+      calls_.push_back(is_pair(operation) ? profiler_->pair_call(described_pair(operation), group_call_)
+                                          : nullptr);
   }
   group_ = profiler_->group();
 }
@@ -220,8 +219,9 @@ void ProfilerFeed::end_group() {
 void ProfilerFeed::begin_collective(size_t index, uint64_t sequence, std::string_view algorithm,
                                     size_t channels) {
   if (operations_.empty()) return;
-  const algorithms::Entry* const entry = algorithms::find(algorithm, operations_[index].kind);
-  drivers::Profiler::Collective one = described(operations_[index]);
+  const auto& operation = std::get<CollectiveOp>(operations_[index]);
+  const algorithms::Entry* const entry = algorithms::find(algorithm, operation.kind);
+  drivers::Profiler::Collective one = described(operation);
   one.sequence = sequence;
   one.algorithm = entry != nullptr ? entry->algorithm.data() : "exchange";
   one.protocol = entry != nullptr ? "SIMPLE" : "LL";
@@ -251,7 +251,8 @@ void ProfilerFeed::end_task() {
 ProfilerFeed::Event ProfilerFeed::parent_for(Rank peer, bool sends) const {
   const auto found = std::ranges::find_if(task_, [&](const Begun& begun) {
     const Operation& operation = operations_[begun.index];
-    return !is_pair(operation) || (operation.root == peer && operation.sends == sends);
+    return !is_pair(operation) ||
+           (peer_of(operation) == peer && std::holds_alternative<SendOp>(operation) == sends);
   });
   return found != task_.end() ? found->event : nullptr;
 }

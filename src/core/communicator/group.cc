@@ -99,9 +99,9 @@ Status Group::check_own_pairs() const {
   for (size_t i = 0; i < operations_.size(); ++i) {
     const Communicator* const communicator = targets_[i].communicator;
     const Operation& operation = operations_[i];
-    if (!is_pair(operation) || operation.root != communicator->rank()) continue;
+    if (!is_pair(operation) || peer_of(operation) != communicator->rank()) continue;
     auto& [sends, receives] = own[communicator];
-    ++(operation.sends ? sends : receives);
+    ++(std::holds_alternative<SendOp>(operation) ? sends : receives);
   }
   for (const auto& [communicator, counts] : own) {
     const auto [sends, receives] = counts;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "src/core/communicator/communicator.h"
@@ -18,10 +19,10 @@ class Group {
   void start() { ++depth_; }
   int depth() const { return depth_; }
 
-  /// Adds an operation on `communicator`; the caller fills it in. REQUIRES: depth() > 0.
-  Operation& add(Communicator& communicator, const StreamPlace& place) {
+  /// Adds an operation on `communicator`. REQUIRES: depth() > 0.
+  void add(Communicator& communicator, const StreamPlace& place, Operation&& operation) {
     targets_.push_back({&communicator, place});
-    return operations_.emplace_back();
+    operations_.push_back(std::move(operation));
   }
   /// Adds a set-up step that may wait for other ranks (connect); all steps of the group run in parallel.
   /// REQUIRES: depth() > 0.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/call/operation_summary.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/resources.h"
 
@@ -20,8 +21,8 @@ class PairTime {
     const cost::Rates& rates = resources_.selector->environment().rates;
     const auto& peers = resources_.bootstrap->peers();
     const auto self = static_cast<size_t>(resources_.bootstrap->rank());
-    const auto peer = static_cast<size_t>(operation.root);
-    const auto bytes = static_cast<double>(operation.count * size_of(operation.type));
+    const auto peer = static_cast<size_t>(peer_of(operation));
+    const auto bytes = static_cast<double>(bytes_of(operation));
     if (peer == self) {
       work_ += rates.gamma * bytes / 2;  // a send and its receive are one copy
       return;
@@ -39,7 +40,7 @@ class PairTime {
   double work_ = 0;
 };
 
-Result<double> seconds_of(const Operation& operation, Resources& resources) {
+Result<double> seconds_of(const CollectiveOp& operation, Resources& resources) {
   const size_t bytes = operation.count * size_of(operation.type);
   if (bytes == 0) return 0.0;
   const double copies = operation.bias != nullptr || resources.bootstrap->size() == 1
@@ -83,11 +84,12 @@ Result<double> predict(const Communicator& communicator, std::span<const Operati
   double seconds = 0;
   PairTime pairs(resources);
   for (const Operation& operation : operations) {
-    if (operation.kind == Collective::send_recv) {
+    const auto* const collective = std::get_if<CollectiveOp>(&operation);
+    if (collective == nullptr) {
       pairs.add(operation);
       continue;
     }
-    const Result<double> one = seconds_of(operation, resources);
+    const Result<double> one = seconds_of(*collective, resources);
     WEIR_TRY(one.status());
     seconds += *one;
   }

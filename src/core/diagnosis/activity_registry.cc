@@ -29,13 +29,6 @@ Failure read_failure(ByteReader& in) {
   return failure;
 }
 
-bool is_known(const Operation& operation) {
-  return static_cast<int>(operation.kind) < kCollectives && static_cast<int>(operation.type) < kDataTypes &&
-         operation.reduction.op <= RedOp::min &&
-         operation.reduction.scaling <= Reduction::Scaling::premultiply &&
-         operation.side <= Operation::Side::wait;
-}
-
 }  // namespace
 
 void Activity::fail(Failure failure) {
@@ -78,24 +71,13 @@ Activity::About Activity::about() const {
   return about_;
 }
 
-Operation Activity::unpack(uint64_t what, uint64_t count) {
-  Operation operation;
-  operation.kind = static_cast<Collective>(what & 0x7f);
-  operation.sends = (what >> 7 & 1) != 0;
-  operation.type = static_cast<DataType>(what >> 8 & 0xff);
-  operation.reduction.op = static_cast<RedOp>(what >> 16 & 0xff);
-  operation.reduction.scaling = static_cast<Reduction::Scaling>(what >> 24 & 0xf);
-  operation.side = static_cast<Operation::Side>(what >> 28 & 0xf);
-  operation.root = static_cast<Rank>(what >> 32);
-  operation.count = count;
-  return operation;
-}
-
 std::optional<CallRecord> Activity::recall(uint64_t sequence) const {
   if (sequence == 0) return std::nullopt;
   const auto one = recorder_.with_sequence(sequence);
   if (!one) return std::nullopt;
-  return CallRecord{sequence, one->signature, unpack(one->what, one->count)};
+  const auto operation = unpack(one->what, one->count);
+  if (!operation) return std::nullopt;
+  return CallRecord{sequence, one->signature, *operation};
 }
 
 Snapshot Activity::snapshot(uint64_t sequence) const {
@@ -206,8 +188,8 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   for (const Rank rank : now.also) out.put(rank);
   out.put(now.call.has_value()).put(now.failure.has_value());
   if (now.call) {
-    const Operation& call = now.call->operation;
-    out.put(now.call->sequence).put(now.call->signature).put(Activity::pack(call)).put(uint64_t{call.count});
+    const OperationSummary& call = now.call->operation;
+    out.put(now.call->sequence).put(now.call->signature).put(pack(call)).put(uint64_t{call.count});
   }
   if (now.failure) write_failure(out, *now.failure);
   return out.take();
@@ -230,8 +212,9 @@ std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
     record.sequence = in.get<uint64_t>();
     record.signature = in.get<uint32_t>();
     const auto packed = in.get<uint64_t>();
-    record.operation = Activity::unpack(packed, in.get<uint64_t>());
-    if (!is_known(record.operation)) return std::nullopt;
+    const auto operation = unpack(packed, in.get<uint64_t>());
+    if (!operation) return std::nullopt;
+    record.operation = *operation;
   }
   if (failure) now.failure = read_failure(in);
   if (!in.ok() || what.presence > ActivityReport::Presence::left || now.state > Snapshot::State::joining)

@@ -22,7 +22,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/types.h"
-#include "src/core/call/operation.h"
+#include "src/core/call/operation_summary.h"
 #include "src/core/call/peer_address.h"
 #include "src/core/diagnosis/recorder.h"
 #include "weir/status.h"
@@ -39,7 +39,7 @@ struct Failure {
 struct CallRecord {
   uint64_t sequence = 0;  ///< counts the calls of a communicator from 1
   uint32_t signature = 0;
-  Operation operation;  ///< the call, without pointers and factors
+  OperationSummary operation;
 };
 
 /// What a rank is doing.
@@ -78,12 +78,12 @@ class Activity {
   explicit Activity(size_t recorded = Recorder::kDefaultCapacity) : recorder_(recorded) {}
 
   /// Enters a call. Costs a few plain stores. `signature` 0: not to be compared.
-  void begin(uint64_t sequence, uint32_t signature, const Operation& operation) {
+  void begin(uint64_t sequence, uint32_t signature, const OperationSummary& operation) {
     record(sequence, signature, operation, false);
     head_.store(sequence << 2 | static_cast<uint64_t>(Snapshot::State::inside), std::memory_order_release);
   }
   /// Records a further operation of the group whose first one has begun.
-  void note(uint64_t sequence, const Operation& operation) { record(sequence, 0, operation, true); }
+  void note(uint64_t sequence, const OperationSummary& operation) { record(sequence, 0, operation, true); }
   /// Leaves the call, or the exchange.
   void end() {
     recorder_.end();
@@ -119,19 +119,10 @@ class Activity {
   /// The current state, with the call number `sequence` if that is still recorded.
   Snapshot snapshot(uint64_t sequence) const;
 
-  /// The 64 bits that describe an operation in records and answers, except its count.
-  static uint64_t pack(const Operation& operation) {
-    return static_cast<uint64_t>(operation.kind) | static_cast<uint64_t>(operation.sends) << 7 |
-           static_cast<uint64_t>(operation.type) << 8 | static_cast<uint64_t>(operation.reduction.op) << 16 |
-           static_cast<uint64_t>(operation.reduction.scaling) << 24 |
-           static_cast<uint64_t>(operation.side) << 28 | static_cast<uint64_t>(operation.root) << 32;
-  }
-  static Operation unpack(uint64_t what, uint64_t count);
-
  private:
-  void record(uint64_t sequence, uint32_t signature, const Operation& operation, bool beside) {
-    recorder_.begin({sequence, signature, operation.kind, pack(operation), operation.count,
-                     operation.count * size_of(operation.type), beside});
+  void record(uint64_t sequence, uint32_t signature, const OperationSummary& operation, bool beside) {
+    recorder_.begin(
+        {sequence, signature, operation.kind(), pack(operation), operation.count, operation.bytes(), beside});
   }
   std::optional<CallRecord> recall(uint64_t sequence) const;
 

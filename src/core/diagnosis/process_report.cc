@@ -40,10 +40,10 @@ OperationReport report_of(const RecordedOperation& one, const Instant& now) {
   OperationReport out;
   out.number = one.number;
   out.call = one.sequence;
-  out.operation = Activity::unpack(one.what, one.count);
+  out.operation = unpack(one.what, one.count).value_or(OperationSummary());
   if (one.plan != nullptr)
     out.plan = one.plan;
-  else if (out.operation.kind != Collective::send_recv && one.count > 0)
+  else if (out.operation.call == OperationSummary::Call::collective && one.count > 0)
     out.plan = "exchange";
   out.begun_ns = now.wall(one.begun_ns);
   out.exact = one.exact;

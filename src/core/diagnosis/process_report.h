@@ -31,9 +31,9 @@ std::string_view name(RankState state);
 
 /// An operation, without anything that is valid only in its process.
 struct OperationReport {
-  uint64_t number = 0;   ///< counts this rank's operations from 1
-  uint64_t call = 0;     ///< call number, the same on all ranks; sends and receives: the last collective's
-  Operation operation;   ///< the operation, without pointers and factors
+  uint64_t number = 0;  ///< counts this rank's operations from 1
+  uint64_t call = 0;    ///< call number, the same on all ranks; sends and receives: the last collective's
+  OperationSummary operation;
   std::string plan;      ///< algorithm; "exchange" for the fast paths; "" for sends, receives and puts
   int64_t begun_ns = 0;  ///< wall-clock time of its begin, since 1970; 0: unknown
   bool exact = false;    ///< false: begun_ns is that of an operation shortly before

@@ -7,7 +7,7 @@
 namespace weir::core {
 namespace {
 
-/// The low bits of Activity::pack.
+/// The low bits of pack().
 Collective kind_of(uint64_t what) { return static_cast<Collective>(what & 0x7f); }
 
 }  // namespace

@@ -31,8 +31,8 @@ namespace weir::core {
 struct RecordedOperation {
   uint64_t number = 0;     ///< counts the communicator's operations from 1
   uint64_t sequence = 0;   ///< call number, from 1, the same on all ranks; sends and receives: the last one
-  uint64_t what = 0;       ///< Activity::pack
-  uint64_t count = 0;      ///< Operation::count
+  uint64_t what = 0;       ///< pack() of operation_summary.h
+  uint64_t count = 0;      ///< OperationSummary::count
   uint32_t signature = 0;  ///< 0: not to be compared
   const char* plan = nullptr;  ///< algorithm's name in the catalogue; null: none, or shm collectives
   int64_t begun_ns = 0;        ///< now_ns() at its begin; 0: unknown

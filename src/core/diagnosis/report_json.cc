@@ -15,26 +15,27 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr const char* kReportFormat = "weir report 1";
-constexpr std::string_view kSides[] = {"no side", "put", "signal", "wait_signal"};
+/// By OperationSummary::Call; that of a collective is the name of its kind.
+constexpr std::string_view kCallNames[] = {"", "send", "recv", "put", "signal", "wait_signal"};
 
-std::string kind_name(const Operation& operation) {
-  if (operation.side != Operation::Side::none)
-    return std::string(kSides[static_cast<size_t>(operation.side)]);
-  if (operation.kind == Collective::send_recv) return operation.sends ? "send" : "recv";
-  return std::string(name(operation.kind));
+std::string call_name(const OperationSummary& operation) {
+  const bool collective = operation.call == OperationSummary::Call::collective;
+  return std::string(collective ? name(operation.collective)
+                                : kCallNames[static_cast<size_t>(operation.call)]);
 }
 
 ordered_json json_of(const OperationReport& one) {
-  const Operation& operation = one.operation;
+  const OperationSummary& operation = one.operation;
+  const Collective kind = operation.kind();
   ordered_json out = {{"number", one.number},
                       {"call", one.call},
-                      {"operation", kind_name(operation)},
+                      {"operation", call_name(operation)},
                       {"count", operation.count},
                       {"type", name(operation.type)},
-                      {"bytes", operation.count * size_of(operation.type)}};
-  if (reduces(operation.kind)) out["op"] = name(operation.reduction.op);
-  if (has_root(operation.kind)) out["root"] = operation.root;
-  if (operation.kind == Collective::send_recv) out["peer"] = operation.root;
+                      {"bytes", operation.bytes()}};
+  if (reduces(kind)) out["op"] = name(operation.op);
+  if (has_root(kind)) out["root"] = operation.rank;
+  if (kind == Collective::send_recv) out["peer"] = operation.rank;
   if (!one.plan.empty()) out["plan"] = one.plan;
   out["begun_ns"] = one.begun_ns;
   out["exact"] = one.exact;
@@ -100,19 +101,19 @@ void get(const json& in, const char* key, T& out) {
   if (const auto found = in.find(key); found != in.end()) found->get_to(out);
 }
 
-Operation operation_from(const json& in) {
-  Operation out;
-  const std::string kind = in.at("operation");
+OperationSummary operation_from(const json& in) {
+  OperationSummary out;
+  const std::string call = in.at("operation");
   out.type = named<DataType>(in.at("type"), kDataTypes);
   in.at("count").get_to(out.count);
-  if (in.contains("op")) out.reduction.op = named<RedOp>(in["op"], 4);
-  get(in, "root", out.root);
-  get(in, "peer", out.root);
-  const auto side = std::ranges::find(kSides, kind);
-  out.sends = kind == "send";
-  if (side != std::end(kSides)) out.side = static_cast<Operation::Side>(side - std::begin(kSides));
-  const bool pair = out.sends || kind == "recv" || side != std::end(kSides);
-  out.kind = pair ? Collective::send_recv : named<Collective>(kind, kCollectives);
+  if (in.contains("op")) out.op = named<RedOp>(in["op"], 4);
+  get(in, "root", out.rank);
+  get(in, "peer", out.rank);
+  const auto known = std::ranges::find(kCallNames, call);
+  if (known != std::end(kCallNames))
+    out.call = static_cast<OperationSummary::Call>(known - std::begin(kCallNames));
+  if (out.call == OperationSummary::Call::collective)
+    out.collective = named<Collective>(call, static_cast<int>(Collective::send_recv));
   return out;
 }
 

@@ -337,7 +337,7 @@ Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
   if (both_called_ns_ == 0) both_called_ns_ = now;
   const int64_t lasted_ns = now - both_called_ns_;
   if (lasted_ns < spec_.timeouts.open_ms * kNsPerMs || warned_) return {};
-  const bool numbered = here.call && here.call->operation.kind != Collective::send_recv;
+  const bool numbered = here.call && here.call->operation.call == OperationSummary::Call::collective;
   if (!numbered && std::ranges::find(finding.next, spec_.rank) == finding.next.end()) return {};
   const PeerAddress& peer = peers()[static_cast<size_t>(finding.rank)];
   const std::string words = fmt::format(

@@ -125,16 +125,11 @@ class Ring {
     channel.wire = alone - work;
   }
 
-  Operation half(bool sends, size_t bytes) {
-    Operation operation;
-    operation.kind = Collective::send_recv;
-    operation.type = DataType::int8;
-    operation.sends = sends;
-    operation.root = sends ? next_ : previous_;
-    operation.count = bytes;
-    operation.input = bytes_.data();
-    operation.output = arrived_.data();
-    return operation;
+  Operation send(size_t bytes) const {
+    return SendOp{.input = bytes_.data(), .count = bytes, .type = DataType::int8, .peer = next_};
+  }
+  Operation receive(size_t bytes) {
+    return RecvOp{.output = arrived_.data(), .count = bytes, .type = DataType::int8, .peer = previous_};
   }
   Status run(std::span<const Operation> operations) {
     execution_.begin(operations);
@@ -146,17 +141,17 @@ class Ring {
   /// message of `bytes` bytes.
   Result<Lap> run_lap(uint64_t word, size_t bytes = kSmall) {
     const int64_t began = now_ns();
-    const Operation send = half(true, first() ? bytes : kSmall);
-    const Operation receive = half(false, at_ == 1 ? bytes : kSmall);
+    const Operation sent = send(first() ? bytes : kSmall);
+    const Operation received = receive(at_ == 1 ? bytes : kSmall);
     if (first()) {
       std::memcpy(bytes_.data(), &word, sizeof word);
-      WEIR_TRY(run({&send, 1}));
+      WEIR_TRY(run({&sent, 1}));
     }
-    WEIR_TRY(run({&receive, 1}));
+    WEIR_TRY(run({&received, 1}));
     std::memcpy(&word, arrived_.data(), sizeof word);
     if (!first()) {
       std::memcpy(bytes_.data(), &word, sizeof word);
-      WEIR_TRY(run({&send, 1}));
+      WEIR_TRY(run({&sent, 1}));
     }
     return Lap{word, seconds(now_ns() - began)};
   }
@@ -166,8 +161,8 @@ class Ring {
   Status together(double& best, size_t messages, size_t bytes) {
     std::vector<Operation> operations;
     for (size_t i = 0; i < messages; ++i) {
-      operations.push_back(half(true, bytes));
-      operations.push_back(half(false, bytes));
+      operations.push_back(send(bytes));
+      operations.push_back(receive(bytes));
     }
     const int64_t began = now_ns();
     WEIR_TRY(run_lap(0).status());

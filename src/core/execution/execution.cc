@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <new>
 
+#include "src/core/call/operation_summary.h"
+#include "src/core/call/signature.h"
 #include "src/core/channels/profiler_feed.h"
 
 namespace weir::core {
@@ -61,15 +63,16 @@ Progress Execution::advance() {
     if (progress == Progress::failed) return fail(explain(task_->error()));
     if (progress != Progress::done) return progress;
     task_ = nullptr;
-    if (operations_[next_ - 1].bias != nullptr) [[unlikely]]
-      add_bias(operations_[next_ - 1]);
+    if (const auto* const done = std::get_if<CollectiveOp>(&operations_[next_ - 1]);
+        done != nullptr && done->bias != nullptr) [[unlikely]]
+      add_bias(*done);
     dependencies_.activity->end();
     if (dependencies_.profile != nullptr) [[unlikely]]
       dependencies_.profile->end_task();
   }
 }
 
-inline bool Execution::is_exchanged(const Operation& operation) const {
+inline bool Execution::is_exchanged(const CollectiveOp& operation) const {
   if (!dependencies_.exchanged[static_cast<size_t>(operation.kind)]) return false;
   if (dependencies_.tuning_result == nullptr) [[likely]]
     return true;
@@ -79,9 +82,9 @@ inline bool Execution::is_exchanged(const Operation& operation) const {
 
 /// The signature, or 0 where nobody compares it. Calls mostly are as the one before: then the branch is
 /// foreseen, and what waits for the mark does not wait for the hash.
-inline uint32_t Execution::mark_of(const Operation& operation) {
+inline uint32_t Execution::mark_of(const CollectiveOp& operation) {
   if (!dependencies_.check) return 0;
-  const uint64_t what = Activity::pack(operation);
+  const uint64_t what = pack(summary_of(operation));
   if (what != marked_what_ || operation.count != marked_count_) [[unlikely]] {
     marked_what_ = what;
     marked_count_ = operation.count;
@@ -92,11 +95,10 @@ inline uint32_t Execution::mark_of(const Operation& operation) {
 
 /// False: failed.
 bool Execution::begin_next() {
-  const Operation& operation = operations_[next_++];
-  if (operation.kind == Collective::send_recv) {
-    if (operation.side != Operation::Side::none) return begin_one_sided(operation);
-    return pairs_begun_ || begin_pairs();
-  }
+  const Operation& next = operations_[next_++];
+  const auto* const collective = std::get_if<CollectiveOp>(&next);
+  if (collective == nullptr) return begin_point_to_point(next);
+  const CollectiveOp& operation = *collective;
   const uint32_t mark = mark_of(operation);
   ++sequence_;
   lay_out(operation, mark);
@@ -104,11 +106,12 @@ bool Execution::begin_next() {
     if (dependencies_.profile != nullptr) [[unlikely]]
       dependencies_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
     dependencies_.shm_collectives->start(operation.kind, work_);
-    dependencies_.activity->begin(sequence_, mark, operation);  // now that the peers need not wait for it
+    dependencies_.activity->begin(sequence_, mark,
+                                  summary_of(operation));  // now that the peers need not wait for it
     task_ = dependencies_.shm_collectives;
     return true;
   }
-  dependencies_.activity->begin(sequence_, mark, operation);
+  dependencies_.activity->begin(sequence_, mark, summary_of(operation));
   if (operation.count == 0) {
     dependencies_.activity->end();
     return true;
@@ -135,13 +138,16 @@ bool Execution::begin_next() {
   return true;
 }
 
+bool Execution::begin_point_to_point(const Operation& operation) {
+  return is_pair(operation) ? pairs_begun_ || begin_pairs() : begin_one_sided(operation);
+}
+
 /// All sends and receives of the group go side by side, at the place of the first.
 bool Execution::begin_pairs() {
   pairs_begun_ = true;
-  dependencies_.activity->begin(sequence_, 0, operations_[next_ - 1]);
+  dependencies_.activity->begin(sequence_, 0, summary_of(operations_[next_ - 1]));
   for (const Operation& other : operations_.subspan(next_)) {
-    const bool pair = other.kind == Collective::send_recv && other.side == Operation::Side::none;
-    if (pair) dependencies_.activity->note(sequence_, other);
+    if (is_pair(other)) dependencies_.activity->note(sequence_, summary_of(other));
   }
   if (dependencies_.profile != nullptr) [[unlikely]]
     dependencies_.profile->begin_pairs();
@@ -156,7 +162,7 @@ bool Execution::begin_pairs() {
 }
 
 bool Execution::begin_one_sided(const Operation& operation) {
-  dependencies_.activity->begin(sequence_, 0, operation);
+  dependencies_.activity->begin(sequence_, 0, summary_of(operation));
   dependencies_.one_sided->start(operation);
   prepared_ = nullptr;
   task_ = dependencies_.one_sided;
@@ -165,7 +171,7 @@ bool Execution::begin_one_sided(const Operation& operation) {
 }
 
 /// Makes work_ of an operation. In place, field by field: reading it back at once would stall otherwise.
-void Execution::lay_out(const Operation& operation, uint32_t mark) {
+void Execution::lay_out(const CollectiveOp& operation, uint32_t mark) {
   work_.input = static_cast<const std::byte*>(operation.input);
   work_.output = static_cast<std::byte*>(operation.output);
   work_.count = operation.count;
@@ -186,7 +192,7 @@ void Execution::lay_out(const Operation& operation, uint32_t mark) {
   }
 }
 
-void Execution::add_bias(const Operation& operation) {
+void Execution::add_bias(const CollectiveOp& operation) {
   const void* const sources[] = {operation.output, operation.bias};
   device::fold(operation.type, operation.reduction.op, operation.output, sources, 2, operation.count);
 }

@@ -68,13 +68,14 @@ class Execution {
   friend Status drive(std::span<Execution* const> executions);
   static Status drive_on(std::span<Execution* const> executions);
 
-  bool is_exchanged(const Operation& operation) const;
-  uint32_t mark_of(const Operation& operation);
+  bool is_exchanged(const CollectiveOp& operation) const;
+  uint32_t mark_of(const CollectiveOp& operation);
   bool begin_next();
+  bool begin_point_to_point(const Operation& operation);
   bool begin_pairs();
   bool begin_one_sided(const Operation& operation);
-  void lay_out(const Operation& operation, uint32_t mark);
-  static void add_bias(const Operation& operation);
+  void lay_out(const CollectiveOp& operation, uint32_t mark);
+  static void add_bias(const CollectiveOp& operation);
   exec::Progress fail(Status status);
   Status explain(const Status& found);
   Status explain_opening(const Status& found);
@@ -98,7 +99,7 @@ class Execution {
   Prepared* prepared_ = nullptr;  ///< what to start when the channels are ready; null: has started
   exec::Work work_;
   uint32_t sequence_ = 0;
-  uint64_t marked_what_ = ~uint64_t{0};  ///< of the operation that has mark_, in the words of Activity::pack
+  uint64_t marked_what_ = ~uint64_t{0};  ///< of the operation that has mark_, in the words of pack()
   uint64_t marked_count_ = 0;
   uint32_t mark_ = 0;
   Status status_;

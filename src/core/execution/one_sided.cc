@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "src/core/call/operation_summary.h"
 #include "src/net/listener/listener.h"
 
 namespace weir::core {
@@ -29,16 +30,20 @@ void OneSidedTask::start(const Operation& operation) {
   operation_ = &operation;
   done_ = 0;
   error_ = {};
-  waiting_for_ = operation.root;
-  if (operation.side == Operation::Side::wait)
+  waiting_for_ = peer_of(operation);
+  if (std::holds_alternative<WaitOp>(operation))
     own_ = dependencies_.windows->find(dependencies_.uid, dependencies_.rank);
 }
 
-Progress OneSidedTask::advance() { return operation_->side == Operation::Side::wait ? wait() : deliver(); }
+Progress OneSidedTask::advance() {
+  if (const auto* const put = std::get_if<PutOp>(operation_)) return deliver(*put);
+  if (const auto* const signal = std::get_if<SignalOp>(operation_)) return deliver(*signal);
+  return wait(std::get<WaitOp>(*operation_));
+}
 
 /// Consumes the awaited signals in the order of the list; signals for later entries stay counted for these.
-Progress OneSidedTask::wait() {
-  const std::vector<OneSidedCall::Awaited>& awaited = operation_->one_sided->awaited;
+Progress OneSidedTask::wait(const WaitOp& operation) {
+  const std::vector<AwaitedSignals>& awaited = *operation.awaited;
   const size_t before = done_;
   while (done_ < awaited.size() && own_->consume(awaited[done_].key, awaited[done_].count)) ++done_;
   if (done_ == awaited.size()) return Progress::done;
@@ -47,17 +52,27 @@ Progress OneSidedTask::wait() {
 }
 
 /// Sends the next piece, or the signal.
-Progress OneSidedTask::deliver() {
-  const OneSidedCall& call = *operation_->one_sided;
-  const size_t total = operation_->count * size_of(operation_->type);
-  const Rank peer = operation_->root;
+Progress OneSidedTask::deliver(const PutOp& operation) {
+  const size_t total = operation.count * size_of(operation.type);
+  const Rank peer = operation.peer;
   Delivery delivery;
-  delivery.window = call.window;
-  delivery.offset = call.offset + done_;
+  delivery.window = operation.window;
+  delivery.offset = operation.offset + done_;
   const size_t now = is_local(peer) ? total - done_ : std::min(total - done_, kPiece);
-  if (now > 0) delivery.bytes = {static_cast<const std::byte*>(operation_->input) + done_, now};
+  if (now > 0) delivery.bytes = {static_cast<const std::byte*>(operation.input) + done_, now};
   if (now == 0 || is_local(peer) || total <= kTogether)
-    delivery.signal = SignalKey{dependencies_.rank, call.index, call.context};
+    delivery.signal = SignalKey{dependencies_.rank, operation.index, operation.context};
+  return carry_out(peer, delivery);
+}
+
+Progress OneSidedTask::deliver(const SignalOp& operation) {
+  Delivery delivery;
+  delivery.signal = SignalKey{dependencies_.rank, operation.index, operation.context};
+  return carry_out(operation.peer, delivery);
+}
+
+/// Makes the delivery; one with a signal ends the operation.
+Progress OneSidedTask::carry_out(Rank peer, const Delivery& delivery) {
   const Delivered delivered = send(peer, delivery);
   if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has no such window yet
   if (!delivered.ok()) {
@@ -65,7 +80,7 @@ Progress OneSidedTask::deliver() {
               fmt::format("{} to rank {}: {}", describe(*operation_), peer, delivered.message())};
     return Progress::failed;
   }
-  done_ += now;
+  done_ += delivery.bytes.size();
   return delivery.signal ? Progress::done : Progress::moved;
 }
 

@@ -22,19 +22,6 @@
 
 namespace weir::core {
 
-/// The arguments of a put, a signal or a wait that Operation does not hold.
-struct OneSidedCall {
-  uint32_t window = 0;
-  uint64_t offset = 0;  ///< offset into the window; bytes
-  int32_t index = 0;    ///< index of the signal
-  int32_t context = 0;
-  struct Awaited {
-    SignalKey key;
-    uint64_t count = 0;
-  };
-  std::vector<Awaited> awaited;  ///< signals that a wait consumes
-};
-
 class OneSidedTask final : public exec::Task {
  public:
   struct Dependencies {
@@ -49,7 +36,7 @@ class OneSidedTask final : public exec::Task {
   void watch(const std::atomic<bool>& abort) { abort_ = &abort; }
 
   /// Begins an operation, whose memory stays valid until it is done. REQUIRES: the last one is done;
-  /// operation.side is not none.
+  /// is_one_sided(operation).
   void start(const Operation& operation);
 
   exec::Progress advance() override;
@@ -58,8 +45,10 @@ class OneSidedTask final : public exec::Task {
   Rank waiting_for() const override { return waiting_for_; }
 
  private:
-  exec::Progress wait();
-  exec::Progress deliver();
+  exec::Progress wait(const WaitOp& operation);
+  exec::Progress deliver(const PutOp& operation);
+  exec::Progress deliver(const SignalOp& operation);
+  exec::Progress carry_out(Rank peer, const Delivery& delivery);
   bool is_local(Rank peer) const;
   Delivered send(Rank peer, const Delivery& delivery) const;
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "src/core/call/signature.h"
+
 namespace weir::core {
 namespace {
 
@@ -37,19 +39,26 @@ Status Pairs::open(Rank peer, bool sends) {
 
 Status Pairs::start(std::span<const Operation> operations, bool check) {
   for (const Operation& operation : operations) {
-    if (operation.kind != Collective::send_recv || operation.side != Operation::Side::none) continue;
-    const std::unique_ptr<Direction>& direction = entry(operation.root, operation.sends);
-    if (direction == nullptr) [[unlikely]]
-      WEIR_TRY(open(operation.root, operation.sends));
-    if (direction->queue.empty()) busy_.push_back(direction.get());
-    Transfer& transfer = direction->queue.emplace_back();
-    // A send's buffer is only read.
-    transfer.data =
-        static_cast<std::byte*>(operation.sends ? const_cast<void*>(operation.input) : operation.output);
-    transfer.left = operation.count * size_of(operation.type);
-    transfer.total = transfer.left;
-    transfer.tag = uint64_t{++direction->begun} << 32 | (check ? signature(operation) : 0);
+    if (const auto* const send = std::get_if<SendOp>(&operation))  // its buffer is only read
+      WEIR_TRY(
+          add(send->peer, true, const_cast<void*>(send->input), send->count * size_of(send->type), check));
+    else if (const auto* const recv = std::get_if<RecvOp>(&operation))
+      WEIR_TRY(add(recv->peer, false, recv->output, recv->count * size_of(recv->type), check));
   }
+  return {};
+}
+
+/// Queues one transfer in its direction.
+Status Pairs::add(Rank peer, bool sends, void* data, size_t bytes, bool check) {
+  const std::unique_ptr<Direction>& direction = entry(peer, sends);
+  if (direction == nullptr) [[unlikely]]
+    WEIR_TRY(open(peer, sends));
+  if (direction->queue.empty()) busy_.push_back(direction.get());
+  Transfer& transfer = direction->queue.emplace_back();
+  transfer.data = static_cast<std::byte*>(data);
+  transfer.left = bytes;
+  transfer.total = bytes;
+  transfer.tag = uint64_t{++direction->begun} << 32 | (check ? pair_signature(bytes) : 0);
   return {};
 }
 

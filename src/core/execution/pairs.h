@@ -55,6 +55,7 @@ class Pairs final : public exec::Task {
     return directions_[2 * static_cast<size_t>(peer) + (sends ? 1 : 0)];
   }
   Status open(Rank peer, bool sends);
+  Status add(Rank peer, bool sends, void* data, size_t bytes, bool check);
   bool send(Direction& direction);
   bool receive(Direction& direction);
   Status mismatch(const Direction& direction) const;

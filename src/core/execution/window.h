@@ -19,18 +19,10 @@
 #include "src/base/bytes.h"
 #include "src/base/doorbell.h"
 #include "src/base/types.h"
+#include "src/core/call/signal_key.h"
 #include "weir/status.h"
 
 namespace weir::core {
-
-/// Identifies signals that are counted together.
-struct SignalKey {
-  Rank from = 0;
-  int32_t index = 0;
-  int32_t context = 0;
-
-  auto operator<=>(const SignalKey&) const = default;
-};
 
 /// A put, a signal, or a put and then a signal.
 struct Delivery {

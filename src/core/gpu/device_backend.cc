@@ -46,10 +46,9 @@ DeviceBackend::~DeviceBackend() {
 
 std::vector<Operation> DeviceBackend::take(std::vector<Operation>& operations,
                                            std::span<const StreamPlace> /*places*/) const {
-  const auto taken =
-      std::stable_partition(operations.begin(), operations.end(), [this](const Operation& one) {
-        return one.kind == Collective::send_recv && !collectives_->exchanges();
-      });
+  const auto taken = std::stable_partition(
+      operations.begin(), operations.end(),
+      [this](const Operation& one) { return is_point_to_point(one) && !collectives_->exchanges(); });
   std::vector<Operation> mine(std::make_move_iterator(taken), std::make_move_iterator(operations.end()));
   operations.erase(taken, operations.end());
   return mine;

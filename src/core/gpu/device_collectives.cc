@@ -9,6 +9,7 @@
 #include "src/base/clock.h"
 #include "src/base/log.h"
 #include "src/core/call/poll_until.h"
+#include "src/core/call/signature.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -131,16 +132,16 @@ bool DeviceCollectives::is_away(const void* address) const {
 }
 
 size_t DeviceCollectives::input_bytes(const Operation& operation) const {
-  if (operation.kind == Collective::send_recv)
-    return operation.sends ? operation.count * size_of(operation.type) : 0;
-  return segmentation_of(operation, dependencies_.rank, dependencies_.ranks).input_blocks * operation.count *
-         size_of(operation.type);
+  if (const auto* const collective = std::get_if<CollectiveOp>(&operation))
+    return segmentation_of(*collective, dependencies_.rank, dependencies_.ranks).input_blocks *
+           bytes_of(operation);
+  return std::holds_alternative<SendOp>(operation) ? bytes_of(operation) : 0;
 }
 size_t DeviceCollectives::output_bytes(const Operation& operation) const {
-  if (operation.kind == Collective::send_recv)
-    return operation.sends ? 0 : operation.count * size_of(operation.type);
-  return segmentation_of(operation, dependencies_.rank, dependencies_.ranks).output_blocks * operation.count *
-         size_of(operation.type);
+  if (const auto* const collective = std::get_if<CollectiveOp>(&operation))
+    return segmentation_of(*collective, dependencies_.rank, dependencies_.ranks).output_blocks *
+           bytes_of(operation);
+  return std::holds_alternative<RecvOp>(operation) ? bytes_of(operation) : 0;
 }
 
 /// Memory of the GPU for one buffer of the call; the next one gets other memory.
@@ -159,18 +160,18 @@ Result<std::byte*> DeviceCollectives::bounce(size_t bytes) {
 
 /// Where the GPU finds the buffers.
 Status DeviceCollectives::place_buffers(const Operation& operation, exec::Work& work) {
-  work.input = static_cast<const std::byte*>(operation.input);
-  work.output = static_cast<std::byte*>(operation.output);
+  work.input = static_cast<const std::byte*>(input_of(operation));
+  work.output = static_cast<std::byte*>(output_of(operation));
   const size_t in = input_bytes(operation);
   const size_t out = output_bytes(operation);
-  if (in > 0) WEIR_TRY(own_.check(operation.input));
-  if (out > 0) WEIR_TRY(own_.check(operation.output));
-  if (in > 0 && is_away(operation.input)) {
+  if (in > 0) WEIR_TRY(own_.check(work.input));
+  if (out > 0) WEIR_TRY(own_.check(work.output));
+  if (in > 0 && is_away(work.input)) {
     auto memory = bounce(in);
     WEIR_TRY(memory.status());
     work.input = *memory;
   }
-  if (out > 0 && is_away(operation.output)) {
+  if (out > 0 && is_away(work.output)) {
     auto memory = bounce(out);
     WEIR_TRY(memory.status());
     work.output = *memory;
@@ -181,19 +182,19 @@ Status DeviceCollectives::place_buffers(const Operation& operation, exec::Work& 
 }
 
 /// Plan and work of one operation.
-Status DeviceCollectives::lay_out(const Operation& operation, Call& call) {
+Status DeviceCollectives::lay_out(const Operation& any, Call& call) {
   exec::Work& work = call.works.emplace_back();
   DevicePlans::Chosen& chosen = call.chosen.emplace_back();
-  if (operation.kind == Collective::send_recv) return place_buffers(operation, work);
+  const auto* const collective = std::get_if<CollectiveOp>(&any);
+  if (collective == nullptr) return place_buffers(any, work);
+  const CollectiveOp& operation = *collective;
   const uint32_t number = ++sequence_;
   if (operation.count == 0) return {};  // but it has a number
-  using Scaling = Reduction::Scaling;
-  const bool scales = operation.reduction.scaling == Scaling::premultiply ||
-                      operation.reduction.scaling == Scaling::premultiply_later;
+  const bool scales = operation.reduction.scaling == Reduction::Scaling::premultiply;
   auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type), scales);
   WEIR_TRY(found.status());
   chosen = *found;
-  WEIR_TRY(place_buffers(operation, work));
+  WEIR_TRY(place_buffers(any, work));
   work.count = operation.count;
   work.type = operation.type;
   work.op = operation.reduction.op;
@@ -203,14 +204,12 @@ Status DeviceCollectives::lay_out(const Operation& operation, Call& call) {
   if (!reduces(operation.kind)) return {};
   switch (operation.reduction.scaling) {
     case Reduction::Scaling::none: break;
-    case Reduction::Scaling::premultiply:
+    case Reduction::Scaling::premultiply: {
       work.scales = true;
       work.factor = operation.reduction.factor;
-      break;
-    case Reduction::Scaling::premultiply_later: {
-      const void* const at = operation.reduction.factor_address();
+      const void* const at = operation.reduction.factor_at;
+      if (at == nullptr) break;
       WEIR_TRY(own_.check(at));
-      work.scales = true;
       work.factor_at = static_cast<const std::byte*>(at);
       if (!is_away(at)) break;
       auto memory = bounce(sizeof(device::Scalar));
@@ -228,9 +227,8 @@ Status DeviceCollectives::lay_out(const Operation& operation, Call& call) {
 }
 
 Status DeviceCollectives::lay_out(Call& call) {
-  const auto pairs =
-      std::stable_partition(call.operations.begin(), call.operations.end(),
-                            [](const Operation& one) { return one.kind != Collective::send_recv; });
+  const auto pairs = std::stable_partition(call.operations.begin(), call.operations.end(),
+                                           [](const Operation& one) { return !is_point_to_point(one); });
   call.collectives = static_cast<size_t>(pairs - call.operations.begin());
   for (const Operation& operation : call.operations) WEIR_TRY(lay_out(operation, call));
   auto found = pairs_of(call.operations, call.works, dependencies_.rank);
@@ -312,18 +310,22 @@ Status DeviceCollectives::enter(const Call& call) {
 /// Copies what the GPU does not address to where it does.
 Status DeviceCollectives::bring(const Operation& operation, const exec::Work& work,
                                 device::GpuStream stream) {
-  if (work.input != nullptr && work.input != operation.input)
-    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.input), operation.input, input_bytes(operation), stream));
-  if (work.factor_at != nullptr && work.factor_at != operation.reduction.factor_address())
-    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.factor_at), operation.reduction.factor_address(),
-                       size_of(operation.type), stream));
+  const void* const input = input_of(operation);
+  if (work.input != nullptr && work.input != input)
+    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.input), input, input_bytes(operation), stream));
+  if (work.factor_at == nullptr) return {};
+  const auto& collective = std::get<CollectiveOp>(operation);
+  if (work.factor_at != collective.reduction.factor_at)
+    WEIR_TRY(gpu_.copy(const_cast<std::byte*>(work.factor_at), collective.reduction.factor_at,
+                       size_of(collective.type), stream));
   return {};
 }
 
 Status DeviceCollectives::take_back(const Operation& operation, const exec::Work& work,
                                     device::GpuStream stream) {
-  if (work.output == nullptr || work.output == operation.output) return {};
-  return gpu_.copy(operation.output, work.output, output_bytes(operation), stream);
+  void* const output = output_of(operation);
+  if (work.output == nullptr || work.output == output) return {};
+  return gpu_.copy(output, work.output, output_bytes(operation), stream);
 }
 
 Status DeviceCollectives::queue(Call& call) {
@@ -367,12 +369,13 @@ void DeviceCollectives::watch(const Call& call, uint32_t value) {
   }
   uint32_t sequence = sequence_ - static_cast<uint32_t>(call.collectives);
   for (size_t i = 0; i < call.collectives; ++i) {
-    const Operation& operation = call.operations[i];
-    monitor_->add({value, {++sequence, dependencies_.check ? signature(operation) : 0, operation}});
+    const auto& operation = std::get<CollectiveOp>(call.operations[i]);
+    monitor_->add(
+        {value, {++sequence, dependencies_.check ? signature(operation) : 0, summary_of(operation)}});
   }
   // Sends and receives have no number of their own (execution.h).
   if (call.collectives < call.operations.size())
-    monitor_->add({value, {sequence, 0, call.operations[call.collectives]}});
+    monitor_->add({value, {sequence, 0, summary_of(call.operations[call.collectives])}});
 }
 
 Status DeviceCollectives::leave(const Call& call) {

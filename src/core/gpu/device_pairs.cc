@@ -14,12 +14,12 @@ Result<DevicePairs> pairs_of(std::span<const Operation> operations, std::span<co
   std::vector<exec::gpu::Pair> sent, received;  // sends and receives of the rank to and from itself
   for (size_t i = 0; i < operations.size(); ++i) {
     const Operation& operation = operations[i];
-    if (operation.kind != Collective::send_recv) continue;
+    if (!is_pair(operation)) continue;
     exec::gpu::Pair pair;
-    pair.peer = operation.root;
-    pair.sends = operation.sends;
-    pair.data = operation.sends ? const_cast<std::byte*>(works[i].input) : works[i].output;
-    pair.bytes = operation.count * size_of(operation.type);
+    pair.peer = peer_of(operation);
+    pair.sends = std::holds_alternative<SendOp>(operation);
+    pair.data = pair.sends ? const_cast<std::byte*>(works[i].input) : works[i].output;
+    pair.bytes = bytes_of(operation);
     (pair.peer != self ? found.pairs : pair.sends ? sent : received).push_back(pair);
   }
   if (sent.size() != received.size())

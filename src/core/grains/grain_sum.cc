@@ -111,28 +111,22 @@ std::vector<Operation> GrainSum::sends_and_receives(Exchange& exchange, std::spa
   const auto ranks = static_cast<Rank>(pieces_.size());
   const size_t length = pieces_[static_cast<size_t>(rank_)].count;
   std::vector<Operation> operations;
-  const auto add = [&](bool sends, Rank peer, const float* input, float* output, size_t count) {
-    operations.push_back({.kind = Collective::send_recv,
-                          .sends = sends,
-                          .type = DataType::float32,
-                          .root = peer,
-                          .reduction = {},
-                          .input = input,
-                          .output = output,
-                          .count = count,
-                          .one_sided = nullptr});
-  };
   for (Rank step = 1; step < ranks; ++step) {
     // Every rank begins with a different peer.
     const Rank to = (rank_ + step) % ranks;
     const Rank from = (rank_ - step + ranks) % ranks;
     const ElementRange& piece = pieces_[static_cast<size_t>(to)];
     for (const auto& [root, sum] : exchange.own)
-      if (piece.count > 0) add(true, to, sum.data() + piece.first, nullptr, piece.count);
+      if (piece.count > 0)
+        operations.push_back(SendOp{
+            .input = sum.data() + piece.first, .count = piece.count, .type = DataType::float32, .peer = to});
     if (length == 0) continue;
     for (const GrainNode& root : tree_->cover(ranges[static_cast<size_t>(from)])) {
       exchange.received.emplace_back(root, pool_->take(length));
-      add(false, from, nullptr, exchange.received.back().second.data(), length);
+      operations.push_back(RecvOp{.output = exchange.received.back().second.data(),
+                                  .count = length,
+                                  .type = DataType::float32,
+                                  .peer = from});
     }
   }
   return operations;
@@ -154,7 +148,7 @@ Result<size_t> GrainSum::exchange(Communicator& communicator, std::span<const Gr
   const std::vector<Operation> operations = sends_and_receives(queued, ranges);
   size_t sent = 0;
   for (const Operation& operation : operations)
-    if (operation.sends) sent += operation.count * sizeof(float);
+    if (std::holds_alternative<SendOp>(operation)) sent += bytes_of(operation);
   if (!operations.empty()) WEIR_TRY(communicator.run(operations, StreamPlace{queued.stream.get()}));
   queued.done->record(queued.stream.get());
   return sent;

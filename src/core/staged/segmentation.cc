@@ -7,7 +7,7 @@
 namespace weir::core {
 namespace {
 
-size_t input_blocks(const Operation& operation, Rank rank, size_t ranks) {
+size_t input_blocks(const CollectiveOp& operation, Rank rank, size_t ranks) {
   switch (operation.kind) {
     case Collective::broadcast: return rank == operation.root ? 1 : 0;
     case Collective::scatter: return rank == operation.root ? ranks : 0;
@@ -17,7 +17,7 @@ size_t input_blocks(const Operation& operation, Rank rank, size_t ranks) {
   }
 }
 
-size_t output_blocks(const Operation& operation, Rank rank, size_t ranks) {
+size_t output_blocks(const CollectiveOp& operation, Rank rank, size_t ranks) {
   switch (operation.kind) {
     case Collective::reduce: return rank == operation.root ? 1 : 0;
     case Collective::gather: return rank == operation.root ? ranks : 0;
@@ -29,7 +29,7 @@ size_t output_blocks(const Operation& operation, Rank rank, size_t ranks) {
 
 }  // namespace
 
-Segmentation segmentation_of(const Operation& operation, Rank rank, int ranks) {
+Segmentation segmentation_of(const CollectiveOp& operation, Rank rank, int ranks) {
   // Pieces begin at multiples of this many elements, so that they stay aligned.
   constexpr size_t kWhole = 1024;
   const auto all = static_cast<size_t>(ranks);

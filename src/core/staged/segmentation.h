@@ -22,7 +22,6 @@ struct Segmentation {
   size_t pieces = 1;
 };
 
-/// REQUIRES: `operation` is a collective, not a send or receive.
-Segmentation segmentation_of(const Operation& operation, Rank rank, int ranks);
+Segmentation segmentation_of(const CollectiveOp& operation, Rank rank, int ranks);
 
 }  // namespace weir::core

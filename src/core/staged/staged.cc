@@ -33,13 +33,10 @@ bool is_reached(const device::GpuFlag& flag, uint32_t value) {
   return static_cast<int32_t>(flag.host->load(std::memory_order_acquire) - value) >= 0;
 }
 
-/// Of premultiply_later, now that it is there.
+/// Now that it is there.
 void read_factor(Operation& operation) {
-  Reduction& reduction = operation.reduction;
-  if (reduction.scaling != Reduction::Scaling::premultiply_later) return;
-  const void* const from = reduction.factor_address();
-  reduction.scaling = Reduction::Scaling::premultiply;
-  std::memcpy(reduction.factor.bits, from, size_of(operation.type));
+  auto* const collective = std::get_if<CollectiveOp>(&operation);
+  if (collective != nullptr) collective->reduction.read_factor(collective->type);
 }
 
 }  // namespace
@@ -76,8 +73,9 @@ void Staged::settle_streams() {
 
 bool Staged::divides(std::span<const Operation> operations) const {
   return std::any_of(operations.begin(), operations.end(), [&](const Operation& operation) {
-    return operation.kind != Collective::send_recv &&
-           segmentation_of(operation, dependencies_.rank, dependencies_.ranks).pieces > 1;
+    const auto* const collective = std::get_if<CollectiveOp>(&operation);
+    return collective != nullptr &&
+           segmentation_of(*collective, dependencies_.rank, dependencies_.ranks).pieces > 1;
   });
 }
 
@@ -92,16 +90,17 @@ Status Staged::check(std::span<const Operation> operations, std::span<const Stre
   const LocalGpu own(dependencies_.gpus, dependencies_.gpu, dependencies_.rank);
   for (const StreamPlace& place : places) WEIR_TRY(own.check(place));
   for (const Operation& operation : operations) {
-    if (operation.count == 0) continue;
-    const bool point_to_point = is_point_to_point(operation);
+    if (bytes_of(operation) == 0) continue;
+    const auto* const collective = std::get_if<CollectiveOp>(&operation);
     const Segmentation segmentation =
-        point_to_point ? Segmentation() : segmentation_of(operation, dependencies_.rank, dependencies_.ranks);
-    if (point_to_point ? operation.sends : segmentation.input_blocks > 0)
-      WEIR_TRY(own.check(operation.input));
-    if (point_to_point ? !operation.sends : segmentation.output_blocks > 0)
-      WEIR_TRY(own.check(operation.output));
-    if (operation.reduction.scaling == Reduction::Scaling::premultiply_later)
-      WEIR_TRY(own.check(operation.reduction.factor_address()));
+        collective == nullptr ? Segmentation()
+                              : segmentation_of(*collective, dependencies_.rank, dependencies_.ranks);
+    if (collective == nullptr ? input_of(operation) != nullptr : segmentation.input_blocks > 0)
+      WEIR_TRY(own.check(input_of(operation)));
+    if (collective == nullptr ? output_of(operation) != nullptr : segmentation.output_blocks > 0)
+      WEIR_TRY(own.check(output_of(operation)));
+    if (collective != nullptr && collective->reduction.factor_at != nullptr)
+      WEIR_TRY(own.check(collective->reduction.factor_at));
   }
   return {};
 }

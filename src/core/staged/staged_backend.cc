@@ -39,7 +39,8 @@ std::vector<Operation> StagedBackend::take(std::vector<Operation>& operations,
 
 Result<std::unique_ptr<Backend::Call>> StagedBackend::prepare(Batch batch) {
   if (std::ranges::any_of(batch.operations, [](const Operation& operation) {
-        return operation.bias != nullptr || operation.side != Operation::Side::none;
+        const auto* const collective = std::get_if<CollectiveOp>(&operation);
+        return collective != nullptr ? collective->bias != nullptr : is_one_sided(operation);
       }))
     return Status(
         Code::invalid_usage,

@@ -3,7 +3,6 @@
 #include "src/core/staged/staging_steps.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/base/chunks.h"
 #include "src/core/staged/segmentation.h"
@@ -29,7 +28,7 @@ void copy_blocks(std::vector<StagingStep::Copy>& copies, std::byte* to, size_t t
 /// Makes the steps of one collective, piece by piece.
 class StagingSteps::Pieces {
  public:
-  Pieces(const Operation& operation, const Segmentation& segmentation, Rank rank, Away away)
+  Pieces(const CollectiveOp& operation, const Segmentation& segmentation, Rank rank, Away away)
       : operation_(operation),
         segmentation_(segmentation),
         rank_(static_cast<size_t>(rank)),
@@ -49,7 +48,7 @@ class StagingSteps::Pieces {
     const size_t now = std::min(segmentation_.piece_elements, operation_.count - begin) * element_;
     StagingStep step;
     step.begins = piece == 0;
-    Operation& own = step.operations.emplace_back(operation_);
+    auto& own = std::get<CollectiveOp>(step.operations.emplace_back(operation_));
     own.count = now / element_;
     const auto* const input = static_cast<const std::byte*>(operation_.input);
     auto* const output = static_cast<std::byte*>(operation_.output);
@@ -68,7 +67,11 @@ class StagingSteps::Pieces {
     } else {
       own.output = segmentation_.output_blocks == 0 ? nullptr : output + begin * element_;
     }
-    if (staged_.factor) bring_factor(step, slot + buffer_bytes());
+    if (staged_.factor) {
+      std::byte* const at = slot + buffer_bytes();
+      step.in.push_back({at, operation_.reduction.factor_at, element_});
+      own.reduction.factor_at = at;
+    }
     return step;
   }
 
@@ -90,12 +93,8 @@ class StagingSteps::Pieces {
     if (operation_.kind == Collective::all_to_all) return aligned(segmentation_.input_blocks * block);
     return segmentation_.input_blocks > segmentation_.output_blocks ? rank_ * block : 0;
   }
-  void bring_factor(StagingStep& step, std::byte* at) const {
-    step.in.push_back({at, operation_.reduction.factor_address(), element_});
-    std::memcpy(step.operations.back().reduction.factor.bits, &at, sizeof(at));
-  }
 
-  const Operation& operation_;
+  const CollectiveOp& operation_;
   const Segmentation segmentation_;
   const size_t rank_;
   const size_t element_;
@@ -103,25 +102,24 @@ class StagingSteps::Pieces {
 };
 
 StagingSteps::Away StagingSteps::away(const Operation& operation) const {
-  if (operation.count == 0) return {};
-  if (is_point_to_point(operation))
-    return {operation.sends && is_away_(operation.input), !operation.sends && is_away_(operation.output)};
-  const Segmentation segmentation = segmentation_of(operation, rank_, ranks_);
-  const bool reads = operation.reduction.scaling == Reduction::Scaling::premultiply_later;
-  return {segmentation.input_blocks > 0 && is_away_(operation.input),
-          segmentation.output_blocks > 0 && is_away_(operation.output),
-          reads && is_away_(operation.reduction.factor_address())};
+  if (bytes_of(operation) == 0) return {};
+  const auto* const collective = std::get_if<CollectiveOp>(&operation);
+  if (collective == nullptr) return {is_away_(input_of(operation)), is_away_(output_of(operation))};
+  const Segmentation segmentation = segmentation_of(*collective, rank_, ranks_);
+  return {segmentation.input_blocks > 0 && is_away_(collective->input),
+          segmentation.output_blocks > 0 && is_away_(collective->output),
+          is_away_(collective->reduction.factor_at)};
 }
 
 StagingSteps::Capacity StagingSteps::room_for(std::span<const Operation> operations) const {
   Capacity room;
   for (const Operation& operation : operations) {
     const Away own = away(operation);
-    if (!is_point_to_point(operation)) {
-      const Pieces pieces(operation, segmentation_of(operation, rank_, ranks_), rank_, own);
+    if (const auto* const collective = std::get_if<CollectiveOp>(&operation)) {
+      const Pieces pieces(*collective, segmentation_of(*collective, rank_, ranks_), rank_, own);
       room.slot = std::max(room.slot, pieces.bytes());
     } else if (own.input || own.output) {
-      room.messages += aligned(operation.count * size_of(operation.type));
+      room.messages += aligned(bytes_of(operation));
     }
   }
   return room;
@@ -132,8 +130,8 @@ std::vector<StagingStep> StagingSteps::lay_out(std::span<const Operation> operat
   std::vector<StagingStep> steps;
   bool pairs_done = false;
   for (const Operation& operation : operations) {
-    if (!is_point_to_point(operation)) {
-      const Pieces pieces(operation, segmentation_of(operation, rank_, ranks_), rank_, away(operation));
+    if (const auto* const collective = std::get_if<CollectiveOp>(&operation)) {
+      const Pieces pieces(*collective, segmentation_of(*collective, rank_, ranks_), rank_, away(operation));
       for (size_t piece = 0; piece < pieces.count(); ++piece)
         steps.push_back(pieces.step(piece, slots.memory[steps.size() % Staging::kSlots]));
     } else if (!pairs_done) {
@@ -151,15 +149,15 @@ StagingStep StagingSteps::pairs(std::span<const Operation> operations, std::byte
   for (const Operation& operation : operations) {
     if (!is_point_to_point(operation)) continue;
     Operation& own = step.operations.emplace_back(operation);
-    const size_t bytes = operation.count * size_of(operation.type);
+    const size_t bytes = bytes_of(operation);
     const Away there = away(operation);
     if (!there.input && !there.output) continue;
-    if (there.input) {
-      step.in.push_back({messages, operation.input, bytes});
-      own.input = messages;
-    } else {
-      step.out.push_back({operation.output, messages, bytes});
-      own.output = messages;
+    if (auto* const send = std::get_if<SendOp>(&own)) {
+      step.in.push_back({messages, send->input, bytes});
+      send->input = messages;
+    } else if (auto* const receive = std::get_if<RecvOp>(&own)) {
+      step.out.push_back({receive->output, messages, bytes});
+      receive->output = messages;
     }
     messages += aligned(bytes);
   }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weir/collective.h"
+
 namespace weir {
 
 using Rank = int32_t;
@@ -30,17 +32,6 @@ inline constexpr int kDataTypes = 12;
 /// (Scaling).
 enum class RedOp : uint8_t { sum, prod, max, min };
 
-enum class Collective : uint8_t {
-  all_reduce,
-  reduce,
-  broadcast,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  gather,
-  scatter,
-  send_recv,
-};
 inline constexpr int kCollectives = 9;
 
 /// Bytes of an element, by type. The table is outside of size_of(), which would otherwise rebuild it on every

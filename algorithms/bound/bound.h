@@ -67,4 +67,9 @@ Status check_bound(const Network& network, const Bound& bound);
 /// pass through 250 GB/s". `graph` is the source of the network. REQUIRES: check_bound().
 std::string explain(const Bound& bound, const Network& network, const topology::Graph& graph);
 
+/// The same bound with a witness for people: where the border of a cut runs through a device, between a NIC
+/// and its port, and could as well run behind it, it does. REQUIRES: check_bound(), which accepts the result
+/// too.
+Bound outside_devices(const Bound& bound, const Network& network, const topology::Graph& graph);
+
 }  // namespace weir::algorithms

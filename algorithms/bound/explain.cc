@@ -251,6 +251,15 @@ std::string explain_partition(const Bound& bound, const Network& network, const 
 
 }  // namespace
 
+Bound outside_devices(const Bound& bound, const Network& network, const Graph& graph) {
+  Bound shown = bound;
+  if (bound.witness != Witness::into && bound.witness != Witness::out_of) return shown;
+  Border border(network, bound.sets[0], bound.witness == Witness::into);
+  border.leave_devices(graph);
+  shown.sets[0] = border.nodes();
+  return shown;
+}
+
 std::string explain(const Bound& bound, const Network& network, const Graph& graph) {
   switch (bound.witness) {
     case Witness::nothing: return "one rank alone needs no time";

@@ -6,16 +6,17 @@
 
 #include <algorithm>
 
+#include "algorithms/best_plan/catalogue_plan.h"
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
-#include "src/cli/catalogue_plan.h"
 
 namespace weir::cli {
 
-Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const BestPlan& best, Rank root) {
+Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const algorithms::BestPlan& best,
+                                              Rank root) {
   std::vector<Candidate> candidates;
-  auto first = schedule(best, task);
+  auto first = algorithms::schedule(best, task.network);
   WEIR_TRY(first.status());
   const bool trees = best.trees() != nullptr;
   const std::string own = trees ? "planned" : best.algorithm();
@@ -23,7 +24,7 @@ Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const BestPl
       {own, std::move(*first), trees ? algorithms::kCapacityUnit / best.time.convert_to<double>() : 0});
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != task.collective || entry.pulls || entry.algorithm == own) continue;
-    auto plan = plan_by(entry.algorithm, task, root);
+    auto plan = algorithms::plan_by(entry.algorithm, task.request(root));
     if (plan.ok()) candidates.push_back({std::string(entry.algorithm), std::move(*plan), 0});
   }
   return candidates;

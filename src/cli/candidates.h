@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/best_plan/best_plan.h"
 #include "algorithms/sim/plan_flows.h"
-#include "src/cli/best_plan.h"
+#include "src/cli/plan_task.h"
 
 namespace weir::cli {
 
@@ -21,7 +22,8 @@ inline constexpr int kMostComparedRanks = 64;
 
 /// `best`, named "planned" if it consists of trees, followed by the plans of the catalogue that do not access
 /// other ranks' memory. Hosts and leaves of the task are the groups of ranks. Errors: those of schedule().
-Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const BestPlan& best, Rank root);
+Result<std::vector<Candidate>> candidates_for(const PlanTask& task, const algorithms::BestPlan& best,
+                                              Rank root);
 
 struct Simulated {
   std::string name;

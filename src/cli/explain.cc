@@ -7,11 +7,11 @@
 
 #include <cstdio>
 
+#include "algorithms/best_plan/best_plan.h"
 #include "algorithms/bound/bound.h"
 #include "algorithms/packing/rational.h"
 #include "algorithms/sim/plan_loads.h"
 #include "src/base/text.h"
-#include "src/cli/best_plan.h"
 #include "src/cli/failure.h"
 #include "src/cli/link_loads.h"
 
@@ -30,7 +30,7 @@ struct Loads {
 Result<Loads> loads_of(const ExplainArguments& arguments, const PlanTask& task) {
   const double bytes = task.bytes;
   if (arguments.schedule.plan.empty() && arguments.schedule.algorithm.empty()) {
-    auto best = best_plan(task, arguments.task.root);
+    auto best = algorithms::best_plan(task.request(arguments.task.root));
     WEIR_TRY(best.status());
     return Loads{best->algorithm(), std::move(best->edge_bytes), best->time};
   }

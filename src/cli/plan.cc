@@ -10,11 +10,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/best_plan/best_plan.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
-#include "src/cli/best_plan.h"
 #include "src/cli/candidates.h"
 #include "src/cli/failure.h"
 #include "src/cli/link_loads.h"
@@ -27,7 +27,7 @@ namespace {
 /// A plan and the figures that are printed for it.
 struct Report {
   PlanTask task;
-  BestPlan best;
+  algorithms::BestPlan best;
   double milliseconds = 0;
 
   int ranks() const { return task.network.ranks(); }
@@ -46,7 +46,7 @@ Result<Report> plan(const PlanArguments& arguments) {
   WEIR_TRY(task.status());
   report.task = std::move(*task);
   const auto begin = std::chrono::steady_clock::now();
-  auto best = best_plan(report.task, arguments.task.root);
+  auto best = algorithms::best_plan(report.task.request(arguments.task.root));
   WEIR_TRY(best.status());
   report.best = std::move(*best);
   report.milliseconds =
@@ -192,7 +192,7 @@ int run_plan(const PlanArguments& arguments) {
                                       : words_of(*report, arguments));
     return 0;
   }
-  const auto plan = schedule(report->best, report->task);
+  const auto plan = algorithms::schedule(report->best, report->task.network);
   if (!plan.ok()) return fail(plan.status());
   const auto text = arguments.emit == "plan" ? ir::write_text(*plan) : msccl::write(*plan);
   if (!text.ok()) return fail(text.status());

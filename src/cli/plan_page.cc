@@ -106,7 +106,7 @@ std::vector<topology::Index> hosts_of_ranks(const PlanTask& task) {
   return hosts;
 }
 
-topology::Traffic traffic_of(const PlanTask& task, const BestPlan& plan) {
+topology::Traffic traffic_of(const PlanTask& task, const algorithms::BestPlan& plan) {
   topology::Traffic traffic{std::vector<double>(task.graph.links().size())};
   for (size_t e = 0; e < plan.edge_bytes.size(); ++e) {
     const int32_t link = task.network.edges[e].link;
@@ -121,7 +121,7 @@ std::string section(const char* heading, const Packing& packing, const std::vect
 }
 
 /// Trees over all ranks, or of the first kind of host; empty if the plan has no trees.
-std::string pictures(const PlanTask& task, const BestPlan& best) {
+std::string pictures(const PlanTask& task, const algorithms::BestPlan& best) {
   if (best.trees() == nullptr) return "";
   const CollectivePlan& plan = *best.trees();
   std::string text;
@@ -172,7 +172,7 @@ std::string trees_svg(const Packing& packing, const std::vector<topology::Index>
       right + kMargin, y, body);
 }
 
-std::string plan_svg(const PlanTask& task, const BestPlan& plan) {
+std::string plan_svg(const PlanTask& task, const algorithms::BestPlan& plan) {
   const std::vector<topology::Index> hosts = task.graph.all(NodeKind::host);
   const topology::Traffic traffic = traffic_of(task, plan);
   const bool alone = hosts.size() == 1 && task.graph.all(NodeKind::fabric_switch).empty();
@@ -180,7 +180,7 @@ std::string plan_svg(const PlanTask& task, const BestPlan& plan) {
                : topology::svg_of_fabric(task.graph, traffic);
 }
 
-std::string plan_html(const PlanTask& task, const BestPlan& plan,
+std::string plan_html(const PlanTask& task, const algorithms::BestPlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences) {
   topology::Story story;

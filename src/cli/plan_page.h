@@ -6,16 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/best_plan/best_plan.h"
 #include "algorithms/packing/trees.h"
-#include "src/cli/best_plan.h"
+#include "src/cli/plan_task.h"
 
 namespace weir::cli {
 
 /// One host with its links coloured by load, or the network of several hosts.
-std::string plan_svg(const PlanTask& task, const BestPlan& plan);
+std::string plan_svg(const PlanTask& task, const algorithms::BestPlan& plan);
 
 /// A complete HTML page. `numbers` and `sentences`: see topology::Story.
-std::string plan_html(const PlanTask& task, const BestPlan& plan,
+std::string plan_html(const PlanTask& task, const algorithms::BestPlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences);
 

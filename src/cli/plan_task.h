@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/best_plan/best_plan.h"
 #include "algorithms/network/network.h"
 #include "src/base/types.h"
 #include "src/cli/sources.h"
@@ -33,6 +34,11 @@ struct PlanTask {
   std::vector<char> between_hosts;  ///< whether each node of the network is a switch that joins hosts
   Collective collective = Collective::all_reduce;
   double bytes = 0;  ///< size of the whole buffer
+
+  /// REQUIRES: the task outlives what it gives.
+  algorithms::PlanRequest request(Rank root) const {
+    return {graph, network, between_hosts, collective, root, bytes};
+  }
 };
 
 /// Reads the topology; prints doubts to standard error.

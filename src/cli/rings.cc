@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "algorithms/rings/pack_rings.h"
 #include "topology/formats/nccl_graph_xml.h"
 
 namespace weir::cli {
@@ -33,16 +34,6 @@ bool on_one_host(const PlanTask& task) {
 }
 
 }  // namespace
-
-Result<algorithms::Rings> rings_of(const PlanTask& task, std::span<const Rank> order) {
-  const auto packing = algorithms::pack_rings(task.network);
-  WEIR_TRY(packing.status());
-  algorithms::Rings rings = algorithms::spelled_out(*packing);
-  for (algorithms::Ring& ring : rings) {
-    for (Rank& rank : ring) rank = static_cast<Rank>(std::ranges::find(order, rank) - order.begin());
-  }
-  return rings;
-}
 
 Result<std::string> graph_file_of(const PlanTask& task) {
   if (!on_one_host(task))

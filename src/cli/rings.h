@@ -4,21 +4,15 @@
 /// Plain functions: thread-safe.
 #pragma once
 
-#include <span>
 #include <string>
 
-#include "algorithms/rings/pack_rings.h"
 #include "src/cli/plan_task.h"
 
 namespace weir::cli {
 
-/// The rings packed into the task's network, as positions in `order`. Errors: those of
-/// algorithms::pack_rings().
-Result<algorithms::Rings> rings_of(const PlanTask& task, std::span<const Rank> order);
-
-/// The same rings as a graph file for NCCL, RCCL and weir (NCCL_GRAPH_FILE). GPUs are numbered as in the
-/// vendor's library; if any GPU has no such number, all by their ranks. Errors: those of
-/// algorithms::pack_rings(), and invalid_argument for ranks that are not GPUs of one host.
+/// The rings packed into the task's network, as a graph file for NCCL, RCCL and weir (NCCL_GRAPH_FILE). GPUs
+/// are numbered as in the vendor's library; if any GPU has no such number, all by their ranks. Errors: those
+/// of algorithms::pack_rings(), and invalid_argument for ranks that are not GPUs of one host.
 Result<std::string> graph_file_of(const PlanTask& task);
 
 }  // namespace weir::cli

@@ -7,12 +7,11 @@
 
 #include <cstdio>
 
-#include "algorithms/ir/text.h"
+#include "algorithms/best_plan/best_plan.h"
+#include "algorithms/best_plan/catalogue_plan.h"
 #include "algorithms/ir/verify.h"
-#include "algorithms/msccl/msccl.h"
+#include "algorithms/msccl/any_plan.h"
 #include "src/base/text.h"
-#include "src/cli/best_plan.h"
-#include "src/cli/catalogue_plan.h"
 
 namespace weir::cli {
 namespace {
@@ -31,12 +30,7 @@ Result<std::string> whole_input() {
 Result<ir::Plan> load_plan(const std::string& file) {
   const auto text = file == "-" ? whole_input() : drivers::read_whole(file, kMostPlanBytes);
   WEIR_TRY(text.status());
-  const std::string name = file == "-" ? "standard input" : file;
-  const size_t first = text->find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && (*text)[first] == '<') return msccl::read(*text, name);
-  auto plan = ir::read_text(*text);
-  if (!plan.ok()) return Status(plan.status().code(), fmt::format("{}: {}", name, plan.status().message()));
-  return plan;
+  return msccl::read_any_plan(*text, file == "-" ? "standard input" : file);
 }
 
 void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
@@ -52,11 +46,11 @@ void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
 Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
                                const PlanTaskArguments& asked) {
   const int ranks = task.network.ranks();
-  if (!arguments.algorithm.empty()) return plan_by(arguments.algorithm, task, asked.root);
+  if (!arguments.algorithm.empty()) return algorithms::plan_by(arguments.algorithm, task.request(asked.root));
   if (arguments.plan.empty()) {
-    const auto best = best_plan(task, asked.root);
+    const auto best = algorithms::best_plan(task.request(asked.root));
     WEIR_TRY(best.status());
-    return schedule(*best, task);
+    return algorithms::schedule(*best, task.network);
   }
   auto plan = load_plan(arguments.plan);
   WEIR_TRY(plan.status());

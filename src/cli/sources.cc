@@ -6,55 +6,19 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-#include <filesystem>
+#include <utility>
 
 #include "topology/detect/doctor.h"
-#include "topology/formats/any.h"
-#include "topology/model/check.h"
-#include "topology/model/merge.h"
+#include "topology/detect/read_files.h"
 
 namespace weir::cli {
 namespace {
 
-/// Returns the text of a file, or the argument itself if it is a machine in a line.
-Result<std::string> text_of(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) {
-    if (file.find('(') != std::string::npos) return file;
-    return Status(
-        Code::invalid_argument,
-        fmt::format(
-            "there is no file {}; expected a topology file, or a one-line machine description such as "
-            "\"(8 gpu nvswitch 450, 8 nic 50)\"",
-            file));
-  }
-  return drivers::read_whole(file, topology::kMostBytes);
-}
-
-Result<topology::Graph> graph_of_file(const std::string& file, topology::Notes* notes) {
-  const Result<std::string> text = text_of(file);
-  if (!text.ok()) return text.status();
-  const bool is_line = text.value() == file;
-  return topology::read_any({is_line ? "the line" : file, text.value()}, notes);
-}
-
 Result<topology::Detected> from_files(const Sources& sources) {
   topology::Notes notes;
-  std::vector<topology::Graph> graphs;
-  for (const std::string& file : sources.files) {
-    Result<topology::Graph> graph = graph_of_file(file, sources.strict ? nullptr : &notes);
-    if (!graph.ok()) return graph.status();
-    graphs.push_back(std::move(*graph));
-  }
-  topology::Detected detected;
-  if (graphs.size() == 1) {  // already checked by the reader; for 100,000 GPUs a check takes seconds
-    detected.graph = std::move(graphs[0]);
-  } else {
-    Result<topology::Graph> merged = topology::merge(graphs);
-    if (!merged.ok()) return merged.status();
-    WEIR_TRY(topology::check(*merged));
-    detected.graph = std::move(*merged);
-  }
+  Result<topology::Graph> graph = topology::read_files(sources.files, sources.strict ? nullptr : &notes);
+  if (!graph.ok()) return graph.status();
+  topology::Detected detected{std::move(*graph), {}};
   for (std::string& note : notes)
     detected.findings.push_back({"file", topology::Finding::Kind::doubt, std::move(note)});
   return detected;

@@ -9,39 +9,20 @@
 #include <cstdio>
 
 #include "algorithms/ir/symbolic.h"
-#include "algorithms/ir/verify.h"
 #include "src/base/text.h"
 #include "src/cli/failure.h"
 #include "src/cli/schedule.h"
-#include "src/exec/check.h"
-#include "src/exec/lower.h"
+#include "src/exec/plan_proof.h"
 
 namespace weir::cli {
 namespace {
 
 constexpr int kExitWrong = 1;
-/// Checks the programs of all ranks together for races and deadlock.
-Status check_programs(const ir::Plan& plan, uint32_t slots) {
-  std::vector<exec::Program> programs;
-  for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
-    auto program = exec::lower(plan, rank);
-    WEIR_TRY(program.status());
-    programs.push_back(std::move(*program));
-  }
-  exec::CheckOptions options;
-  options.slots = slots;
-  WEIR_TRY(exec::check(programs, options));
-  if (!ir::has_in_place(plan.shape.kind)) return {};
-  options.placement = ir::Placement::in_place;
-  return exec::check(programs, options);
-}
 
 int verify_file(const std::string& file, uint32_t slots) {
   const auto plan = load_plan(file);
   if (!plan.ok()) return report_failure("verify", plan.status(), kExitUsage);
-  Status proof = ir::verify(*plan);
-  if (proof.ok()) proof = check_programs(*plan, slots);
-  if (!proof.ok()) {
+  if (const Status proof = exec::prove(*plan, slots); !proof.ok()) {
     fmt::print("{}: wrong: {}\n", file, proof.message());
     return kExitWrong;
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/exec/plan_proof.h"
+
 namespace CLI {
 class App;
 }
@@ -14,7 +16,7 @@ namespace weir::cli {
 
 struct VerifyArguments {
   std::vector<std::string> files;
-  uint32_t slots = 2;  ///< slots of each channel
+  uint32_t slots = exec::kProvenSlots;  ///< slots of each channel
 };
 
 void add_verify(CLI::App& app, VerifyArguments& arguments);

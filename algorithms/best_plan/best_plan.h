@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The best known plan for a collective on a topology, for every collective. Pure and thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "algorithms/ir/plan.h"
+#include "algorithms/network/network.h"
+#include "algorithms/packing/rational.h"
+#include "algorithms/planner/planner.h"
+#include "src/base/types.h"
+#include "topology/model/graph.h"
+#include "weir/status.h"
+
+namespace weir::algorithms {
+
+/// What to plan. The request refers to objects that have to outlive it.
+struct PlanRequest {
+  const topology::Graph& graph;
+  const Network& network;               ///< network between devices of `graph`
+  std::span<const char> between_hosts;  ///< switches_between_hosts() of the network
+  Collective collective = Collective::all_reduce;
+  Rank root = 0;     ///< root of collectives that have one
+  double bytes = 0;  ///< size of the whole
+};
+
+/// If all ranks need the same data: trees of the planner. If each rank needs different data (all-to-all,
+/// gather, scatter): the algorithm of the catalogue that puts the least load on the busiest link, on the
+/// simulator's routes.
+struct BestPlan {
+  std::variant<CollectivePlan, ir::Plan> plan;
+  Bound bound;
+  Rational time;                   ///< T / M, multiplied by one unit of capacity, as in Bound
+  Rational part_of_bound;          ///< time of the bound divided by `time`: at most 1; 1 is optimal
+  std::vector<double> edge_bytes;  ///< share of the request's bytes on each edge of the network
+
+  /// Null if the plan is an algorithm of the catalogue.
+  const CollectivePlan* trees() const { return std::get_if<CollectivePlan>(&plan); }
+  /// "trees", "hierarchical", "trees with free roots", "pairwise".
+  std::string algorithm() const;
+  /// "4 spanning trees, at most 3 hops high".
+  std::string words() const;
+  /// Number of different trees; a tree with a multiplicity counts once, a tree that both reduces and
+  /// broadcasts counts once. For a plan by hosts: trees inside one host. 0 if the plan has no trees.
+  size_t tree_count() const;
+  /// Largest number of hops from a root to a rank. 0 if the plan has no trees.
+  int height() const;
+};
+
+/// Limit for plans that list every pair of ranks.
+inline constexpr int kMostListedRanks = 512;
+
+/// The result is verified: see plan_collective(), and ir::verify() for algorithms of the catalogue. Errors:
+/// those of plan_collective(); invalid_argument for more than kMostListedRanks ranks that each need different
+/// data.
+Result<BestPlan> best_plan(const PlanRequest& request);
+
+/// The schedule, move by move. Errors: those of schedule() in planner.h.
+Result<ir::Plan> schedule(const BestPlan& best, const Network& network);
+
+}  // namespace weir::algorithms

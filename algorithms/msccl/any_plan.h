@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Plans in either of the formats that weir reads: its own text (docs/plan-format.md), or MSCCL's XML.
+///
+/// Pure and thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "algorithms/ir/plan.h"
+#include "weir/status.h"
+
+namespace weir::msccl {
+
+/// The plan of a text, which is MSCCL's where it begins with '<'. It is well-formed, not proved. `name` is
+/// the file's, for messages. Errors: of ir::read_text() and read().
+Result<ir::Plan> read_any_plan(std::string_view text, const std::string& name);
+
+}  // namespace weir::msccl

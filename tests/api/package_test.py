@@ -88,7 +88,8 @@ class Package(unittest.TestCase):
     lib = self.installed_lib()
     wanted = {f"{lib}/libweir.so", f"{lib}/nccl-compat/libnccl.so", f"{lib}/nccl-compat/libnccl.so.2",
               f"{lib}/rccl-compat/librccl.so.1", "include/weir-compat/nccl.h", "include/weir-compat/rccl/rccl.h",
-              "include/weir/stream.h", "include/weir/grains.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/net_stats.h", "include/weir/places.h", f"{lib}/nccl-compat/pkgconfig/nccl.pc"}
+              "include/weir/stream.h", "include/weir/grains.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/net_stats.h", "include/weir/places.h",
+              "include/weir/topology.h", "include/weir/bound.h", "include/weir/plan.h", f"{lib}/nccl-compat/pkgconfig/nccl.pc"}
     self.assertEqual(wanted - self.files(), set())
 
   def test_kernels_for_gpus_are_beside_each_library(self):
@@ -101,6 +102,18 @@ class Package(unittest.TestCase):
 
   def test_find_package_weir(self):
     self.assertIn("[libweir.so.0]", self.use("weir", "weir::weir"))
+
+  def test_the_example_of_the_planner(self):
+    folder = os.path.join(self.folder, "planner")
+    run(["cmake", "-G", "Ninja", "-S", os.path.join(self.source, "examples", "planner"), "-B", folder,
+         f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror"])
+    run(["cmake", "--build", folder])
+    text = run([folder + "/planner", "4 x (1 gpu pcie 50, 1 nic 25) leaf by 2 4:1 spine 2"])
+    self.assertRegex(text, r"(?s)^leaf0: host0 host1\n  all-reduce over 2 devices: at most 25 GB/s, as .*"
+                           r"best plan: .*, 25 GB/s, 0\.00 % over the least time\nleaf1: host2 host3\n")
+    wrong = subprocess.run([folder + "/planner", "nowhere.txt"], capture_output=True, text=True, check=False)
+    self.assertEqual((wrong.returncode, wrong.stdout), (1, ""))
+    self.assertIn("planner: there is no file nowhere.txt; expected a topology file", wrong.stderr)
 
   def test_find_package_nccl(self):
     self.assertIn("[libnccl.so.2]", self.use("NCCL", "NCCL::nccl"))

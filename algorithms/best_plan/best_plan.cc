@@ -118,6 +118,8 @@ int BestPlan::height() const {
 }
 
 Result<BestPlan> best_plan(const PlanRequest& request) {
+  if (request.network.ranks() < 2)
+    return Status(Code::invalid_argument, "one rank alone needs no plan; expected several ranks");
   if (!is_for_trees(request.collective)) return best_listed(request);
   auto planned = plan_collective(request.network, request.between_hosts, request.collective, request.root);
   WEIR_TRY(planned.status());

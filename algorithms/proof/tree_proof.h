@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Judges tree packings and bounds independently of the code that finds them: it shares no code with it, and
-/// computes only sums.
+/// Judges tree packings independently of the code that finds them: it shares no code with it, and computes
+/// only sums.
 ///
 /// A valid packing delivers the data of each rank exactly once to every other rank, over existing edges and
-/// within their capacities. A cut proves that nothing can be faster than cut_bandwidth(). Therefore bandwidth
-/// / cut_bandwidth, an exact fraction of at most 1, measures the quality of a packing; 1 is optimal.
+/// within their capacities.
 ///
 /// Pure and thread-safe; time is linear in the input.
 #pragma once
@@ -32,11 +31,5 @@ Result<TreeLoads> check_packing(const Network& network, const Packing& packing);
 /// sums what `packing` spreads. Both therefore have equal numbers of trees per root and equal bandwidths, and
 /// together they stay within the capacities. Errors: as above.
 Result<TreeLoads> check_both(const Network& network, const Packing& reversed_packing, const Packing& packing);
-
-/// The maximum bandwidth of a single tree, for any packing, because all data of the ranks in the cut must
-/// leave it: capacity out of the cut / trees rooted inside. `inside[node]`: the node is inside the cut.
-/// Errors: invalid_argument for a cut that proves nothing, because no rank is outside or no share is inside.
-Result<Rational> cut_bandwidth(const Network& network, const std::vector<int64_t>& shares,
-                               const std::vector<char>& inside);
 
 }  // namespace weir::algorithms

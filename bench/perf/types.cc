@@ -29,6 +29,5 @@ std::optional<Row> find(const Row (&rows)[size], std::string_view name) {
 std::span<const TypeInfo> all_types() { return kTypes; }
 std::optional<TypeInfo> find_type(std::string_view name) { return find(kTypes, name); }
 std::span<const OpInfo> all_ops() { return kOps; }
-std::optional<OpInfo> find_op(std::string_view name) { return find(kOps, name); }
 
 }  // namespace weir::perf

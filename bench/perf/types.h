@@ -36,7 +36,6 @@ struct OpInfo {
 
 /// All operations, in the order of -o all.
 std::span<const OpInfo> all_ops();
-std::optional<OpInfo> find_op(std::string_view name);
 
 /// Calls f(std::type_identity<T>()) with the C++ type that has the layout of `type`.
 template <typename F>

@@ -192,17 +192,6 @@ Status Socket::send_all(BytesView bytes, const Deadline& deadline) const {
   return {};
 }
 
-Status Socket::recv_all(std::span<std::byte> into, const Deadline& deadline) const {
-  while (!into.empty()) {
-    auto received = try_recv(into);
-    WEIR_TRY(received.status());
-    into = into.subspan(*received);
-    if (*received == 0 && !wait_for(fd_, POLLIN, deadline))
-      return interrupted("receive from", peer_text(), deadline);
-  }
-  return {};
-}
-
 Result<size_t> Socket::try_send(BytesView bytes) const {
   if (bytes.empty()) return size_t{0};
   const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -100,7 +100,6 @@ class Socket {
   static Result<Socket> connect(const SocketAddress& to, const Deadline& deadline);
 
   Status send_all(BytesView bytes, const Deadline& deadline) const;
-  Status recv_all(std::span<std::byte> into, const Deadline& deadline) const;
   /// Sends or receives as many bytes as possible without blocking and returns their number; 0: none now. A
   /// connection that the peer has closed is an error.
   Result<size_t> try_send(BytesView bytes) const;

@@ -15,6 +15,7 @@
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
 #include "tests/algorithms/some_layout.h"
+#include "tests/ir/draw.h"
 
 namespace weir::algorithms {
 namespace {
@@ -46,7 +47,7 @@ class EveryEntry : public ::testing::TestWithParam<Entry> {
 
 TEST_P(EveryEntry, IsVerified) {
   each_plan(16, {1, 2, 3, 7}, [](const ir::Plan& plan, const std::string& words) {
-    ASSERT_EQ(ir::verify(plan).message(), "") << words;
+    ASSERT_EQ(ir::verify(plan).message(), "") << words << "\n" << ir::draw_table(plan);
   });
 }
 

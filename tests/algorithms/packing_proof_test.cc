@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "tests/algorithms/cut_bandwidth.h"
 #include "tests/algorithms/ground_truth.h"
 
 namespace weir::algorithms {

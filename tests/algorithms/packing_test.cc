@@ -13,6 +13,7 @@
 #include "algorithms/bound/cut.h"
 #include "algorithms/packing/logical_graph.h"
 #include "algorithms/proof/tree_proof.h"
+#include "tests/algorithms/cut_bandwidth.h"
 #include "tests/algorithms/ground_truth.h"
 
 namespace weir::algorithms {

@@ -14,6 +14,7 @@
 
 #include "src/net/socket.h"
 #include "tests/cli/late_rank.h"
+#include "tests/net/receive.h"
 
 namespace weir::cli {
 namespace {
@@ -115,7 +116,7 @@ class MetricsServer : public ::testing::Test {
     const auto socket = Socket::connect(address_, deadline);
     if (!socket.ok() || !socket->send_all(std::as_bytes(std::span(request)), deadline).ok()) return "no way";
     std::string text;
-    for (std::byte one{}; socket->recv_all(std::span(&one, 1), deadline).ok();)
+    for (std::byte one{}; receive_all(*socket, std::span(&one, 1), deadline).ok();)
       text += static_cast<char>(one);
     return text;
   }

@@ -16,6 +16,7 @@
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
 #include "tests/core/status_words.h"
+#include "tests/net/receive.h"
 
 namespace weir::core {
 namespace {
@@ -346,7 +347,7 @@ TEST(Bootstrap, StrangersAtTheListenerAreSentAway) {
   std::array<std::byte, 1> into;
   const Deadline soon = Deadline::in_ms(15'000);  // the listener closes on those who say nothing after 20 s
   const auto stranger = deliver(site.listener->address(), {uid ^ uint64_t{1} << 63, 1, 0, 0}, soon);
-  EXPECT_EQ(stranger->recv_all(into, soon).code(), Code::remote_error);
+  EXPECT_EQ(receive_all(*stranger, into, soon).code(), Code::remote_error);
   const DeliveryKey of_a_split{uid ^ 1, 1, 0, 0};
   const auto connection = deliver(site.listener->address(), of_a_split, soon);
   while (!soon.over() && !site.listener->collect(of_a_split)) sched_yield();

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/topology/writers.h"
 #include "topology/formats/hwloc_xml.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tests/topology/writers.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace weir::topology;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/topology/writers.h"
 #include "topology/formats/synthetic.h"
 #include "topology/model/check.h"
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/slurm_names.h"
+#include "tests/topology/writers.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace weir::topology;

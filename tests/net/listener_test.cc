@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tests/net/families.h"
+#include "tests/net/receive.h"
 
 namespace {
 std::atomic<time_t> skipped_s{0};
@@ -73,7 +74,7 @@ TEST(Listener, KeepsADeliveryUntilItIsCollected) {
     const Socket got = collect(*listener, kKey);
     ASSERT_TRUE(got.valid());
     Bytes into(28);
-    ASSERT_TRUE(got.recv_all(into, soon()).ok());
+    ASSERT_TRUE(receive_all(got, into, soon()).ok());
     EXPECT_EQ(to_text(into), "data that comes right behind");
     EXPECT_FALSE(listener->collect(kKey).has_value());
   }
@@ -197,11 +198,12 @@ TEST(Listener, StrangersAreShownOut) {
   ASSERT_TRUE(
       http->send_all(to_bytes("GET / HTTP/1.1\r\nHost: somebody who is not expected\r\n\r\n"), soon()).ok());
   std::array<std::byte, 1> into;
-  EXPECT_THAT(http->recv_all(into, soon()).message(), Not(HasSubstr("no answer in time")));
+  EXPECT_THAT(receive_all(*http, into, soon()).message(), Not(HasSubstr("no answer in time")));
   auto mute = Socket::connect(listener->address(), soon());
-  EXPECT_THAT(mute->recv_all(into, Deadline::in_ms(200)).message(), HasSubstr("no answer in time"));
+  EXPECT_THAT(receive_all(*mute, into, Deadline::in_ms(200)).message(), HasSubstr("no answer in time"));
   skipped_s = 21;
-  EXPECT_THAT(mute->recv_all(into, Deadline::in_ms(60'000)).message(), HasSubstr("closed by the other side"))
+  EXPECT_THAT(receive_all(*mute, into, Deadline::in_ms(60'000)).message(),
+              HasSubstr("closed by the other side"))
       << "says nothing for 20 seconds, and is sent away";
   skipped_s = 0;
   EXPECT_EQ(ask(listener->address(), 1, {}, soon()).kind, Answer::Kind::given);
@@ -216,7 +218,7 @@ TEST(Listener, WhoDoesNotKnowTheSecretIsShownOut) {
   const auto stranger = deliver(listener->address(), wrong, soon());
   ASSERT_TRUE(stranger.ok());
   std::array<std::byte, 1> into;
-  EXPECT_EQ(stranger->recv_all(into, soon()).code(), Code::remote_error);
+  EXPECT_EQ(receive_all(*stranger, into, soon()).code(), Code::remote_error);
   static_cast<void>(post(listener->address(), wrong, to_bytes("a message"), soon()));
   EXPECT_TRUE(post(listener->address(), right, to_bytes("another"), soon()).ok());
   EXPECT_EQ(to_text(*listener->receive(right, soon())), "another");

@@ -10,6 +10,7 @@
 
 #include "tests/topology/hwloc_machines.h"
 #include "tests/topology/replaced.h"
+#include "tests/topology/writers.h"
 
 namespace weir::topology {
 namespace {

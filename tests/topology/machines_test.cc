@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "tests/topology/writers.h"
 #include "topology/formats/any.h"
 #include "topology/formats/hwloc_xml.h"
 #include "topology/formats/nccl_xml.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/topology/replaced.h"
+#include "tests/topology/writers.h"
 
 namespace weir::topology {
 namespace {

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topology/writers.h"
+
 namespace weir::topology {
 namespace {
 

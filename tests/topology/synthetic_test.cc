@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topology/writers.h"
 #include "topology/model/check.h"
 
 namespace weir::topology {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topology/writers.h"
 #include "topology/formats/yaml.h"
 
 namespace weir::topology {

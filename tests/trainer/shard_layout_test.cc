@@ -59,13 +59,6 @@ TEST(ShardLayout, GroupsOfUnequalSizeAreRefused) {
   EXPECT_THAT(status.message(), HasSubstr("rank 0 has 2 ranks and that of rank 2 has 1"));
 }
 
-TEST(ShardLayout, StrategiesHaveNames) {
-  for (Strategy strategy :
-       {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard, Strategy::hybrid_shard})
-    EXPECT_EQ(strategy_named(name_of(strategy)).value(), strategy);
-  EXPECT_THAT(strategy_named("ZERO").status().message(), HasSubstr("expected NO_SHARD, SHARD_GRAD_OP"));
-}
-
 TEST(ShardArena, MergesGapsAndNeverGivesTheSameMemoryTwice) {
   Result<Arena> arena = Arena::make(10 * Arena::kAlignment);
   ASSERT_TRUE(arena.ok()) << arena.status().message();

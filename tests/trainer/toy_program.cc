@@ -7,6 +7,8 @@
 /// layer. Rank 0 prints "bits HASH of step N, skipped K".
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 #include "tests/trainer/dying_files.h"
 #include "tests/trainer/toy.h"
@@ -58,10 +60,17 @@ Status train(ncclComm_t world, int rank, const Arguments& arguments) {
   return Status();
 }
 
+std::optional<Strategy> strategy_named(std::string_view name) {
+  for (const Strategy strategy :
+       {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard, Strategy::hybrid_shard})
+    if (name == name_of(strategy)) return strategy;
+  return std::nullopt;
+}
+
 int run(int argc, char** argv) {
   Arguments arguments;
-  Result<Strategy> strategy = strategy_named(argv[1]);
-  if (!strategy.ok()) return 2;
+  const std::optional<Strategy> strategy = strategy_named(argv[1]);
+  if (!strategy) return 2;
   arguments.run.options.strategy = *strategy;
   arguments.run.options.shard_ranks = std::atoi(argv[2]);
   arguments.run.options.canonical = true;

@@ -11,6 +11,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/host.h"
+#include "tests/net/receive.h"
 #include "tests/transports/both_ends.h"
 #include "transports/address.h"
 #include "transports/tcp/control.h"
@@ -292,7 +293,7 @@ class TcpDoubles : public ::testing::Test {
   uint64_t heard(uint32_t path) {
     tcp::ControlFrame frame;
     const auto got =
-        controls_[path].recv_all(std::as_writable_bytes(std::span(&frame, 1)), Deadline::in_ms(5000));
+        receive_all(controls_[path], std::as_writable_bytes(std::span(&frame, 1)), Deadline::in_ms(5000));
     EXPECT_TRUE(got.ok()) << got.message();
     EXPECT_EQ(frame.kind, tcp::ControlKind::arrived);
     return frame.value;

@@ -102,9 +102,6 @@ struct HwlocXml {
 /// text (ignored).
 Result<HwlocXml> read_hwloc_xml(const Source& source, Notes* notes = nullptr);
 
-/// Can be loaded by hwloc of the same or a later major version.
-std::string write_hwloc_xml(const HwlocXml& document);
-
 /// One host with its packages, NUMA nodes, PCIe trees, GPUs, NICs with ports, NVSwitches, and their links.
 ///
 /// Processors: if the file has no NUMA node, the whole machine is one, as in hwloc. NUMA nodes with

@@ -86,9 +86,6 @@ struct IbFabric {
 /// per-port form (whose output is often filtered) cables to nodes that have no line.
 Result<IbFabric> read_ibnetdiscover(const Source& source, Notes* notes = nullptr);
 
-/// Writes the full form.
-std::string write_ibnetdiscover(const IbFabric& fabric);
-
 /// Hosts with NICs and their ports, switches with levels, cables with their speed; parallel cables of one
 /// speed between two switches are one link.
 ///

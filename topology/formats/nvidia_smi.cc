@@ -20,7 +20,7 @@ struct PathWord {
   SmiPath path;
 };
 
-/// Names of paths: the first one is written, all are read.
+/// Names of paths: a sentence uses the first one, all are read.
 constexpr std::array<PathWord, 7> kPaths = {{{"X", SmiPath::self},
                                              {"PIX", SmiPath::pix},
                                              {"PXB", SmiPath::pxb},
@@ -320,31 +320,6 @@ Result<NvidiaSmi> NvidiaSmiReader::read() {
 
 Result<NvidiaSmi> read_nvidia_smi(const Source& source, Notes* notes) {
   return NvidiaSmiReader(source, notes).read();
-}
-
-std::string write_nvidia_smi(const NvidiaSmi& matrix) {
-  std::vector<ColumnName> columns;
-  for (const ColumnName& column : kColumns) {
-    const bool used = std::any_of(matrix.devices.begin(), matrix.devices.end(),
-                                  [&](const auto& device) { return !(device.*column.column).empty(); });
-    if (used) columns.push_back(column);
-  }
-  std::string text;
-  for (const NvidiaSmiDevice& device : matrix.devices) text += fmt::format("\t{}", device.name);
-  for (const ColumnName& column : columns) text += fmt::format("\t{}", column.name);
-  text += "\n";
-  for (size_t row = 0; row < matrix.devices.size(); ++row) {
-    text += matrix.devices[row].name;
-    for (size_t column = 0; column < matrix.cells.size(); ++column)
-      text += fmt::format("\t{}", text_of(matrix.cells.at(row, column)));
-    for (const ColumnName& column : columns) text += fmt::format("\t{}", matrix.devices[row].*column.column);
-    text += "\n";
-  }
-  std::string legend;
-  for (const NvidiaSmiDevice& device : matrix.devices) {
-    if (!device.nic.empty()) legend += fmt::format("  {}: {}\n", device.name, device.nic);
-  }
-  return legend.empty() ? text : text + "\nNIC Legend:\n\n" + legend;
 }
 
 }  // namespace weir::topology

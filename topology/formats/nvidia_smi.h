@@ -48,9 +48,6 @@ struct NvidiaSmi {
 /// unknown), differing cells of one pair (both are kept), unknown lines.
 Result<NvidiaSmi> read_nvidia_smi(const Source& source, Notes* notes = nullptr);
 
-/// Writes tabs and no explanations.
-std::string write_nvidia_smi(const NvidiaSmi& matrix);
-
 /// One host with NUMA nodes, PCIe bridges, GPUs, NICs (each with one port), NVSwitches and their links. The
 /// text has no speeds, so the links have none.
 ///

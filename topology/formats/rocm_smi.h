@@ -40,8 +40,6 @@ struct RocmSmi {
 /// are kept), unknown sections and lines.
 Result<RocmSmi> read_rocm_smi(const Source& source, Notes* notes = nullptr);
 
-std::string write_rocm_smi(const RocmSmi& matrix);
-
 /// One host with NUMA nodes, GPUs, and their links. The text has no speeds and no numbers of links, so links
 /// have no speed and a count of one.
 ///

@@ -223,20 +223,4 @@ Result<SlurmTopology> read_slurm_topology(const Source& source, Notes* notes) {
   return ConfReader(source, notes).run();
 }
 
-std::string write_slurm_topology(const SlurmTopology& topology) {
-  std::string text;
-  for (const SlurmSwitch& one : topology.switches) {
-    text += fmt::format("SwitchName={}", one.name);
-    if (!one.nodes.empty()) text += fmt::format(" Nodes={}", compress_hostlist(one.nodes));
-    if (!one.switches.empty()) text += fmt::format(" Switches={}", compress_hostlist(one.switches));
-    if (one.link_speed >= 0) text += fmt::format(" LinkSpeed={}", one.link_speed);
-    text += '\n';
-  }
-  for (const SlurmBlock& block : topology.blocks)
-    text += fmt::format("BlockName={} Nodes={}\n", block.name, compress_hostlist(block.nodes));
-  if (!topology.block_sizes.empty())
-    text += fmt::format("BlockSizes={}\n", fmt::join(topology.block_sizes, ","));
-  return text;
-}
-
 }  // namespace weir::topology

@@ -51,9 +51,6 @@ struct SlurmTopology {
 /// with a note.
 Result<SlurmTopology> read_slurm_topology(const Source& source, Notes* notes = nullptr);
 
-/// Writes one line per switch or block; lists of names are compressed.
-std::string write_slurm_topology(const SlurmTopology& topology);
-
 /// A tree: hosts, switches with levels (a leaf is a switch with nodes), cables of unknown speed (0):
 /// LinkSpeed has no unit and stays in the document.
 ///

@@ -60,7 +60,6 @@ struct Synthetic {
 
 /// Errors: invalid_argument with the column and what was expected.
 Result<Synthetic> read_synthetic(const Source& source);
-std::string write_synthetic(const Synthetic& machine);
 /// REQUIRES: the value comes from read_synthetic().
 Graph graph_of(const Synthetic& machine);
 

@@ -200,44 +200,10 @@ class YamlReader {
   size_t budget_ = kMostNames;
 };
 
-void write_topology(const SlurmTopology& topology, std::string& text) {
-  if (!topology.switches.empty()) {
-    text += "  tree:\n    switches:\n";
-    for (const SlurmSwitch& one : topology.switches) {
-      text += fmt::format("      - switch: {}\n", yaml_scalar(one.name));
-      if (!one.switches.empty())
-        text += fmt::format("        children: {}\n", yaml_scalar(compress_hostlist(one.switches)));
-      if (!one.nodes.empty())
-        text += fmt::format("        nodes: {}\n", yaml_scalar(compress_hostlist(one.nodes)));
-    }
-  } else if (!topology.blocks.empty()) {
-    text += "  block:\n";
-    if (!topology.block_sizes.empty())
-      text += fmt::format("    block_sizes: [{}]\n", fmt::join(topology.block_sizes, ", "));
-    text += "    blocks:\n";
-    for (const SlurmBlock& block : topology.blocks) {
-      text += fmt::format("      - block: {}\n        nodes: {}\n", yaml_scalar(block.name),
-                          yaml_scalar(compress_hostlist(block.nodes)));
-    }
-  } else {
-    text += "  flat: true\n";
-  }
-}
-
 }  // namespace
 
 Result<SlurmTopologies> read_topology_yaml(const Source& source, Notes* notes) {
   return YamlReader(source, notes).run();
-}
-
-std::string write_topology_yaml(const SlurmTopologies& topologies) {
-  std::string text = "---\n";
-  for (const SlurmTopologies::Named& named : topologies.list) {
-    text += fmt::format("- topology: {}\n  cluster_default: {}\n", yaml_scalar(named.name),
-                        named.cluster_default);
-    write_topology(named.topology, text);
-  }
-  return text;
 }
 
 Result<Graph> graph_of(const SlurmTopologies& topologies, std::string_view name) {

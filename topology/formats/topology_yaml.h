@@ -47,9 +47,6 @@ struct SlurmTopologies {
 /// flat. Ignored with a note: topologies of the kinds ring and torus3d.
 Result<SlurmTopologies> read_topology_yaml(const Source& source, Notes* notes = nullptr);
 
-/// The format cannot express LinkSpeed of switches.
-std::string write_topology_yaml(const SlurmTopologies& topologies);
-
 /// The graph of one of the topologies, see graph_of(SlurmTopology). Without a name: the only one, else the
 /// first with cluster_default.
 Result<Graph> graph_of(const SlurmTopologies& topologies, std::string_view name = "");

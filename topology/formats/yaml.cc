@@ -161,15 +161,4 @@ Result<YamlNode> parse_yaml(const Source& source) {
   return YamlParser(source).run();
 }
 
-std::string yaml_scalar(std::string_view text) {
-  const auto safe = [](char c) {
-    return is_letter(c) || is_digit(c) || std::string_view("-_./[],").find(c) < 7;
-  };
-  if (!text.empty() && is_letter(text.front()) && std::all_of(text.begin(), text.end(), safe))
-    return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);
-  return quoted + "'";
-}
-
 }  // namespace weir::topology

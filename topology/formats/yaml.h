@@ -27,7 +27,4 @@ struct YamlNode {
 /// scalars or occur twice; values nested too deep.
 Result<YamlNode> parse_yaml(const Source& source);
 
-/// The text as a scalar: plain if that is always safe, else in single quotes. For printable ASCII.
-std::string yaml_scalar(std::string_view text);
-
 }  // namespace weir::topology

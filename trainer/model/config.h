@@ -20,7 +20,6 @@ struct Config {
   Index heads = 0;
   Index length = 0;  ///< tokens per sequence
 
-  Index head_size() const { return width / heads; }
   /// Floating-point operations of all products per trained token: 6 per parameter of a product, and 12 *
   /// layers * length * width for attention (whole squares; the half that causality masks is computed as
   /// well).

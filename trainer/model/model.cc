@@ -50,10 +50,4 @@ Index Model::scratch_floats(const Batch& batch) const {
   return floats;
 }
 
-Index Model::largest_saved_floats(const Batch& batch) const {
-  Index floats = 0;
-  for (const auto& unit : units_) floats = std::max(floats, unit->saved_floats(batch));
-  return floats;
-}
-
 }  // namespace weir::trainer

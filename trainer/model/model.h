@@ -28,9 +28,8 @@ class Model {
   Index parameter_floats() const;
   /// Forward multiply-adds per token of each unit; stages are balanced by these costs.
   std::vector<double> unit_costs() const;
-  /// Scratch and saved floats that suffice for every unit with this batch.
+  /// Scratch floats that suffice for every unit with this batch.
   Index scratch_floats(const Batch& batch) const;
-  Index largest_saved_floats(const Batch& batch) const;
 
  private:
   Config config_;

@@ -10,8 +10,6 @@
 namespace weir::shard {
 namespace {
 
-constexpr Strategy kStrategies[] = {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard,
-                                    Strategy::hybrid_shard};
 constexpr size_t kCacheLine = 16;  // floats per cache line: the pieces of two ranks share none
 
 size_t rounded_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -31,15 +29,6 @@ const char* name_of(Strategy strategy) {
     case Strategy::hybrid_shard: return "HYBRID_SHARD";
   }
   return "";
-}
-
-Result<Strategy> strategy_named(std::string_view name) {
-  for (Strategy strategy : kStrategies)
-    if (name == name_of(strategy)) return strategy;
-  return Status(
-      Code::invalid_argument,
-      fmt::format("unknown strategy '{}'; expected NO_SHARD, SHARD_GRAD_OP, FULL_SHARD or HYBRID_SHARD",
-                  name));
 }
 
 std::vector<Stretch> stretches_in(const Unit& unit, const Range& range) {

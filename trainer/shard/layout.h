@@ -25,8 +25,6 @@ enum class Strategy {
 
 /// The name, such as "NO_SHARD".
 const char* name_of(Strategy strategy);
-/// invalid_argument with the list of names if there is no such strategy.
-Result<Strategy> strategy_named(std::string_view name);
 
 /// The type of the elements that are sent between ranks.
 enum class Precision { float32, bfloat16 };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "algorithms/ir/draw.h"
+#include "tests/ir/draw.h"
 
 #include <fmt/format.h>
 
 #include <map>
-#include <utility>
 
 namespace weir::ir {
 namespace {
@@ -20,53 +19,11 @@ std::string words(Operand operand, uint32_t chunks) {
   return text;
 }
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string title(const Plan& plan) {
   const std::string root = has_root(plan.shape.kind) ? fmt::format(", root {}", plan.shape.root) : "";
   return fmt::format("{} by {}: {} ranks{}, {} chunks per block, {} of scratch, {} moves",
                      name(plan.shape.kind), plan.algorithm, plan.shape.ranks, root, plan.shape.chunks,
                      plan.scratch_chunks, plan.moves.size());
-}
-
-void draw_each(const Plan& plan, std::string& dot) {
-  for (size_t m = 0; m < plan.moves.size(); ++m) {
-    const Move& move = plan.moves[m];
-    std::string label = fmt::format("{}: {}", m, words(move.from, move.chunks));
-    if (move.with.kind != Kind::none) label += fmt::format("\\n+ {}", words(move.with, move.chunks));
-    if (move.to.kind != Kind::none) label += fmt::format("\\n= {}", words(move.to, move.chunks));
-    dot += fmt::format("  {} -> {} [label=\"{}\"{}];\n", move.src, move.dst, label,
-                       move.pull              ? ", style=dashed"
-                       : move.src == move.dst ? ", style=dotted"
-                                              : "");
-  }
-}
-
-void draw_totals(const Plan& plan, std::string& dot) {
-  struct Total {
-    uint64_t moves = 0, chunks = 0, pulls = 0;
-  };
-  std::map<std::pair<Rank, Rank>, Total> totals;
-  for (const Move& move : plan.moves) {
-    Total& total = totals[{move.src, move.dst}];
-    ++total.moves;
-    total.chunks += move.chunks;
-    total.pulls += move.pull ? 1 : 0;
-  }
-  for (const auto& [ends, total] : totals) {
-    dot += fmt::format("  {} -> {} [label=\"{} moves\\n{} chunks\"{}];\n", ends.first, ends.second,
-                       total.moves, total.chunks,
-                       total.pulls == total.moves  ? ", style=dashed"
-                       : ends.first == ends.second ? ", style=dotted"
-                                                   : "");
-  }
 }
 
 /// "from", "with + from": the value that a move makes, as the destination sees it.
@@ -87,14 +44,6 @@ std::string at_destination(const Move& move) {
 }
 
 }  // namespace
-
-std::string draw_dot(const Plan& plan) {
-  std::string dot =
-      fmt::format("digraph plan {{\n  label=\"{}\";\n  node [shape=circle];\n", escaped(title(plan)));
-  for (Rank rank = 0; rank < plan.shape.ranks; ++rank) dot += fmt::format("  {};\n", rank);
-  plan.moves.size() <= kDrawnMoves ? draw_each(plan, dot) : draw_totals(plan, dot);
-  return dot + "}\n";
-}
 
 std::string draw_table(const Plan& plan) {
   std::string text = title(plan) + "\n";

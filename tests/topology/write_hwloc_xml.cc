@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "topology/formats/hwloc_xml.h"
+#include "tests/topology/writers.h"
 #include "topology/formats/xml.h"
 
 namespace weir::topology {

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Writes "weir 0.1.0: 8 cores, 1 NUMA node, no GPU, 1 NIC (10 Gb/s), bootstrap through eth0, transports loop
+/* Writes "weir 0.2.0: 8 cores, 1 NUMA node, no GPU, 1 NIC (10 Gb/s), bootstrap through eth0, transports loop
  * shm cma tcp" or similar, truncated to size - 1 characters and terminated by a zero. Returns the length of
  * the untruncated line. Any thread. */
 int weirDescribe(char* buffer, size_t size);

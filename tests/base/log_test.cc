@@ -61,9 +61,9 @@ TEST_F(Log, PrintsToStdoutWithoutAFile) {
   ::testing::internal::CaptureStdout();
   configure_log(
       {.level = "VERSION", .subsystems = "", .file = "", .timestamp_format = "", .timestamp_levels = ""});
-  log_version("NCCL version 2.28.9 (weir 0.1.0)");
+  log_version("NCCL version 2.28.9 (weir 0.2.0)");
   WEIR_WARN("hidden");
-  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "NCCL version 2.28.9 (weir 0.1.0)\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "NCCL version 2.28.9 (weir 0.2.0)\n");
 }
 
 TEST_F(Log, LinesHaveNcclsShapes) {

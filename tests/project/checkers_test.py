@@ -127,8 +127,8 @@ class Arrows(ToyTree):
 
 
 class Budgets(ToyTree):
-  def breaches(self):
-    return budgets.check(self.root)[0]
+  def breaches(self, many_virtuals=(), many_members=()):
+    return budgets.check(self.root, dict(many_virtuals), dict(many_members))[0]
 
   def test_a_file_may_have_600_lines_and_not_601(self):
     self.write("src/base/fits.cc", "int a;\n" * 600)
@@ -153,7 +153,41 @@ class Budgets(ToyTree):
     eight = "".join(f"  virtual int f{i}() const = 0;\n" for i in range(8))
     self.write("src/base/a.h", "class Fits {\n public:\n  virtual ~Fits() = default;\n" + eight + "};\n"
                "template <typename T>\nclass Grows : public Base<T> {\n public:\n" + nine + "};\n")
-    self.assertEqual(self.breaches(), ["src/base/a.h:14: Grows has 9 pure virtual functions; at most 8"])
+    self.assertEqual(self.breaches(), ["src/base/a.h:14: Grows has 9 virtual functions, those of its bases included; at most 8"])
+
+  def test_virtuals_of_bases_count_and_those_with_a_body(self):
+    six = "".join(f"  virtual int f{i}() {{ return {i}; }}\n" for i in range(6))
+    self.write("src/base/a.h", "class A {\n public:\n  virtual ~A() = default;\n" + six + "};\n")
+    self.write("src/base/b.h", '#include "src/base/a.h"\n'
+               "class B : public A {\n  int f0() override;\n  virtual int g() = 0;\n  virtual void h();\n};\n"
+               "class C : public weir::B {\n  virtual void i() = 0;\n};\nclass D final : public C {\n  void i() override;\n};\n")
+    self.assertEqual(self.breaches(), ["src/base/b.h:7: C has 9 virtual functions, those of its bases included; at most 8"])
+    self.assertEqual(self.breaches({"src/base/b.h C": 9}), [])
+
+  def test_a_base_whose_name_others_have_too_is_the_nearest_one(self):
+    nine = "".join(f"  virtual int f{i}() = 0;\n" for i in range(8))
+    self.write("src/base/a.h", "class Unit {\n" + nine + "};\n")
+    self.write("src/core/a.h", "class Unit {\n  virtual int f() = 0;\n};\n")
+    self.write("src/core/b.h", '#include "src/core/a.h"\nclass Small : public Unit {\n  virtual int g() = 0;\n};\n')
+    self.write("src/core/c.h", '#include "src/base/a.h"\nclass Wide : public Unit {\n  virtual int g() = 0;\n};\n')
+    self.assertEqual([breach.split(": ")[0] for breach in self.breaches()], ["src/core/c.h:2"])
+
+  def test_a_class_may_have_60_members_and_not_61(self):
+    functions = "".join(f"  int f{i}(int a, int b) const;\n" for i in range(30)) + "  int g() { return 1; }\n"
+    self.write("src/base/a.h", "class Fits {\n public:\n" + functions + " private:\n  std::map<int, int> a_, b_{{1, 2}};\n" +
+               "".join(f"  int c{i}_ = 0;\n" for i in range(27)) + "};\n"
+               "struct Grows {\n  using A = int;\n  enum class B { c, d };\n  struct E {\n    int f, g;\n  };\n  friend class H;\n" +
+               "".join(f"  int a{i}[2] = {{1, 2}};\n" for i in range(61)) + "};\n")
+    self.assertEqual(self.breaches(), ["src/base/a.h:64: Grows has 61 members; at most 60"])
+
+  def test_what_is_allowed_more_may_only_shrink(self):
+    self.write("src/base/a.h", "struct Grown {\n" + "".join(f"  int a{i};\n" for i in range(62)) + "};\n")
+    self.assertEqual(self.breaches((), {"src/base/a.h Grown": 62}), [])
+    self.assertEqual(self.breaches((), {"src/base/a.h Grown": 61}), ["src/base/a.h:1: Grown has 62 members; at most 61"])
+    self.assertEqual(self.breaches((), {"src/base/a.h Grown": 63}),
+                     ["src/base/a.h:1: Grown has 62 members; tests/project/budgets.py still allows 63: lower that"])
+    self.assertEqual(self.breaches({"src/base/b.h Gone": 9}, {"src/base/a.h Grown": 62}),
+                     ["tests/project/budgets.py:1: allows more for src/base/b.h Gone, which is not there"])
 
   def test_goto_is_found_but_not_in_words(self):
     self.write("src/base/a.cc", '// goto\nconst char* s = "goto";\nvoid f() {\n  goto out;\nout:\n  return;\n}\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds functions, classes and interfaces in C++ by counting braces; no compiler needed.
+"""Finds functions and classes with their members in C++ by counting braces; no compiler needed.
 
 It reads what Google style writes. What it does not see: functions made by macros, lambdas in initialisers.
 """
@@ -22,10 +22,13 @@ class Function:
 
 
 @dataclasses.dataclass
-class Interface:
+class Class:
   name: str
   line: int
+  bases: list = dataclasses.field(default_factory=list)  # names without namespaces and template arguments
   pure_virtuals: int = 0
+  virtuals: int = 0  # that it declares itself, without the destructor and what only overrides
+  members: int = 0  # data and functions that its definition lists
 
 
 _TOKENS = re.compile(r'"[^"]*"|[A-Za-z_]\w*|::|->|\S', re.DOTALL)
@@ -98,6 +101,22 @@ def _classify(head):
   return "initializer", ""
 
 
+def _bases(head):
+  """Names of the classes that a class's head derives from."""
+  outer = _outer(_head_tokens(head))
+  if ":" not in outer:
+    return []
+  bases, depth, name = [], 0, None
+  for token in outer[outer.index(":") + 1:] + [","]:
+    if token == "," and depth == 0:
+      bases += [name] if name else []
+    elif token in "<>":
+      depth += 1 if token == "<" else -1
+    elif depth == 0 and re.match(r"\w+$", token):
+      name = token
+  return bases
+
+
 def _match(text, start):
   """Index of the '}' that closes the '{' at start."""
   depth = 0
@@ -112,18 +131,44 @@ def _line(text, index):
   return text.count("\n", 0, index) + 1
 
 
-def _count_pure(interface, statement):
-  if re.search(r"\bvirtual\b", statement) and re.search(r"=\s*0\s*$", statement) and "~" not in statement:
-    interface.pure_virtuals += 1
+_NO_MEMBER = re.compile(r"\s*(?:template\s*<[^;{]*>\s*)?(?:using|typedef|friend|static_assert|enum|class|struct|union)\b")
+
+
+def _declarators(statement):
+  """How many names a declaration of data makes: int a, b[2] = {1, 2};"""
+  depth, names = 0, 1
+  for at, character in enumerate(statement):
+    if character in "(<[{":
+      depth += 1
+    elif character in ")]}" or (character == ">" and statement[at - 1] != "-"):
+      depth -= 1
+    elif character == "," and depth == 0:
+      names += 1
+  return names
+
+
+def _count_declaration(owner, statement):
+  """What ends in ';' in a class: data, or functions whose body is elsewhere."""
+  if not statement.strip() or _NO_MEMBER.match(statement):
+    return
+  is_function = "()" in _outer(_head_tokens(statement.split("=")[0]))
+  owner.members += 1 if is_function else _declarators(statement)
+  _count_virtual(owner, statement)
+
+
+def _count_virtual(owner, statement):
+  if re.search(r"\bvirtual\b", statement) and "~" not in statement and not re.search(r"\b(override|final)\b", statement):
+    owner.virtuals += 1
+    owner.pure_virtuals += bool(re.search(r"=\s*0\s*$", statement))
 
 
 class _Scanner:
   def __init__(self, text):
     self.text = text
     self.functions = []
-    self.interfaces = []
+    self.classes = []
 
-  def scan(self, begin, end, interface):
+  def scan(self, begin, end, owner):
     """Reads declarations in [begin, end), the inside of a file, namespace or class."""
     head = begin  # where the current declaration began
     at = begin
@@ -133,25 +178,28 @@ class _Scanner:
         return
       at = found.end()
       if found.group(0) == "{":
-        kind, at = self._open(head, found.start(), end)
+        kind, at = self._open(head, found.start(), end, owner)
         if kind in ("member", "initializer"):
           continue  # the declaration goes on after the braces
-      elif found.group(0) == ";" and interface:
-        _count_pure(interface, self.text[head:found.start()])
+      elif found.group(0) == ";" and owner:
+        _count_declaration(owner, self.text[head:found.start()])
       head = at
 
-  def _open(self, head, brace, end):
+  def _open(self, head, brace, end, owner):
     close = min(_match(self.text, brace), end)
     kind, name = _classify(self.text[head:brace])
     if kind == "scope":
       self.scan(brace + 1, close, None)
     elif kind == "class":
-      inner = Interface(name, _line(self.text, brace))
-      self.interfaces.append(inner)
+      inner = Class(name, _line(self.text, brace), _bases(self.text[head:brace]))
+      self.classes.append(inner)
       self.scan(brace + 1, close, inner)
     elif kind == "function":
       start = head + len(self.text[head:brace]) - len(self.text[head:brace].lstrip())
       self.functions.append(Function(name, _line(self.text, start), _line(self.text, close)))
+      if owner and not _NO_MEMBER.match(self.text[head:brace]):
+        owner.members += 1
+        _count_virtual(owner, self.text[head:brace])
     return kind, close + 1
 
 
@@ -160,4 +208,4 @@ def shape(source):
   text = source_tree.without_directives(source_tree.without_comments(source))
   scanner = _Scanner(text)
   scanner.scan(0, len(text), None)
-  return scanner.functions, scanner.interfaces
+  return scanner.functions, scanner.classes

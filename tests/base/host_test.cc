@@ -5,9 +5,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include "src/base/clock.h"
-#include "src/base/text.h"
-
 namespace weir {
 namespace {
 
@@ -39,33 +36,6 @@ TEST(Host, CoresFollowTheAffinityMask) {
 }
 
 TEST(Host, RandomBitsDiffer) { EXPECT_NE(random_bits(), random_bits()); }
-
-TEST(Deadline, EndsByTimeOrFlag) {
-  std::atomic<bool> abort{false};
-  EXPECT_FALSE(Deadline::never().over());
-  EXPECT_FALSE(Deadline::in_ms(60'000).over());
-  EXPECT_TRUE(Deadline::in_ms(0).over());
-  const Deadline never = Deadline::never(&abort);
-  const Deadline sooner = never.within_ms(60'000);
-  EXPECT_EQ(never.slice_ms(20), 20);
-  EXPECT_EQ(sooner.slice_ms(20), 20);
-  EXPECT_EQ(sooner.within_ms(-1).slice_ms(20), 0);
-  EXPECT_LT(sooner.ns(), never.ns());
-  EXPECT_FALSE(sooner.over());
-  abort = true;
-  EXPECT_TRUE(never.over());
-  EXPECT_TRUE(sooner.aborted());
-  EXPECT_FALSE(sooner.passed());
-}
-
-TEST(Text, ListsAreSplit) {
-  using List = std::vector<std::string_view>;
-  EXPECT_EQ(split_list("a,bc,d"), (List{"a", "bc", "d"}));
-  EXPECT_EQ(split_list(",a,,b,"), (List{"a", "b"}));
-  EXPECT_EQ(split_list(""), List{});
-  EXPECT_TRUE(equals_ignoring_case("InFo", "iNfO"));
-  EXPECT_FALSE(equals_ignoring_case("info", "info "));
-}
 
 }  // namespace
 }  // namespace weir

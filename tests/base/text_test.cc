@@ -19,5 +19,14 @@ TEST(Words, HaveThreeDigitsAndTheUnitThatFits) {
   EXPECT_EQ(seconds_words(90), "90 s");
 }
 
+TEST(Text, ListsAreSplit) {
+  using List = std::vector<std::string_view>;
+  EXPECT_EQ(split_list("a,bc,d"), (List{"a", "bc", "d"}));
+  EXPECT_EQ(split_list(",a,,b,"), (List{"a", "b"}));
+  EXPECT_EQ(split_list(""), List{});
+  EXPECT_TRUE(equals_ignoring_case("InFo", "iNfO"));
+  EXPECT_FALSE(equals_ignoring_case("info", "info "));
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The header of every transport address: its transport, format version and rank.
+/// Tests: tests/transports/ucx_test.cc, tests/transports/verbs_test.cc
 #pragma once
 
 #include <string_view>

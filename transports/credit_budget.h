@@ -18,6 +18,7 @@
 /// are running totals, as in HTTP/2 and QUIC.
 ///
 /// Thread-safe. Accounts are used by one thread at a time and do not outlive their budget.
+/// Tests: tests/transports/credit_budget_test.cc
 #pragma once
 
 #include <cstdint>

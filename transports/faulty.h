@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// faulty: decorates a transport with injected faults, for tests. Delays and cuts channels, but never changes
 /// the order or bytes of messages.
+/// Tests: tests/transports/faulty_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 /// Base classes of decorators: ends and transports that forward all calls to another one.
 ///
 /// Thread safety: as the decorated object.
+/// Tests: tests/transports/faulty_test.cc, tests/transports/pace_test.cc
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Names and checks of a LinkSpec that all transports share.
+/// Tests: tests/transports/conformance.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Counters of what a transport has carried over a network, and of what slowed it down; for the log and for
 /// users.
+/// Tests: tests/transports/net_counters_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// paced: decorates a transport so that its senders keep to their pace (Sender::pace), with a token bucket if
 /// the transport itself does not limit the rate.
+/// Tests: tests/transports/pace_test.cc
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The address of a peer's listener as part of transport addresses.
+/// Tests: tests/transports/tcp_rails_test.cc, tests/transports/tcp_test.cc
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Pairs ports of this host with ports of a peer.
+/// Tests: tests/transports/verbs_ports_test.cc
 #pragma once
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 /// afterwards both sides exchange frames.
 ///
 /// Not thread-safe. Nothing blocks.
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include <cstdint>

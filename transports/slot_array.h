@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The slots of a channel end in ordinary memory of this process.
+/// Tests: tests/transports/cma_test.cc, tests/transports/tcp_test.cc
 #pragma once
 
 #include <cstddef>

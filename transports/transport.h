@@ -21,6 +21,7 @@
 ///
 /// A channel is a bounded FIFO of `slots` messages of at most `slot_bytes`; a transport may buffer more
 /// messages, never fewer. Messages arrive in order, once and unchanged, or progress() fails.
+/// Tests: tests/transports/conformance.cc, tests/transports/faulty_test.cc
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The list of all transports.
+/// Tests: tests/transports/transports_list_test.cc
 #pragma once
 
 #include <functional>

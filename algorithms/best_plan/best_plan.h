@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The best known plan for a collective on a topology, for every collective. Pure and thread-safe.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <span>

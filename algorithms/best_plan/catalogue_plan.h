@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Plans of the catalogue's algorithms for a network. Pure and thread-safe.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <string_view>

@@ -7,6 +7,7 @@
 /// M is the total size: of the gathered or reduced buffer, of the message of a broadcast, of what one rank
 /// sends in an all-to-all. Where a collective divides it among ranks, all have equal shares. Latencies are
 /// ignored.
+/// Tests: tests/algorithms/bound_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The cut that limits a collective most: a set of nodes and the data that must enter or leave it.
+/// Tests: tests/algorithms/bound_test.cc, tests/algorithms/packing_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Natural groups of nodes: single ranks, packages, hosts, the ranks below a leaf.
+/// Tests: tests/algorithms/bound_test.cc
 #pragma once
 
 #include <cstdint>

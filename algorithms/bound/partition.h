@@ -6,6 +6,7 @@
 /// capacity that enters the parts therefore limits an all-reduce, unless switches copy or reduce. Without
 /// switches the least capacity per (t - 1) is the strength of the graph, which spanning trees reach (Tutte
 /// 1961, Nash-Williams 1961).
+/// Tests: tests/algorithms/bound_test.cc
 #pragma once
 
 #include <cstdint>

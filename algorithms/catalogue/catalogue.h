@@ -2,6 +2,7 @@
 /// The list of all algorithms.
 ///
 /// Constant data and pure functions: thread-safe.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include <span>

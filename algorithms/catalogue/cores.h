@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The largest power of two in a number of ranks, for exchanges over doubling distances.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include <bit>

@@ -9,6 +9,7 @@
 /// 0.
 ///
 /// Not in the catalogue, whose plans can run between any ranks. Pure.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

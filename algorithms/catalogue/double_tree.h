@@ -12,6 +12,7 @@
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, an even number of chunks. A node
 /// adds its children's data to its own input, lower child first, and passes the sum on.
+/// Tests: tests/algorithms/schedule_test.cc
 #pragma once
 
 #include "algorithms/catalogue/tree.h"

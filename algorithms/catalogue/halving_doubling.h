@@ -11,6 +11,7 @@
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, and for all_reduce a number of
 /// chunks that is a multiple of bit_floor(ranks). Sums follow the rounds: own part + peer's part.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

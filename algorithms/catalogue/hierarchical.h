@@ -19,6 +19,7 @@
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, for all_reduce a number of chunks
 /// that is a multiple of `ranks`, and levels that check_levels() accepts.
+/// Tests: tests/algorithms/hierarchical_test.cc
 #pragma once
 
 #include <span>

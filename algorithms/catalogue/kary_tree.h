@@ -10,6 +10,7 @@
 /// pipeline. A node adds its children's data to its own input, lower child first, and passes the sum on.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, arity >= 1. Any number of chunks.
+/// Tests: tests/algorithms/schedule_test.cc
 #pragma once
 
 #include "algorithms/catalogue/tree.h"

@@ -3,6 +3,7 @@
 ///
 /// Users number ranks arbitrarily; a ring in that order may cross leaf switches many times. Plans are made
 /// over positions instead; position p is the rank order[p] (see ir/relabel.h). Pure.
+/// Tests: tests/algorithms/layout_test.cc
 #pragma once
 
 #include <memory>

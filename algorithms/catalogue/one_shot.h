@@ -9,6 +9,7 @@
 /// rank. The chunks of a block move together.
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2. Any number of chunks.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

@@ -2,6 +2,7 @@
 /// Plans of the catalogue for ranks in the order of a layout.
 ///
 /// Pure; thread-safe.
+/// Tests: tests/library/topology_test.cc
 #pragma once
 
 #include <string_view>

@@ -5,6 +5,7 @@
 /// Sends are in lane 1, receives in lane 0 in the order of the rounds. The chunks of a block move together.
 ///
 /// Pure. REQUIRES: shape.kind is all_to_all, ranks >= 2. Any number of chunks.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

@@ -25,6 +25,7 @@
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, aggregate >= 1, and levels that
 /// check_levels() accepts, or none: one rank per host. Any number of chunks; those of a block move together.
 /// The order of sums depends only on the groups.
+/// Tests: tests/algorithms/pat_test.cc
 #pragma once
 
 #include <span>

@@ -17,6 +17,7 @@
 /// therefore grows with the logarithm of the hosts, not with the operation.
 ///
 /// Pure.
+/// Tests: tests/algorithms/pat_test.cc
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 ///
 /// Broadcast and reduce are excluded: their chunks would depend on the root, and for unequal hosts on one
 /// switch a chain reaches the bound. Pure.
+/// Tests: tests/algorithms/planned_test.cc
 #pragma once
 
 #include <cstddef>

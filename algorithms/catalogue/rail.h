@@ -10,6 +10,7 @@
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, levels that check_levels() accepts.
 /// Any number of chunks.
+/// Tests: tests/algorithms/rail_test.cc
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A sum in rank order at one rank: ((x0 + x1) + x2) + ..., with its own part at its position.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "algorithms/ir/builder.h"

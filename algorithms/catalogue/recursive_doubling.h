@@ -11,6 +11,7 @@
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2. Source: Thakur, Rabenseifner and
 /// Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

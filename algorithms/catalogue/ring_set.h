@@ -17,6 +17,7 @@
 /// and a number of chunks that is a multiple of the number of rings, for all_reduce of ranks times that. On
 /// each ring the sum of share s starts at position s (all_reduce) or s + 1 (reduce_scatter) and moves around;
 /// that of reduce starts after the root. Plans over one ring are named "ring".
+/// Tests: tests/algorithms/ring_set_test.cc
 #pragma once
 
 #include "algorithms/catalogue/layout.h"

@@ -2,6 +2,7 @@
 /// The common part of algorithms over trees of ranks: sums that go up, results that go down.
 ///
 /// Pure.
+/// Tests: tests/algorithms/schedule_test.cc, tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 ///
 /// Pure. REQUIRES: shape.kind is the collective of the name, ranks >= 2, for all_reduce a number of chunks
 /// that is a multiple of `ranks`.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

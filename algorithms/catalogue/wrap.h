@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Counting around a ring of ranks.
+/// Tests: tests/algorithms/catalogue_test.cc
 #pragma once
 
 #include "src/base/types.h"

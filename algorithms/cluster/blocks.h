@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Sets of blocks, stored as the minimum number of runs of consecutive blocks.
+/// Tests: tests/algorithms/cluster_proof_test.cc
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@
 ///
 /// From one tree to the next, points move on, and each point that moves to another host changes a few edges.
 /// The transfers are therefore few, whatever the number of trees.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,7 @@
 /// network plus a few spans per host, never one entry per pair of ranks.
 ///
 /// Values: no I/O, no threads.
+/// Tests: tests/algorithms/cluster_proof_test.cc
 #pragma once
 
 #include <cstdint>

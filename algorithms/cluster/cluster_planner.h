@@ -2,6 +2,7 @@
 /// Plans for many hosts: trees inside hosts, computed once per shape of host; rings in rings between hosts.
 ///
 /// Pure and deterministic; thread-safe. Time: about linear in the network, plus a packing per shape.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

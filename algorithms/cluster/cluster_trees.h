@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Expands a plan for many hosts into trees over ranks.
+/// Tests: tests/algorithms/free_cluster_test.cc, tests/algorithms/cluster_test.cc
 #pragma once
 
 #include "algorithms/cluster/cluster_plan.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Plans for many hosts as text and figures.
+/// Tests: tests/algorithms/cluster_test.cc
 #pragma once
 
 #include <string>

@@ -9,6 +9,7 @@
 /// piece. These are the partitions of the bound (bound/partition.h), as far as they follow groups.
 ///
 /// Values: no I/O, no threads.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

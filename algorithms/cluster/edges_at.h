@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The edges of a network, indexed by the node at one of their ends.
+/// Tests: tests/algorithms/cluster_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The inside of hosts: the ranks that receive data from outside, and the trees that spread it.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

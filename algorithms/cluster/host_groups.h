@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Nested groups of hosts, as a tree.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

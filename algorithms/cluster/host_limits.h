@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The limits of hosts in an all-reduce with free roots.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Trees inside a host, in addition to the traffic through its gates.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

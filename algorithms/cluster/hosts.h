@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Determines which nodes of a network form hosts, and how hosts are connected.
+/// Tests: tests/algorithms/cluster_test.cc, tests/algorithms/planner_test.cc
 #pragma once
 
 #include <cstdint>

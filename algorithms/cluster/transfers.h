@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The paths of blocks between hosts: rings in rings.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

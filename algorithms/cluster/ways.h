@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Paths between the switches to which hosts are attached.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Weights: whole numbers of which only the proportions matter.
+/// Tests: tests/algorithms/free_cluster_test.cc
 #pragma once
 
 #include <algorithm>

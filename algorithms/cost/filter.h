@@ -2,6 +2,7 @@
 /// Which algorithms are allowed, in the syntax of NCCL_ALGO.
 ///
 /// Plain values and pure functions: thread-safe.
+/// Tests: tests/algorithms/cost_filter_test.cc
 #pragma once
 
 #include <array>

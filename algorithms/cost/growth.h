@@ -2,6 +2,7 @@
 /// Extrapolates profiles of plans that are too large to be made only for comparison.
 ///
 /// Pure.
+/// Tests: tests/algorithms/cost_test.cc
 #pragma once
 
 #include "algorithms/cost/profile.h"

@@ -2,6 +2,7 @@
 /// Leaf switches whose uplinks are narrower than the links to their hosts.
 ///
 /// Pure.
+/// Tests: tests/library/spine_test.py
 #pragma once
 
 #include <optional>

@@ -2,6 +2,7 @@
 /// The common grammar of NCCL_ALGO and NCCL_PROTO: lists of words, for all collectives or for one.
 ///
 /// Pure functions: thread-safe.
+/// Tests: tests/algorithms/cost_filter_test.cc
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 /// routes that the simulator uses (algorithms/sim/flow_routes.h).
 ///
 /// A value, the same for the same network; immutable and thread-safe. All figures are seconds per byte.
+/// Tests: tests/algorithms/cost_table_test.cc
 #pragma once
 
 #include <cstddef>

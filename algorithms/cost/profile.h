@@ -19,6 +19,7 @@
 /// the link's part of it: the rest, the work of the ends, is added to every pair's own link time.
 ///
 /// Pure.
+/// Tests: tests/algorithms/cost_test.cc
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 /// The costs of moving and summing data on the machines of a communicator: the basis for the choice of plans.
 ///
 /// Plain values and pure functions: thread-safe.
+/// Tests: tests/algorithms/cost_test.cc
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 ///
 /// Pure functions and plain values: thread-safe. Depends only on its arguments, so that ranks with the same
 /// arguments choose the same.
+/// Tests: tests/algorithms/cost_table_test.cc
 #pragma once
 
 #include <array>

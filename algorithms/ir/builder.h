@@ -6,6 +6,7 @@
 ///     carried = plan.send(1, 2, value(carried), {.with = input(c)});   // 1 adds its own and passes it on
 ///
 /// The builder does not check anything; verify() does.
+/// Tests: tests/ir/verify_test.cc, tests/ir/text_test.cc
 #pragma once
 
 #include <cstdint>

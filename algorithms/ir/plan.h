@@ -16,6 +16,7 @@
 /// are as long as the longest chunk.
 ///
 /// Plain values: they can be copied, compared, and shared between threads when const.
+/// Tests: tests/ir/verify_test.cc, tests/ir/text_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Converts a schedule to another order of ranks.
+/// Tests: tests/algorithms/planned_test.cc, tests/algorithms/layout_test.cc
 #pragma once
 
 #include <span>

@@ -6,6 +6,7 @@
 /// checks take the definition of a collective from the same place: Symbols::input and Symbols::expected.
 ///
 /// Values without locks: one thread at a time. No call fails; the caller limits the sizes.
+/// Tests: tests/ir/symbolic_test.cc
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 /// Plans as text, for files, people and tests. docs/plan-format.md has the grammar.
 ///
 /// Pure and thread-safe.
+/// Tests: tests/ir/text_test.cc
 #pragma once
 
 #include <string>

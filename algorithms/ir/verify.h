@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Proves that a plan is correct, or reports what is wrong with it.
+/// Tests: tests/ir/verify_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

@@ -2,6 +2,7 @@
 /// Plans in either of the formats that weir reads: its own text (docs/plan-format.md), or MSCCL's XML.
 ///
 /// Pure and thread-safe.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Plans as thread blocks of MSCCL: the steps of each block of each GPU, in order.
+/// Tests: tests/algorithms/msccl_test.cc
 #pragma once
 
 #include <vector>

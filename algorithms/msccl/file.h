@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The contents of an MSCCL file, each element checked by itself.
+/// Tests: tests/algorithms/msccl_test.cc
 #pragma once
 
 #include <string>

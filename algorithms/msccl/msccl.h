@@ -6,6 +6,7 @@
 /// and runtime of github.com/microsoft/msccl-tools and Azure/msccl.
 ///
 /// Pure and thread-safe.
+/// Tests: tests/algorithms/msccl_test.cc
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 /// proportional to what the flow touched.
 ///
 /// Not thread-safe; distinct objects may be used from distinct threads.
+/// Tests: tests/algorithms/network_max_flow_test.cc
 #pragma once
 
 #include <cstdint>

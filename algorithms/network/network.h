@@ -7,6 +7,7 @@
 /// numbers of one unit, so that bounds and plans can be compared exactly.
 ///
 /// Values: no I/O, no threads.
+/// Tests: tests/algorithms/network_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 /// Non-negative fractions of whole numbers, compared exactly.
 ///
 /// 128 bits suffice for bounds: sums of 2^31 capacities below 2^63 times 2^31 ranks.
+/// Tests: tests/algorithms/network_test.cc
 #pragma once
 
 #include <compare>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Determines which nodes of a network are equivalent.
+/// Tests: tests/algorithms/network_test.cc
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 /// flow computes how many of them may take an edge such that the rest of the graph can still carry all other
 /// trees. If not all may, they are split. Trees may grow in any order: here they grow by one level in turn,
 /// so that none is left with only edges that would make it high; some have to wait only if there are many.
+/// Tests: tests/algorithms/packing_test.cc, tests/algorithms/spanning_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Balances the capacities into and out of every switch of a graph.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include "algorithms/packing/logical_graph.h"

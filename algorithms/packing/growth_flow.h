@@ -5,6 +5,7 @@
 /// trees that have not reached X. In the flow, a tree is a supply at all ranks it has reached.
 ///
 /// Not thread-safe.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <cstdint>

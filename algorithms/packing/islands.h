@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Finds nodes of a graph that are connected more closely with each other than through a given switch.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <vector>

@@ -3,6 +3,7 @@
 /// composed of physical routes.
 ///
 /// Not thread-safe.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <cstdint>

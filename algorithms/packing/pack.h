@@ -6,6 +6,7 @@
 /// they cost less latency and memory.
 ///
 /// Pure and deterministic; thread-safe.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <cstdint>

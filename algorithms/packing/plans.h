@@ -12,6 +12,7 @@
 ///
 /// Pure. REQUIRES: packings that check_packing() accepts. Errors: invalid_argument if the packing does not
 /// suit the collective.
+/// Tests: tests/algorithms/packing_plan_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

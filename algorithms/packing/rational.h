@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Fractions of any size: sums and products of packings stay exact for any capacities.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <boost/multiprecision/cpp_int.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Whole numbers of trees per edge: the bandwidth that trees can have for a given number of trees.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <cstdint>

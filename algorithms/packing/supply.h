@@ -3,6 +3,7 @@
 /// that supplies every rank with its share of trees, a flow of all shares together reaches every single rank.
 ///
 /// Not thread-safe.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <cstdint>

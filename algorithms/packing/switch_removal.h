@@ -6,6 +6,7 @@
 /// a balanced switch, an edge into it and an edge out of it can be joined to one that bypasses it. The
 /// maximum that can be joined is the lesser of both capacities, minus the largest shortfall of a rank
 /// afterwards.
+/// Tests: tests/algorithms/packing_test.cc
 #pragma once
 
 #include <cstdint>

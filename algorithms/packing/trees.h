@@ -5,6 +5,7 @@
 /// on the reversed network, the same trees sum data up (reduce-scatter, reduce).
 ///
 /// Values: no I/O, no threads.
+/// Tests: tests/algorithms/packing_proof_test.cc
 #pragma once
 
 #include <cstdint>

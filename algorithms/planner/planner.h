@@ -5,6 +5,7 @@
 /// unequal hosts trees with free roots (both: cluster/cluster_planner.h); for a single host, and for few
 /// ranks if hosts limit more than the links between them, trees over all ranks (tree_planner.h). Latencies
 /// are ignored: the figure is the time per byte of long messages. Pure and thread-safe.
+/// Tests: tests/algorithms/planner_test.cc
 #pragma once
 
 #include <optional>

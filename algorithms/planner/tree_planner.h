@@ -2,6 +2,7 @@
 /// Trees for a collective on a given network, their time, and its distance from the bound.
 ///
 /// Latencies are ignored: the figure is the time per byte of long messages. Pure and thread-safe.
+/// Tests: tests/algorithms/planner_test.cc
 #pragma once
 
 #include <optional>

@@ -8,6 +8,7 @@
 /// gates add up to whole blocks.
 ///
 /// Pure and thread-safe. Time: linear in the plan, times the logarithm of the number of hosts.
+/// Tests: tests/algorithms/cluster_proof_test.cc
 #pragma once
 
 #include <cstdint>

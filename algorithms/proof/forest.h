@@ -3,6 +3,7 @@
 /// as splay trees over paths. A change takes amortised logarithmic time.
 ///
 /// Not thread-safe.
+/// Tests: tests/algorithms/cluster_proof_test.cc
 #pragma once
 
 #include <cstddef>

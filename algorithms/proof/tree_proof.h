@@ -6,6 +6,7 @@
 /// within their capacities.
 ///
 /// Pure and thread-safe; time is linear in the input.
+/// Tests: tests/algorithms/packing_proof_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The error results of proofs.
+/// Tests: tests/algorithms/cluster_proof_test.cc
 #pragma once
 
 #include <fmt/format.h>

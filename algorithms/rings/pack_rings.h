@@ -9,6 +9,7 @@
 /// before.
 ///
 /// Pure and deterministic; thread-safe.
+/// Tests: tests/algorithms/rings_test.cc
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 /// ring.
 ///
 /// Not thread-safe.
+/// Tests: tests/algorithms/rings_test.cc
 #pragma once
 
 #include <cstdint>

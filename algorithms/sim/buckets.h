@@ -6,6 +6,7 @@
 /// all its edges take no time there; the others are served at the fair rate.
 ///
 /// One thread at a time. None of the calls fails.
+/// Tests: tests/algorithms/sim_flows_test.cc
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 /// There are two kinds of events: a flow starts, and the first flow of a group completes. Flows of a group
 /// are served equally, so a group needs one event and one counter: the bytes that each share of its flows has
 /// been served since the group was last empty. A flow completes when the counter has grown by its bytes.
+/// Tests: tests/algorithms/sim_flows_test.cc
 #pragma once
 
 #include <vector>

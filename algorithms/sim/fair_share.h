@@ -10,6 +10,7 @@
 /// only groups that are connected by *contested* edges are filled again; the others keep their rates.
 ///
 /// One thread at a time. No call fails. The same calls give the same bits.
+/// Tests: tests/algorithms/sim_fair_share_test.cc
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 ///
 /// The order of the calls determines which of several equal paths is returned; the same calls give the same
 /// results. One thread at a time.
+/// Tests: tests/algorithms/sim_routes_test.cc
 #pragma once
 
 #include <cstdint>

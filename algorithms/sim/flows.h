@@ -10,6 +10,7 @@
 /// that begins at 0, rates in GB/s (1e9 bytes). Events closer together than 1e-11 of the elapsed time are one
 /// event. One thread at a time; const calls may be concurrent. The same set gives the same bits, on every
 /// run.
+/// Tests: tests/algorithms/sim_flows_test.cc
 #pragma once
 
 #include <cmath>

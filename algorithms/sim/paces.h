@@ -7,6 +7,7 @@
 /// that nothing ever queues.
 ///
 /// Pure; a constant object is thread-safe.
+/// Tests: tests/algorithms/sim_paces_test.cc
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,7 @@
 /// * Work within a rank (sums, copies) takes no time.
 ///
 /// Pure.
+/// Tests: tests/algorithms/sim_plans_test.cc
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 /// upper bound of the quality of a plan and its routes.
 ///
 /// Pure.
+/// Tests: tests/algorithms/sim_loads_test.cc
 #pragma once
 
 #include <cstdint>

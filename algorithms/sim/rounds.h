@@ -8,6 +8,7 @@
 /// orders of a leaf-spine network the two results are within 5% of each other.
 ///
 /// Pure; the same arguments give the same bits.
+/// Tests: tests/algorithms/sim_rounds_test.cc
 #pragma once
 
 #include <cstdint>

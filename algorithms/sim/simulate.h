@@ -2,6 +2,7 @@
 /// Simulates a collective, or a sequence of them, on a network.
 ///
 /// Pure; the same arguments give the same bits.
+/// Tests: tests/algorithms/sim_plans_test.cc
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 /// only.
 ///
 /// Not thread-safe.
+/// Tests: tests/algorithms/spanning_test.cc
 #pragma once
 
 #include <cstdint>

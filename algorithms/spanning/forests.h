@@ -5,6 +5,7 @@
 /// one by one; if one closes a cycle in all forests, links are exchanged along a shortest chain of swaps.
 ///
 /// Pure; thread-safe.
+/// Tests: tests/algorithms/spanning_test.cc
 #pragma once
 
 #include <cstdint>

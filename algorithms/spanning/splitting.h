@@ -5,6 +5,7 @@
 /// preserved is not flows but the condition of Tutte and Nash-Williams: a graph has k edge-disjoint spanning
 /// trees if and only if at least k (t - 1) edges connect the parts of every partition into t parts. With
 /// switches, which belong to no part, the narrowest border of each part counts (bound/partition.h).
+/// Tests: tests/algorithms/spanning_test.cc
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,7 @@
 ///   4. packing with these figures (packing/arborescences.h), which makes the trees low and similar.
 ///
 /// Pure and deterministic; thread-safe.
+/// Tests: tests/algorithms/spanning_test.cc
 #pragma once
 
 #include "algorithms/packing/pack.h"

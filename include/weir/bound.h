@@ -15,6 +15,7 @@
 /// Every function may be called from any thread; several threads may use one const Bound at once. No function
 /// throws anything but std::bad_alloc, and none prints. A Bound that is default-constructed or moved-from has
 /// the time 0 and no cuts. C++20.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <cstddef>

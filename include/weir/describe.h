@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A line of text that describes what weir found on this machine. C and C++; needs no other header.
+/// Tests: tests/api/life_test.cc
 #ifndef WEIR_DESCRIBE_H_
 #define WEIR_DESCRIBE_H_
 

@@ -9,6 +9,7 @@
 ///
 /// A program that must also run with NCCL's library should declare the function weak or look it up with
 /// dlsym.
+/// Tests: tests/api/dump_test.cc
 #ifndef WEIR_DUMP_H_
 #define WEIR_DUMP_H_
 

@@ -8,6 +8,7 @@
 /// The interface is that of std::expected<T, std::string> of C++23. C++20; needs no other header of weir.
 ///
 /// Thread safety: values; distinct objects may be used from distinct threads.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <string>

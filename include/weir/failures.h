@@ -15,6 +15,7 @@
 ///
 /// A program that must also run with NCCL's library should declare the functions weak or look them up with
 /// dlsym.
+/// Tests: tests/api/stuck_test.cc, tests/api/shrink_test.cc
 #ifndef WEIR_FAILURES_H_
 #define WEIR_FAILURES_H_
 

@@ -27,6 +27,7 @@
 /// 5 (ncclInvalidUsage) for a call in the wrong order; else the communicator's error. ncclGetLastError
 /// describes the error in a sentence. A sum may be used by one thread at a time. C and C++; needs no other
 /// header of this library.
+/// Tests: tests/api/grains_test.cc
 #ifndef WEIR_GRAINS_H_
 #define WEIR_GRAINS_H_
 

@@ -3,6 +3,7 @@
 /// run` and torchrun, OpenMPI, MPICH and its derivatives, and srun.
 ///
 /// Header-only. Pure; all functions are thread-safe.
+/// Tests: tests/bench/placement_test.cc
 #pragma once
 
 #include <charconv>

@@ -7,6 +7,7 @@
 ///
 /// A program that must also run with NCCL's library should declare the function weak or look it up with
 /// dlsym.
+/// Tests: tests/api/net_stats_test.cc
 #ifndef WEIR_NET_STATS_H_
 #define WEIR_NET_STATS_H_
 

@@ -4,6 +4,7 @@
 ///
 /// A program that must also run with NCCL's library should declare the function weak or look it up with
 /// dlsym.
+/// Tests: tests/library/topology_test.cc
 #ifndef WEIR_PLACES_H_
 #define WEIR_PLACES_H_
 

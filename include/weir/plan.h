@@ -17,6 +17,7 @@
 /// throws anything but std::bad_alloc, and none prints. A Plan that is default-constructed or moved-from has
 /// the time 0 and no moves. A Plan does not need its Topology any more, but the cuts of its bound hold places
 /// of that topology's nodes and links. C++20.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 /// writes the sentence; callers return it unchanged.
 ///
 /// Thread safety: both are values; distinct objects may be used by distinct threads.
+/// Tests: tests/base/status_test.cc
 #pragma once
 
 #include <cassert>

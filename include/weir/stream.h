@@ -14,6 +14,7 @@
 /// Every function returns an ncclResult_t as an int: 0 (success), 7 (ncclInProgress: not done yet), or an
 /// error, which ncclGetLastError describes in a sentence. Destroyed and invalid handles are refused (4,
 /// ncclInvalidArgument). All functions may be called from any thread. C and C++; needs no other header.
+/// Tests: tests/api/stream_test.cc
 #ifndef WEIR_STREAM_H_
 #define WEIR_STREAM_H_
 

@@ -20,6 +20,7 @@
 ///
 /// C++20. Only C functions and plain structures cross the border of the library, so that the program may use
 /// any C++ standard library, and its own operator new.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 /// toolkit and with its functions exported, and the macro that publishes a function.
 ///
 /// A function is defined under its p name; WEIR_WEAK_ALIAS(ncclX) beneath makes ncclX a weak alias of pncclX.
+/// Tests: tests/api/exports_test.py
 #pragma once
 
 #ifndef WEIR_NO_CUDA

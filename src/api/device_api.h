@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The host functions of NCCL's device interface. weir has no device interface: structs that only GPU kernels
 /// read are left opaque here.
+/// Tests: tests/api/one_sided_test.cc
 #pragma once
 
 #include "src/api/abi.h"

@@ -2,6 +2,7 @@
 /// The calling thread's group, between ncclGroupStart and ncclGroupEnd.
 ///
 /// Everything here belongs to the calling thread.
+/// Tests: tests/api/group_test.cc
 #pragma once
 
 #include <functional>

@@ -8,6 +8,7 @@
 ///
 /// Shared words of a slot: `phase` is written by the functions that create, finalize and close; `inside` by
 /// the one thread that is in a call.
+/// Tests: tests/api/handle_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Converts a caller's ncclConfig_t, of any version, into a communicator's configuration.
+/// Tests: tests/api/config_test.cc
 #pragma once
 
 #include "src/api/abi.h"

@@ -3,6 +3,7 @@
 ///
 /// An operator is a plain int here, since callers may pass any number. Used by the thread inside the
 /// communicator.
+/// Tests: tests/api/collectives_test.cc, tests/api/errors_test.cc
 #pragma once
 
 #include "src/api/handle.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Checks callers' buffers before they are used. Thread-safe.
+/// Tests: tests/library/mistakes_test.cc
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 /// What all calls of a process share: the runtime, and the reporting of errors.
 ///
 /// Thread-safe.
+/// Tests: tests/api/life_test.cc
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The RAS port of this process, open while it has communicators.
+/// Tests: tests/api/ras_test.cc
 #pragma once
 
 #include <memory>

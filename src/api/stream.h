@@ -2,6 +2,7 @@
 /// Streams, for the rest of the C interface.
 ///
 /// Thread-safe.
+/// Tests: tests/api/stream_test.cc
 #pragma once
 
 #include <initializer_list>

@@ -4,6 +4,7 @@
 ///
 /// Numbers are sent in host byte order: both ends check magic and version first, and weir runs on
 /// little-endian machines only.
+/// Tests: tests/base/bytes_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a buffer is divided into parts; planner, executor and checks all use these functions.
+/// Tests: tests/base/chunks_test.cc
 #pragma once
 
 #include <algorithm>

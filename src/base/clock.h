@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Monotonic time, and deadlines of waits.
+/// Tests: tests/base/clock_test.cc
 #pragma once
 
 #include <algorithm>

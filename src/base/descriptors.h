@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The process's limit of open file descriptors.
+/// Tests: tests/base/descriptors_test.cc
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 /// every process that called prepare_doorbells() pass a barrier (membarrier, where the kernel has it), polls
 /// once more, and then sleeps for a limited time. Without membarrier a ring may be missed, which costs one
 /// sleep of at most kNapNs but never a hang.
+/// Tests: tests/base/doorbell_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Facts about this host and process. All functions are thread-safe.
+/// Tests: tests/base/host_test.cc
 #pragma once
 
 #include <array>

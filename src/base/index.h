@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-
+/// Numbers as indexes of containers. Pure.
+/// Tests: tests/algorithms/bound_test.cc
 #pragma once
 
 #include <concepts>

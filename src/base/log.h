@@ -11,6 +11,7 @@
 /// TRACE. A log statement whose level or subsystem is off costs one load and a branch; its arguments are not
 /// evaluated. Every WARN also becomes the last error, whether it is printed or not. Nothing is printed before
 /// configure_log().
+/// Tests: tests/base/log_test.cc
 #pragma once
 
 #include <fmt/core.h>

@@ -3,6 +3,7 @@
 ///
 /// Variables that are not rows of the option table have no effect in weir (docs/compatibility.md says why).
 /// Names in neither list are probably misspelt, or occur only in NCCL's source.
+/// Tests: tests/base/options_test.cc
 #pragma once
 
 #include <string_view>

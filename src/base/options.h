@@ -2,6 +2,7 @@
 /// Every option of weir, in one table: its name in the environment, type, default, unit and meaning.
 ///
 /// Options is a plain struct of values; no code below src/api reads the environment.
+/// Tests: tests/base/options_test.cc
 #pragma once
 
 #include <cstdint>

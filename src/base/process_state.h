@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The state of a process of this host.
+/// Tests: tests/base/process_state_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 /// Finds the word that a misspelt word probably means.
 ///
 /// Pure and thread-safe.
+/// Tests: tests/base/spelling_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Small helpers to parse option values and to format values for readers.
+/// Tests: tests/base/text_test.cc
 #pragma once
 
 #include <algorithm>

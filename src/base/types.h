@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The element types, reduction operations and collectives of calls. Their numbers equal NCCL's enums.
+/// Tests: tests/device/reduce_test.cc
 #pragma once
 
 #include <cstddef>

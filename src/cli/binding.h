@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Binding: the cores on which each local rank runs.
+/// Tests: tests/cli/launcher_test.cc
 #pragma once
 
 #include <hwloc.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// All plans that can carry out a task, for comparison.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Options that describe the channels of a simulated collective.
+/// Tests: tests/cli/schedule_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Starts one rank as a separate process.
+/// Tests: tests/cli/launcher_test.cc
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir doctor: reports what is wrong or slow on this machine, a recorded machine or in a file, and the
 /// remedy.
+/// Tests: tests/cli/topo_test.cc
 #pragma once
 
 #include <vector>

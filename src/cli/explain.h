@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir explain: how many bytes of a collective each link of a topology carries.
+/// Tests: tests/cli/schedule_test.cc
 #pragma once
 
 #include "src/cli/schedule.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a command reports an error and exits.
+/// Tests: tests/cli/topo_test.cc, tests/cli/metrics_test.cc
 #pragma once
 
 #include <fmt/format.h>

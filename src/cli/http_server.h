@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A minimal HTTP server for one text page that is generated for each request.
+/// Tests: tests/cli/metrics_test.cc
 #pragma once
 
 #include <functional>

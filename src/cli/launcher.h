@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Launcher: runs a program as several local ranks, and ends them together.
+/// Tests: tests/cli/launcher_test.cc
 #pragma once
 
 #include <chrono>

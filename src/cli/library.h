@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Finds the libraries that belong to this program.
+/// Tests: tests/cli/launcher_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// LineRelay: forwards the output of a child line by line, each line with a prefix.
+/// Tests: tests/cli/line_relay_test.cc
 #pragma once
 
 #include <string>

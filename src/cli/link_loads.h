@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Loads of a schedule on the links of a topology, as text.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir measure: detects which hosts share a leaf switch, from latency and bandwidth between them.
+/// Tests: tests/topology/measure_test.py, tests/cli/measure_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Measures the network between all hosts of a communicator.
+/// Tests: tests/topology/measure_test.py, tests/cli/measure_test.cc
 #pragma once
 
 #include "src/core/communicator/communicator.h"

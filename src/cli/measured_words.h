@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Formats measurements as text. Pure.
+/// Tests: tests/topology/measure_test.py, tests/cli/measure_test.cc
 #pragma once
 
 #include <string>

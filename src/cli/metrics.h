@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir metrics: the state of this host's communicators in Prometheus's text format, printed once or served
 /// by HTTP.
+/// Tests: tests/cli/metrics_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Latency and bandwidth between two hosts, measured with weir's own sends and receives.
+/// Tests: tests/topology/measure_test.py, tests/cli/measure_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir plan: a plan for a collective on a topology, its bandwidth, and the links that limit it.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Pictures of plans: the trees, and the load of each link of the topology.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Input of the commands that plan: a collective among some devices of a topology.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir ps: the state of this host's communicators, which ranks wait for which, and which are behind.
+/// Tests: tests/cli/ps_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Formats rank numbers as text.
+/// Tests: tests/cli/ps_test.cc
 #pragma once
 
 #include <fmt/format.h>

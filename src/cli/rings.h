@@ -2,6 +2,7 @@
 /// The rings that together fill the network of a task.
 ///
 /// Plain functions: thread-safe.
+/// Tests: tests/cli/plan_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Gets the schedule for a task from a file, an algorithm of the catalogue or the planner.
+/// Tests: tests/cli/schedule_test.cc
 #pragma once
 
 #include <string>

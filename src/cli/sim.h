@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir sim: simulated time of a collective, or of a sequence of collectives, on a topology.
+/// Tests: tests/cli/schedule_test.cc
 #pragma once
 
 #include <string>

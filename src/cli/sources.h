@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Gets a topology from files, one-line descriptions, this machine or a recorded one.
+/// Tests: tests/cli/topo_test.cc
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir top: the current data rate between each pair of ranks.
+/// Tests: tests/cli/ps_test.cc
 #pragma once
 
 #include <string>

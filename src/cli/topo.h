@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir topo: shows this machine, a recorded one, or the topology in a file. weir doctor: reports what is
 /// wrong with it.
+/// Tests: tests/cli/topo_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir trace: converts reports of processes to a trace for viewers (chrome://tracing, ui.perfetto.dev).
+/// Tests: tests/cli/ps_test.cc
 #pragma once
 
 #include <string>

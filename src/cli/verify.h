@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weir verify: proves that plans in files are correct.
+/// Tests: tests/cli/schedule_test.cc
 #pragma once
 
 #include <cstdint>

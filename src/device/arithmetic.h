@@ -5,6 +5,7 @@
 /// An arithmetic A has A::Storage (the bits of an element, or the integer itself) and four constexpr
 /// functions of two of them. Constexpr functions may be called by CUDA's (with --expt-relaxed-constexpr) and
 /// HIP's device code. Compile without contraction of products and sums, and with denormals.
+/// Tests: tests/device/reduce_scalar_test.cc, tests/device/reduce_test.cc
 #pragma once
 
 #include <bit>

@@ -5,6 +5,7 @@
 ///
 /// On the host a block is one thread, so barriers do nothing. On every machine blocks communicate through the
 /// words below.
+/// Tests: tests/exec/gpu_lane_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// An open file descriptor that is closed at the end of its scope.
+/// Tests: tests/device/mapped_file_test.cc
 #pragma once
 
 #include <unistd.h>

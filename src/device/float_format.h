@@ -3,6 +3,7 @@
 ///
 /// Uses integer arithmetic and one exact product, so results do not depend on the processor or its rounding
 /// mode. The vector paths are tested against this code, and GPU kernels use it.
+/// Tests: tests/device/float_format_test.cc
 #pragma once
 
 #include <bit>

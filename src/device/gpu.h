@@ -8,6 +8,7 @@
 /// and the failed call; device_error if the GPU itself has failed, after which all further calls on it fail.
 ///
 /// Thread-safe.
+/// Tests: tests/device/gpu_test.cc
 #pragma once
 
 #include <array>

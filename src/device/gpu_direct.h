@@ -2,6 +2,7 @@
 /// GPU memory that NICs read and write directly (GPUDirect RDMA).
 ///
 /// Thread-safe. Errors: as src/device/gpu.h.
+/// Tests: tests/device/gpu_direct_test.cc
 #pragma once
 
 #include "src/device/gpu.h"

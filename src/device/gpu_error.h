@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Converts errors of GPU drivers to a Status. CUDA and HIP use the same error numbers.
+/// Tests: tests/device/gpu_test.cc
 #pragma once
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 /// GPU kernels: code objects that are loaded from memory and launched on streams.
 ///
 /// Thread-safe. Errors: as src/device/gpu.h.
+/// Tests: tests/device/gpu_sharing_test.cc
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// GpuMappings over one vendor's driver; see gpu_vendor-inl.h.
+/// Tests: tests/device/gpu_sharing_test.cc
 #pragma once
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 /// handles do not, such as between containers with separate pid namespaces.
 ///
 /// Thread-safe. Errors: as src/device/gpu.h.
+/// Tests: tests/device/gpu_sharing_test.cc
 #pragma once
 
 #include "src/device/gpu.h"

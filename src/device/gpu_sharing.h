@@ -3,6 +3,7 @@
 /// that order streams of several processes.
 ///
 /// Thread-safe. Errors: as src/device/gpu.h; messages name the memory or the GPU.
+/// Tests: tests/device/gpu_sharing_test.cc
 #pragma once
 
 #include "src/device/gpu.h"

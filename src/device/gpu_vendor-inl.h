@@ -5,6 +5,7 @@
 ///
 /// Calls that are forbidden during a capture (allocation, waiting, loading) are made with the thread's
 /// capture mode relaxed, because they do not concern the captured streams.
+/// Tests: tests/device/gpu_test.cc
 #pragma once
 
 #include <fmt/format.h>

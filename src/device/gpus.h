@@ -2,6 +2,7 @@
 /// The GPUs of this process, found through the drivers that it has loaded.
 ///
 /// Thread-safe.
+/// Tests: tests/device/gpu_test.cc
 #pragma once
 
 #include <memory>

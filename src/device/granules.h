@@ -2,6 +2,7 @@
 /// Arithmetic on elements in registers. A granule is 8 bytes: one element, or several side by side. For
 /// kernels, which are generic over type and operation: type and operation are selected once for all granules
 /// of a call.
+/// Tests: tests/exec/granules_test.cc
 #pragma once
 
 #include <cstdint>

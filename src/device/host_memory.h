@@ -4,6 +4,7 @@
 ///
 /// Thread-safe. The owner keeps the registry alive for as long as the memory is used. find() takes no lock
 /// and makes no system call, because it is called for every buffer of every collective.
+/// Tests: tests/device/host_memory_test.cc
 #pragma once
 
 #include <atomic>

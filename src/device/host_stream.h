@@ -3,6 +3,7 @@
 /// a position in a stream.
 ///
 /// Thread-safe. The destructor of a stream waits for all queued tasks.
+/// Tests: tests/device/host_stream_test.cc
 #pragma once
 
 #include <atomic>

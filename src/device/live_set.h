@@ -4,6 +4,7 @@
 ///
 /// Thread-safe. find() shares ownership, so an object that another thread removes meanwhile lives until the
 /// caller releases it.
+/// Tests: tests/device/host_stream_test.cc
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Finds the file behind memory that a user mapped: shared memory in /dev/shm, a memfd, or an ordinary file.
 /// Other processes can then map it, too.
+/// Tests: tests/device/mapped_file_test.cc
 #pragma once
 
 #include <cstddef>

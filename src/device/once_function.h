@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A function without arguments that returns a Status and is called at most once. Unlike std::function it
 /// accepts functions that can only be moved, and captures of up to 64 bytes need no allocation.
+/// Tests: tests/device/host_stream_test.cc
 #pragma once
 
 #include <cstddef>

@@ -21,6 +21,7 @@
 ///
 /// All functions: any alignment; `dst` may equal a source exactly, but not overlap it partly; count may be
 /// 0; thread-safe; never allocate, throw or make a system call.
+/// Tests: tests/device/reduce_test.cc
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 ///
 /// A kernel takes sizes in bytes. Any alignment and any whole number of elements are allowed; dst may equal a
 /// source exactly. Results equal those of reduce_scalar.h bit for bit.
+/// Tests: tests/device/reduce_test.cc
 #pragma once
 
 #include <cstddef>

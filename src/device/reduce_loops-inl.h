@@ -12,6 +12,7 @@
 ///
 /// The first and the last vector of a destination may overlap their neighbours. Both are computed before
 /// anything is stored, so this is right even where the destination is a source.
+/// Tests: tests/device/reduce_test.cc
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "src/device/reduce_kernels.h"

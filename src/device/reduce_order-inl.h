@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Vector kernels of max and min of floats: they compare the integers of to_order() (float_format.h), so one
 /// definition serves every format. Compiled once per instruction set.
+/// Tests: tests/device/reduce_test.cc
 #include "src/device/reduce_loops-inl.h"
 
 #if defined(WEIR_REDUCE_ORDER_INL_H) == defined(HWY_TARGET_TOGGLE)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The definitions of reduce.h as simple loops over one element at a time: the specification. The vector
 /// paths and other devices are tested against it, and processors without a vector path use it.
+/// Tests: tests/device/reduce_scalar_test.cc
 #pragma once
 
 #include "src/device/reduce.h"

@@ -8,6 +8,7 @@
 /// SIGBUS.
 ///
 /// Thread safety: none per object; distinct objects may be used from distinct threads.
+/// Tests: tests/device/shared_memory_test.cc
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 /// and types are those of the driver API's ABI (tests/drivers compares them with cuda.h where there is one).
 /// The library exports each function under the requested name, including its version suffix, so
 /// cuGetProcAddress is not needed.
+/// Tests: tests/drivers/cuda_table_test.cc
 #pragma once
 
 #include <cstddef>

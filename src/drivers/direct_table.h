@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The functions of CUDA's and HIP's drivers that let NICs access GPU memory (GPUDirect RDMA). All may be
 /// missing; tests/drivers compares them with the vendors' headers, where these declare them.
+/// Tests: tests/drivers/cuda_table_test.cc
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 /// are resolved inside it: no file outside its root is ever read.
 ///
 /// Not thread-safe.
+/// Tests: tests/drivers/files_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The functions of libamdhip64.so that are used, of HIP 5 to 7, declared here because no toolkit is needed
 /// to build (tests/drivers compares them with HIP's header where there is one).
+/// Tests: tests/drivers/hip_table_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A shared library that is loaded at run time. Many machines lack it, which is an ordinary result.
+/// Tests: tests/drivers/tuner_test.cc, tests/drivers/nvml_test.cc
 #pragma once
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The kernel's limits for a process of this host that matter for communication.
+/// Tests: tests/drivers/machine_test.cc
 #pragma once
 
 #include <cstdint>

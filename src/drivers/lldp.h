@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The neighbours at the other ends of this host's Ethernet cables, as lldpd has learned them (IEEE 802.1AB).
+/// Tests: tests/drivers/lldp_test.cc
 #pragma once
 
 #include <string>

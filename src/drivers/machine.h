@@ -7,6 +7,7 @@
 /// `lldp.json` the Ethernet neighbours. Whatever was absent at recording is absent at replay.
 ///
 /// Not thread-safe.
+/// Tests: tests/drivers/machine_test.cc
 #pragma once
 
 #include <memory>

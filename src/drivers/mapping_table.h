@@ -2,6 +2,7 @@
 /// The functions of CUDA's and HIP's virtual memory management that are used: they allocate memory and
 /// reserve addresses separately, and export memory to other processes as files. Both vendors have the same
 /// calls with the same structures, HIP since version 6; tests/drivers compares them with the headers.
+/// Tests: tests/drivers/hip_table_test.cc, tests/drivers/cuda_table_test.cc
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 /// the network.
 ///
 /// Thread safety: each object is used by one thread at a time.
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 /// Errors have the code that the plugin returned, and a message that names plugin, device and call.
 ///
 /// Thread safety: objects of one plugin may be used by several threads at once, each object by one at a time.
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <array>

@@ -4,6 +4,7 @@
 ///
 /// A plugin is a shared object that exports one table per version it supports, ncclNetPlugin_v6 and so on.
 /// Every function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.30 on 64-bit machines.
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The table of a net plugin in one form for all versions of the interface; for net_plugin*.cc only.
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The GPUs of a machine as NVIDIA's management library (NVML) reports them, as a value that can be saved to
 /// a file.
+/// Tests: tests/drivers/nvml_test.cc
 #pragma once
 
 #include <string>

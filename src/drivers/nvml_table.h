@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The functions of libnvidia-ml.so.1 that are used, declared here because no toolkit is needed to build:
 /// names, numbers and layouts are those of NVML's ABI, version 1 of each structure.
+/// Tests: tests/drivers/nvml_test.cc
 #pragma once
 
 #include "src/drivers/library.h"

@@ -3,6 +3,7 @@
 /// the plugin hosts in this folder.
 ///
 /// Thread-safe.
+/// Tests: tests/transports/net_plugin_test.cc, tests/drivers/tuner_test.cc
 #pragma once
 
 #include <optional>

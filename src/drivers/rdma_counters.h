@@ -4,6 +4,7 @@
 ///
 /// Which files exist depends on the driver; this class reads InfiniBand's standard counters and those of
 /// mlx5, bnxt_re and Soft-RoCE (rxe). They count the packets of all processes at the port.
+/// Tests: tests/drivers/rdma_counters_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The GPUs of a machine as AMD's ROCm SMI library reports them, as a value that can be saved to a file.
+/// Tests: tests/drivers/rocm_smi_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The functions of librocm_smi64.so that are used, declared here because no ROCm is needed to build: names,
 /// numbers and layouts are those of its published header (rocm_smi/rocm_smi.h), enumerations as int.
+/// Tests: tests/drivers/rocm_smi_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The InfiniBand subnet of this host's management port: all switches, adapters and cables.
+/// Tests: tests/topology/ibsim_test.py
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 ///
 /// Thread safety: different objects may be used by several threads at once, each object by one thread at a
 /// time.
+/// Tests: tests/drivers/tuner_test.cc
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 ///
 /// A plugin is a shared object that exports one table per version it supports, ncclTunerPlugin_v5 and _v4.
 /// Every function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.28 on 64-bit machines.
+/// Tests: tests/drivers/tuner_test.cc
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 /// the receiver must have memory for them. UCX_TLS, UCX_NET_DEVICES and UCX's other variables apply.
 ///
 /// Not thread-safe: one thread at a time.
+/// Tests: tests/transports/ucx_test.cc
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 /// VerbsDevice its regions and pairs.
 ///
 /// Thread safety: a VerbsDevice may be used by several threads at once, a VerbsPair by one at a time.
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// An opened device of libibverbs; for verbs*.cc of src/drivers.
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The functions of libibverbs.so.1 that are used, and the conversion of its errors to messages; for
 /// verbs*.cc of src/drivers, which include libibverbs' header.
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 ///
 /// Not thread-safe; one per communicator rank. post() and resolve() do not allocate or make system calls for
 /// allocations that they have handled before.
+/// Tests: tests/exec/shm_collectives_test.cc
 #pragma once
 
 #include <array>

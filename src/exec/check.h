@@ -5,6 +5,7 @@
 /// they deadlock, does not depend on timing. So one symbolic run decides sums, completeness and deadlock, and
 /// a vector clock per lane finds races: two accesses to the same chunk, one of them a write, that no message
 /// orders.
+/// Tests: tests/exec/check_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How the elements of an operation are distributed over chunks and passes: which piece of a chunk each pass
 /// moves. The host's interpreter and the kernels use the same definition.
+/// Tests: tests/exec/run_test.cc, tests/exec/gpu_image_test.cc
 #pragma once
 
 #include <cstddef>

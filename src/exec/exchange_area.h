@@ -9,6 +9,7 @@
 /// stage s lie in the line, inline messages and half of parity s % 2. By posting stage s + 1 a rank announces
 /// that it has read all that it needs of stage s. So memory of stage s may be written again in stage s + 2,
 /// once stage s + 1 of all ranks was seen, and no lock is needed.
+/// Tests: tests/exec/shm_collectives_test.cc
 #pragma once
 
 #include <atomic>

@@ -6,6 +6,7 @@
 /// lane stops; the next advance() continues there.
 ///
 /// Not thread-safe. advance() and serve() do not allocate.
+/// Tests: tests/exec/run_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Builds the lanes of one rank's program: fuses halves of moves into steps. Used only by lower().
+/// Tests: tests/exec/lower_test.cc
 #pragma once
 
 #include <cstdint>

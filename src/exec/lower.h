@@ -5,6 +5,7 @@
 /// Adjacent halves are fused: a fold over several arrivals, a value that is kept and passed on, and a place
 /// that is sent to several peers become one step each. Where a move reads memory that another lane or rank
 /// wrote, signal and wait steps are added. A plan that programs cannot express is refused with an error.
+/// Tests: tests/exec/lower_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The whole proof of a plan: what it computes, and that its programs neither race nor come to a standstill.
+/// Tests: tests/exec/check_test.cc
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 /// program serves every message size and is shared by all threads when const.
 ///
 /// A run executes the program once per pass; pass t works on tile t of every chunk.
+/// Tests: tests/exec/lower_test.cc, tests/exec/check_test.cc
 #pragma once
 
 #include <cstdint>

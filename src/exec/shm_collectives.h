@@ -21,6 +21,7 @@
 ///
 /// Not thread-safe. advance() does not allocate or make system calls, except to map an allocation at its
 /// first use.
+/// Tests: tests/exec/shm_collectives_test.cc
 #pragma once
 
 #include <vector>

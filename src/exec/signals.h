@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Finds the empty messages (signals) that a plan needs: where one lane must inform another that memory may
 /// be read or written, because no message with data orders the accesses. Used only by lower().
+/// Tests: tests/exec/lower_test.cc
 #pragma once
 
 #include <compare>

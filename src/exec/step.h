@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// One instruction of a program, and the places that it reads and writes. Kernels use the same structs.
+/// Tests: tests/exec/lower_test.cc, tests/exec/direct_test.cc
 #pragma once
 
 #include <cstdint>

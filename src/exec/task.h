@@ -3,6 +3,7 @@
 ///
 /// Tasks never block. One thread may advance several tasks alternately, even those of ranks that depend on
 /// each other.
+/// Tests: tests/exec/run_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// One operation with its buffers and sizes, on which a program or a fast path is run.
+/// Tests: tests/exec/gpu_lane_test.cc
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 /// the kernel chooses.
 ///
 /// Errors: system_error, which names the rank concerned. One thread at a time.
+/// Tests: tests/net/file_post_test.cc
 #pragma once
 
 #include <cstdint>

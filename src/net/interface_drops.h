@@ -3,6 +3,7 @@
 ///
 /// The counts come from the kernel (rtnetlink: links and queueing disciplines), so they are those of this
 /// network namespace even where /sys belongs to another one. Needs no privilege.
+/// Tests: tests/net/interface_drops_test.cc
 #pragma once
 
 #include <cstdint>

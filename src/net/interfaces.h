@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The network interfaces of this host, and the choice of those that this process uses.
+/// Tests: tests/net/interfaces_test.cc
 #pragma once
 
 #include <optional>

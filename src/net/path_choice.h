@@ -8,6 +8,7 @@
 /// takes the same path, because its hash is equal (Augustin et al., "Avoiding traceroute anomalies with Paris
 /// traceroute", IMC 2006). Nearer peers are connected to without a choice. Where routers do not answer, the
 /// connection takes whatever path its hash gives.
+/// Tests: tests/net/path_choice_test.cc
 #pragma once
 
 #include <cstdint>

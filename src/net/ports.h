@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The ports on which a process may listen, such as those that a firewall allows.
+/// Tests: tests/net/ports_test.cc
 #pragma once
 
 #include <cstdint>

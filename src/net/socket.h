@@ -8,6 +8,7 @@
 /// closed, reset or refused the connection or did not answer before the deadline; invalid_usage when the wait
 /// was aborted or a port is in use; system_error for all else (no route, no descriptors). Messages name the
 /// addresses.
+/// Tests: tests/net/socket_test.cc
 #pragma once
 
 #include <sys/socket.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a weirBound points to, and what bounds and plans are asked of.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <span>

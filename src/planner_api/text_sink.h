@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The public headers, with functions that the libraries show, and how texts leave the library.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a weirTopology points to: the graph, and what callers ask of it.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <memory>

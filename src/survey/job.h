@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A job as NCCL's RAS sees it: the processes that share communicators, and the communicators in groups of
 /// similar ones. A plain value.
+/// Tests: tests/survey/job_test.cc
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Changes of a job between two surveys, for clients of the RAS port that monitor it.
+/// Tests: tests/survey/ras_session_test.cc
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 /// Words and columns are NCCL's (docs/observability.md names the sources), so that tools that parse them keep
 /// working. Information that NCCL does not have is added in separate sections, and under separate keys: which
 /// ranks wait for which, why a rank has failed, which ranks are joining.
+/// Tests: tests/survey/ras_report_test.cc
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 ///
 /// All processes of a user may listen at one address; the kernel gives each client to one of them. Clients
 /// beyond kMostClients wait.
+/// Tests: tests/survey/ras_server_test.cc
 #pragma once
 
 #include <poll.h>

@@ -3,6 +3,7 @@
 ///
 /// The protocol is NCCL's, version 2 (NVIDIA/nccl, src/ras/client_support.cc): one command per line, in any
 /// case; STATUS and VERBOSE STATUS end the session with a report.
+/// Tests: tests/survey/ras_session_test.cc
 #pragma once
 
 #include <cstdint>

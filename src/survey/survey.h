@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Surveys the processes that use weir: those of this host, found in the local registry, and those of other
 /// hosts that share communicators with them.
+/// Tests: tests/cli/ps_test.cc, tests/api/ras_test.cc
 #pragma once
 
 #include <atomic>

@@ -14,6 +14,7 @@ import floors
 import headers
 import source_tree
 import summary
+import test_map
 import words
 
 DOCUMENT = """# How it is built
@@ -308,6 +309,28 @@ class Documents(ToyTree):
     complaints = documents.check(self.root)
     self.assertEqual([complaint.split(": ")[0] for complaint in complaints],
                      ["README.md:2", "docs/README.md:1", "README.md:3", "README.md:4", "README.md:6", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:3"])
+
+
+class TestMap(ToyTree):
+  def test_the_contract_ends_with_tests_that_are_there(self):
+    self.write("tests/base/a_test.cc", "")
+    self.write("tests/api/b_test.py", "")
+    self.write("src/base/a.h", f"// {LICENSE}\n/// What a is.\n/// Tests: tests/base/a_test.cc, tests/api/b_test.py\n#pragma once\nint a();\n")
+    self.write("src/base/data.h", f"// {LICENSE}\n/// Data (plain).\n#pragma once\nstruct Data {{\n  int a = 0;  ///< of f()\n}};\n"
+               "static_assert(sizeof(Data) == 4);\n")
+    self.write("tests/base/helper.h", f"// {LICENSE}\nint b();\n")
+    self.assertEqual(test_map.check(self.root), [])
+
+  def test_a_header_without_its_line_or_with_a_wrong_one_is_named(self):
+    self.write("tests/base/a_test.cc", "")
+    self.write("src/base/a.h", f"// {LICENSE}\n/// What a is.\n///\n/// More.\n#pragma once\nint a();\n")
+    self.write("src/base/b.h", f"// {LICENSE}\n/// Tests: tests/base/a_test.cc, tests/base/b_test.cc\n#pragma once\nint b();\n")
+    self.write("src/base/c.h", f"// {LICENSE}\n/// Tests: tests/base/a_test.cc\n/// What c is.\n#pragma once\nint c();\n")
+    self.write("src/base/d.h", f"// {LICENSE}\n#pragma once\n/// Tests: tests/base/a_test.cc\nint d();\n")
+    self.write("include/weir/e.h", f"// {LICENSE}\n/// Tests: src/base/a.h\n#pragma once\nint e();\n")
+    self.assertEqual([complaint.split(": ")[0] for complaint in test_map.check(self.root)],
+                     ["include/weir/e.h:2", "src/base/a.h:4", "src/base/b.h:2", "src/base/c.h:2", "src/base/d.h:1"])
+    self.assertIn("there is no test tests/base/b_test.cc", test_map.check(self.root)[2])
 
 
 COMPATIBILITY = """# Compatibility

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Access Control Services (ACS) of PCIe switches: whether they redirect peer-to-peer traffic of devices
 /// below them to the root complex, where it is slow or forbidden.
+/// Tests: tests/topology/acs_test.cc
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 /// Probes run in phases: processors and the PCI tree (cpu), PCIe link speeds (pci), GPUs (nvml, kfd, rsmi),
 /// ports of NICs (nic), the kind of host (host). Each reports what it found, or why it found nothing; a probe
 /// that fails affects only its own results.
+/// Tests: tests/topology/detect_test.cc
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Checks a host for problems besides its topology: limits, drivers, the IOMMU, ACS.
+/// Tests: tests/topology/detect_test.cc, tests/topology/acs_test.cc
 #pragma once
 
 #include <vector>

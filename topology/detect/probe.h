@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The common part of all probes. Each probe is one function, in a file of its own.
+/// Tests: tests/topology/detect_test.cc
 #pragma once
 
 #include <string>

@@ -2,6 +2,7 @@
 /// A topology from files of this machine, in any format that weir reads.
 ///
 /// Thread-safe.
+/// Tests: tests/api/planner_api_test.cc
 #pragma once
 
 #include <span>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// AMD's description of links between GPUs: by the kernel driver in sysfs (KFD), and by ROCm SMI, which reads
 /// it there.
+/// Tests: tests/topology/detect_amd_test.cc
 #pragma once
 
 #include <algorithm>

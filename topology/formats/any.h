@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reads any of the formats of this folder, recognised by its beginning.
+/// Tests: tests/topology/machines_test.cc
 #pragma once
 
 #include "topology/formats/source.h"

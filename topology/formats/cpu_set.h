@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Sets of logical processors in the notations of several formats.
+/// Tests: tests/topology/cpu_set_test.cc
 #pragma once
 
 #include <cstdint>

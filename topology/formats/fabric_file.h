@@ -31,6 +31,7 @@
 /// With NICs, each host has all of them, and `to` names one switch for all, or one for each in order;
 /// without, each host is attached to all switches. `rail` gives one rail for all or one for each NIC (or
 /// switch) in order.
+/// Tests: tests/topology/fabric_file_test.cc
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 /// 08, 09, 10, 11. Several brackets in a name give all combinations, and the last bracket varies fastest. A
 /// name in quotation marks is taken literally (\" and \\ mean the two characters), so any printable name can
 /// be written.
+/// Tests: tests/topology/hostlist_test.cc
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 /// for OS devices). Units: memory in bytes, pci_link_speed in GB/s of the whole link, bandwidth matrices in
 /// MB/s per direction. Read with our own XML reader: libhwloc would refuse newer versions and repair older
 /// ones.
+/// Tests: tests/topology/hwloc_xml_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The parts of graph_of(HwlocXml). Internal to hwloc_xml_*.cc.
+/// Tests: tests/topology/hwloc_graph_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Fields of hwloc's XML with a notation of their own. Internal to hwloc_xml*.cc.
+/// Tests: tests/topology/hwloc_xml_test.cc
 #pragma once
 
 #include <string_view>

@@ -21,6 +21,7 @@
 ///
 /// Not kept: comments, chassis headings of -g, and ports without a cable. The per-port form lacks the GUIDs
 /// of adapters: that of the port listed first is used instead; vendor, device, lmc and system are 0.
+/// Tests: tests/topology/ibnetdiscover_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Computes levels of switches for all formats that do not give them.
+/// Tests: tests/topology/levels_test.cc
 #pragma once
 
 #include "topology/model/graph.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Names of the speeds of network links.
+/// Tests: tests/topology/levels_test.cc
 #pragma once
 
 #include <string>

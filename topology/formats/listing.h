@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Common parts of the readers of line-based listings: checks of the text, a cursor over one line, error
 /// messages with line numbers.
+/// Tests: tests/topology/levels_test.cc
 #pragma once
 
 #include <functional>

@@ -3,6 +3,7 @@
 /// NCCL_GRAPH_DUMP_FILE).
 ///
 /// Source of the format: src/graph/search.cc of NCCL 2.28 and 2.30. Device numbers are hexadecimal there.
+/// Tests: tests/topology/nccl_xml_test.cc
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 /// speeds of 0, targets of links that are not in the file. Files of clouds with PCI classes only (PCI tags
 /// without gpu tags) are complete descriptions of what they show. Ignored: `keep`, and the kind of plugin
 /// that uses a network device (`net`, `gin`, `rma`).
+/// Tests: tests/topology/nccl_xml_test.cc
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 /// PXB (several), PHB (a host bridge), NODE (host bridges of one NUMA node), SYS or, before 2017, SOC
 /// (several NUMA nodes), NV# (# NVLinks, which hide the PCIe relation). Columns after the cells: CPU
 /// Affinity, NUMA Affinity, GPU NUMA ID. After the matrix come a legend and one of NICs ("NIC0: mlx5_0").
+/// Tests: tests/topology/nvidia_smi_test.cc
 #pragma once
 
 #include <cstdint>

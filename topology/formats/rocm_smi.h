@@ -5,6 +5,7 @@
 /// (15 per xGMI link on the path, 20 and more for PCIe), "Hops between two GPUs" (1: by xGMI alone, over any
 /// distance; 2: by one processor; 3: by several), "Link Type between two GPUs" (XGMI or PCIE) and "Numa
 /// Nodes". GPUs are named GPU0 or GPU[0]; lines that begin with # are skipped.
+/// Tests: tests/topology/rocm_smi_test.cc
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 /// One switch, block or list of sizes per line; keys in upper or lower case; '#' begins a comment; a
 /// backslash at the end continues the line; values may be in quotation marks. Lists of names are those of
 /// hostlist.h.
+/// Tests: tests/topology/slurm_topology_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Common parts of the outputs of `nvidia-smi topo -m` and `rocm-smi --showtopo`: a cell for each pair of
 /// devices of one host, and no PCI addresses.
+/// Tests: tests/topology/nvidia_smi_test.cc
 #pragma once
 
 #include <algorithm>

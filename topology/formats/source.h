@@ -4,6 +4,7 @@
 /// Every reader of this folder takes a Source and refuses what it does not understand: the message has the
 /// file, the line, what was found and what was expected. What can be ignored without a wrong result is noted
 /// instead if the caller takes notes (Notes), and refused if not.
+/// Tests: tests/topology/source_test.cc
 #pragma once
 
 #include <cstddef>

@@ -20,6 +20,7 @@
 /// rail: NIC j of each of these hosts is on leaf j of their group instead. RATIO:1 is a leaf's bandwidth to
 /// its hosts divided by its bandwidth to all spines together (default 1); there are spines (default 1) if
 /// there are several leaves. Without a fabric, hosts are not connected.
+/// Tests: tests/topology/synthetic_test.cc
 #pragma once
 
 #include <string>

@@ -20,6 +20,7 @@
 ///     flat: true
 ///
 /// Lists of names are those of hostlist.h; a YAML list of such lists counts as one list.
+/// Tests: tests/topology/topology_yaml_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reads XML files with pugixml, and reports errors with line numbers.
+/// Tests: tests/topology/source_test.cc
 #pragma once
 
 #include <memory>

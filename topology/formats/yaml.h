@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reads YAML files with libyaml, and reports errors with line numbers.
+/// Tests: tests/topology/topology_yaml_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The conditions that every graph must satisfy.
+/// Tests: tests/topology/model_test.cc
 #pragma once
 
 #include "topology/model/graph.h"

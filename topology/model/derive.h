@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Properties derived from a graph: which GPUs and hosts belong together, and the bottlenecks between them.
+/// Tests: tests/topology/model_test.cc
 #pragma once
 
 #include <span>

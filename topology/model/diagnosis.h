@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Problems of a topology and their remedies, in sentences.
+/// Tests: tests/topology/diagnosis_test.cc
 #pragma once
 
 #include <string>

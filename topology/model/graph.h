@@ -6,6 +6,7 @@
 /// between two nodes use links only.
 ///
 /// A value: no I/O, no threads; different objects may be used by different threads.
+/// Tests: tests/topology/model_test.cc
 #pragma once
 
 #include <cstdint>

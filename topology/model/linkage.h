@@ -2,6 +2,7 @@
 /// Agglomerative clustering with average linkage: finds groups of near items from distances alone.
 ///
 /// Pure and deterministic. O(n^2) time and memory for n items.
+/// Tests: tests/topology/measured_test.cc
 #pragma once
 
 #include <cstddef>

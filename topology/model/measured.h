@@ -8,6 +8,7 @@
 /// hosts, nothing can: there is one leaf, or a network without bottlenecks.
 ///
 /// Pure and deterministic; n hosts cost O(n^2) per repetition.
+/// Tests: tests/topology/measured_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Merges several graphs that describe parts of the same cluster: what each rank or host sees, and the fabric
 /// between them.
+/// Tests: tests/topology/model_test.cc
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Combines two descriptions of the same node.
+/// Tests: tests/topology/model_test.cc
 #pragma once
 
 #include <string>

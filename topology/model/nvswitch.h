@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Connects NVSwitches with each other, which no description of a machine lists.
+/// Tests: tests/topology/nccl_xml_test.cc, tests/topology/hwloc_graph_test.cc
 #pragma once
 
 #include "topology/model/graph.h"

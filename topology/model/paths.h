@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Paths between two devices, classified as by `nvidia-smi topo -m` and NCCL.
+/// Tests: tests/topology/machines_test.cc, tests/topology/model_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// PCIe switches that form one fabric: traffic between them does not pass the processor.
+/// Tests: tests/topology/nccl_xml_test.cc, tests/topology/detect_test.cc
 #pragma once
 
 #include "topology/model/graph.h"

@@ -4,6 +4,7 @@
 /// Sources: PCI Express base specification (line codes); NVIDIA's and AMD's data sheets for NVLink and
 /// Infinity Fabric between GPUs; for links between processors the figures that NCCL plans with, which are
 /// what GPUs reach across them, far below the nominal rate.
+/// Tests: tests/topology/model_test.cc
 #pragma once
 
 #include <string_view>

@@ -4,6 +4,7 @@
 /// method of chess tournaments.
 ///
 /// A value; all processes that pass the same numbers get the same pairs.
+/// Tests: tests/topology/measured_test.cc
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Disjoint sets of nodes (union-find).
+/// Tests: tests/topology/model_test.cc
 #pragma once
 
 #include <algorithm>

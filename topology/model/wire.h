@@ -3,6 +3,7 @@
 ///
 /// Not a file format: it has no header, and it changes with the fields of graph.h. The sender must have
 /// checked that the receiver is of the same version.
+/// Tests: tests/topology/wire_test.cc
 #pragma once
 
 #include "src/base/bytes.h"

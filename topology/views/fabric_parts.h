@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Selects which hosts and switches of a network are drawn as one box: equal ones are folded if drawing all
 /// of them would be unreadable.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <vector>

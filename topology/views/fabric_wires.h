@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The links of a network as wires between rows of boxes whose positions are known.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <map>

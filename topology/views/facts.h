@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Texts about a node or a link: short labels, and lines for the tooltip.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <cstddef>

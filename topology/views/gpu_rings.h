@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Draws the GPUs of a host a second time, on rings, with the links that connect them directly.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Selects what of a host is drawn as one box, and their hierarchy, before positions are computed.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <vector>

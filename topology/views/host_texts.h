@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The texts in the boxes of a host.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A graph as one self-contained HTML page.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 ///
 /// Units are pixels at full size, x to the right and y down. Boxes are nested or disjoint; a text is inside
 /// its box; a label is on its wire and overlaps no box and no other label.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <string>

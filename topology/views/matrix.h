@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// GPUs and NICs of a host in a matrix, as printed by `nvidia-smi topo -m`: path classes, then GB/s.
+/// Tests: tests/topology/views_text_test.cc, tests/topology/machines_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Draws into a Drawing: boxes with texts, wires with labels, a legend.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <string>

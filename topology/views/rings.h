@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The order of GPUs on a ring with the fewest link crossings.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <vector>

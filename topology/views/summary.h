@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A graph in one line, for logs: "2 nodes, each with 2 NUMA nodes, 8 GPUs (NVIDIA H100) with NVLink, 8 NICs;
 /// 4 leaves, 2 spines, 2:1 oversubscribed".
+/// Tests: tests/library/topology_test.cc
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Pictures of a graph as self-contained SVG without scripts and fonts, readable on light and dark
 /// backgrounds. Elements have a <title> with their facts.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Texts in pictures: their widths, and their escaping in XML.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The load that a collective puts on the links of a graph, for pictures that show it.
+/// Tests: tests/topology/views_test.cc
 #pragma once
 
 #include <vector>

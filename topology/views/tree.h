@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A graph as an indented tree, as lstopo prints a machine, with speeds; below it the nearest NICs of each
 /// GPU, and the switches of the network.
+/// Tests: tests/topology/views_text_test.cc, tests/topology/machines_test.cc
 #pragma once
 
 #include <string>

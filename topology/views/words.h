@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Texts for figures and devices, the same in every view.
+/// Tests: tests/topology/views_text_test.cc
 #pragma once
 
 #include <string>

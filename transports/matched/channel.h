@@ -3,6 +3,7 @@
 /// with slots enrolled at both ends.
 ///
 /// Thread safety: each end is used by one thread at a time. Nothing blocks.
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <memory>

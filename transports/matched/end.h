@@ -3,6 +3,7 @@
 ///
 /// An end outlives the Sender or Receiver that the user of the channel owns, until everything is settled with
 /// the peer. Handle is what such a user owns.
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <memory>

@@ -4,6 +4,7 @@
 /// The two ends of a channel connect at the receiver's listener and exchange the plugin's handles there;
 /// messages then use the plugin's connections round-robin, one connection per device that both hosts have
 /// (rails).
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <memory>

@@ -15,6 +15,7 @@
 /// sends empty messages for the receives that remain.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
+/// Tests: tests/transports/net_plugin_test.cc
 #pragma once
 
 #include <cstdint>

@@ -21,6 +21,7 @@
 /// come: another message, or more free space.
 ///
 /// Thread safety: each end is used by one thread at a time.
+/// Tests: tests/transports/conformance.cc
 #pragma once
 
 #include <memory>

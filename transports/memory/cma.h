@@ -4,6 +4,7 @@
 ///
 /// A message costs at least one system call, and rings no doorbell. If the kernel forbids reading, reach()
 /// reports which kernel rule forbids it and how to change that.
+/// Tests: tests/transports/cma_test.cc
 #pragma once
 
 #include <memory>

@@ -9,6 +9,7 @@
 /// which is random for each end and is cleared first.
 ///
 /// Thread safety: used by one thread at a time, in the owner.
+/// Tests: tests/transports/cma_test.cc
 #pragma once
 
 #include <atomic>

@@ -10,6 +10,7 @@
 /// A sender is flushed when the receiver has fetched all messages or has closed.
 ///
 /// Thread safety: each end is used by one thread at a time. The board outlives the end.
+/// Tests: tests/transports/cma_test.cc
 #pragma once
 
 #include <memory>

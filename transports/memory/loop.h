@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// loop: connects ranks of one process through each other's segments in the common address space.
+/// Tests: tests/transports/loop_test.cc
 #pragma once
 
 #include <memory>

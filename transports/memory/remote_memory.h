@@ -6,6 +6,7 @@
 /// for a refusal.
 ///
 /// Thread safety: values.
+/// Tests: tests/transports/cma_test.cc
 #pragma once
 
 #include <sys/types.h>

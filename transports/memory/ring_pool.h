@@ -11,6 +11,7 @@
 ///   value  generation and position of the block; 0: closed
 ///
 /// Thread safety: RingPool is used by one thread at a time, in the owner. RingPoolView may be read by anyone.
+/// Tests: tests/transports/segment_test.cc
 #pragma once
 
 #include <atomic>

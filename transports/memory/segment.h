@@ -12,6 +12,7 @@
 /// the exchange area, and memory/channel.h those of a channel in the ring pool.
 ///
 /// Thread safety: a Segment is used by one thread at a time; LocalSegments is thread-safe.
+/// Tests: tests/transports/segment_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A segment (segment.h) as mapped in one address space.
+/// Tests: tests/transports/segment_test.cc
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 ///
 /// Works between processes of one user that see each other in /proc; containers must share a pid namespace.
 /// If it does not work, reach() returns the reason and the remedy.
+/// Tests: tests/transports/shm_test.cc
 #pragma once
 
 #include <memory>

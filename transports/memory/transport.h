@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Common part of loop and shm: channels in segments that this process can address. They differ in how the
 /// segment of a peer gets into the address space.
+/// Tests: tests/transports/conformance.cc
 #pragma once
 
 #include <map>

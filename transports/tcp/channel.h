@@ -5,6 +5,7 @@
 /// Nothing blocks: connections and bytes move in ready(), publish() and progress().
 ///
 /// Thread safety: each end is used by one thread at a time.
+/// Tests: tests/transports/tcp_test.cc
 #pragma once
 
 #include <memory>

@@ -7,6 +7,7 @@
 /// lost when either end closes the control connection are not needed any more.
 ///
 /// Not thread-safe.
+/// Tests: tests/transports/tcp_failover_test.cc
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 /// that works; frames about a path use its own connection. For the files of this folder only.
 ///
 /// Not thread-safe, except for the budget.
+/// Tests: tests/transports/tcp_failover_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Counters of the channels of a tcp transport. They outlive the channels.
+/// Tests: tests/transports/net_counters_test.cc
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 /// follows them; the sender announces messages that wait behind others.
 ///
 /// Not thread-safe, except for the budget.
+/// Tests: tests/transports/tcp_test.cc, tests/transports/credit_budget_test.cc
 #pragma once
 
 #include <algorithm>

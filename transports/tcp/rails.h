@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The addresses of this process in transport addresses of tcp, and the paths from them to the addresses of a
 /// peer.
+/// Tests: tests/transports/tcp_rails_test.cc
 #pragma once
 
 #include <optional>

@@ -4,6 +4,7 @@
 /// Reaches every listener to which this host has a route. If both processes listen on several interfaces, the
 /// connections of a channel are distributed over the pairs of interfaces that share a network. Slots are in
 /// private memory; every message is copied into the kernel and out of it.
+/// Tests: tests/transports/tcp_test.cc
 #pragma once
 
 #include <memory>

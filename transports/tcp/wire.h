@@ -14,6 +14,7 @@
 /// discards duplicates. Stream s uses path s mod `paths`.
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
+/// Tests: tests/transports/tcp_failover_test.cc
 #pragma once
 
 #include <algorithm>

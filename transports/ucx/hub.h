@@ -3,6 +3,7 @@
 ///
 /// Ends of channels hold lock() while they use it. The hub has a thread of its own, which makes progress
 /// while nobody calls, so that UCX sends the remaining messages.
+/// Tests: tests/transports/ucx_test.cc
 #pragma once
 
 #include <condition_variable>

@@ -5,6 +5,7 @@
 /// Each communicator rank has one worker, which all of its channels share. A sending end sends a hello to the
 /// receiver's worker, which answers with a welcome; then messages are sent in one direction, and credits for
 /// released slots in the other. UCX_TLS and UCX_NET_DEVICES select the transports that UCX uses.
+/// Tests: tests/transports/ucx_test.cc
 #pragma once
 
 #include <memory>

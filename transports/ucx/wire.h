@@ -3,6 +3,7 @@
 ///
 /// Each active message is a header and, for kind `message`, a payload. Numbers are in host order; weir runs
 /// on little-endian machines only.
+/// Tests: tests/transports/ucx_test.cc
 #pragma once
 
 #include <cstdint>

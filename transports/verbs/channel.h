@@ -7,6 +7,7 @@
 /// not acknowledged, the receiver discards duplicates.
 ///
 /// Thread safety: each end is used by one thread at a time. Nothing blocks.
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Selects the RDMA ports of this host and their addresses, and pairs them with the ports of a peer. Pure
 /// functions, except for network_bits().
+/// Tests: tests/transports/verbs_ports_test.cc
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 /// end and confirms that. An end that knows that the peer's end is halted knows that nothing in flight on the
 /// queue pair can still arrive there. Lost messages may then be retransmitted over other queue pairs, and no
 /// late packet can overwrite what came after.
+/// Tests: tests/transports/verbs_pacing_test.cc
 #pragma once
 
 #include <memory>

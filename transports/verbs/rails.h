@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The RDMA ports that a rank uses, with open devices and their events.
+/// Tests: tests/transports/verbs_test.cc, tests/transports/verbs_ports_test.cc
 #pragma once
 
 #include <atomic>

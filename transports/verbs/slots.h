@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Positions of the messages of one end of a channel of verbs: heads in pages of this process; bodies behind
 /// them, or separately, in memory that was registered with Transport::lend.
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include "transports/transport.h"

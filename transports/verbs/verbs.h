@@ -5,6 +5,7 @@
 /// Reaches peers with an RDMA port in a network of this host. The two ends of a channel connect at the
 /// receiver's listener; then the devices write messages directly into the receiver's slots, over all pairs of
 /// ports that can communicate (rails).
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include <memory>

@@ -15,6 +15,7 @@
 ///     both                 halted      this end of queue pair n receives nothing any more
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
+/// Tests: tests/transports/verbs_test.cc
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Agreement of the ranks that continue without others. No rank knows whether the rest exclude the same ones,
 /// so each sends its list of excluded ranks to every other remaining rank, and all compare the lists.
+/// Tests: tests/core/shrink_test.cc
 #pragma once
 
 #include <atomic>

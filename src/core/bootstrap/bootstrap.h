@@ -9,6 +9,7 @@
 ///
 /// Every wait ends: at a deadline, by the abort flag, or with an error that names the rank that did not
 /// answer. Used by one thread at a time; several ranks may be threads of one process and share its listener.
+/// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,7 @@
 /// The ranks of one process combine their contributions. The lowest of them, their speaker, exchanges these
 /// with the speakers of other processes (bruck.h), and all ranks get the same object. Thus only processes
 /// send messages, and memory and work of a process grow with the number of ranks, not with its square.
+/// Tests: tests/core/bootstrap_all_gather_test.cc
 #pragma once
 
 #include <condition_variable>

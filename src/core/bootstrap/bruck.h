@@ -4,6 +4,7 @@
 ///
 /// In the round of distance d, rank r sends what it has (its own bytes and those of the ranks above it, at
 /// most d of them) to rank r - d and gets as much from rank r + d, modulo n.
+/// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
 #include <cstdint>

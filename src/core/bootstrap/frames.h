@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Length-prefixed frames over a non-blocking socket, for messages between ranks and their root.
+/// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
 #include <optional>

@@ -7,6 +7,7 @@
 /// exchange a heartbeat every second. On a failure it sends every rank at once an error that names the
 /// culprit: another version, another number of ranks, a rank that joined twice, a process that died or
 /// stopped, ranks that never joined. Then the thread ends.
+/// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A rank's connection to the root while it joins.
+/// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
 #include <atomic>

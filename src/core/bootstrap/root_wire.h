@@ -3,6 +3,7 @@
 ///
 ///     rank -> root    hello, then alive (answers ping), at last done | failed
 ///     root -> rank    ping (at once after the hello, then once a second), listeners | failed
+/// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
 #include <optional>

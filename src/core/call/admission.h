@@ -8,6 +8,7 @@
 ///
 /// Thread-safe. Cannot deadlock if all ranks issue their operations in the same order, which communicators
 /// require anyway: a call waits only for operations issued before.
+/// Tests: tests/core/admission_test.cc
 #pragma once
 
 #include <condition_variable>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A communicator's configuration: ncclConfig_t after validation, with the environment applied. A plain
 /// value.
+/// Tests: tests/api/config_test.cc
 #pragma once
 
 #include <cstddef>

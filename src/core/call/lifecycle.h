@@ -9,6 +9,7 @@
 /// `failed` and `revoked` are never left. The first error stays, whatever fails later.
 ///
 /// Thread-safe.
+/// Tests: tests/core/lifecycle_test.cc
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,7 @@
 ///
 /// Thread-safe, but for draw(), queue(), background() and stop(), which the thread that issues operations
 /// calls.
+/// Tests: tests/core/admission_test.cc
 #pragma once
 
 #include <atomic>

@@ -3,6 +3,7 @@
 /// factors and windows. It fits into two 64-bit words.
 ///
 /// Pure.
+/// Tests: tests/core/operation_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A rank's process, and the addresses of its listener. A plain value.
+/// Tests: tests/core/peer_info_test.cc
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Waiting for a GPU's writes: a GPU rings no doorbell, so the host has to poll.
+/// Tests: tests/core/device_collectives_test.cc
 #pragma once
 
 #include <sched.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The host and leaf switch of a rank. Plain data.
+/// Tests: tests/library/topology_test.cc
 #pragma once
 
 namespace weir::core {

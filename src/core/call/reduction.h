@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reductions: how a collective combines the values of the ranks.
+/// Tests: tests/core/operation_test.cc
 #pragma once
 
 #include <cstring>

@@ -2,6 +2,7 @@
 /// The registration of a user's memory, which peers can map while this object lives.
 ///
 /// Construction and destruction are thread-safe; no operation may use the memory during destruction.
+/// Tests: tests/api/collectives_test.cc
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 /// Signatures: 32 bits that ranks compare, equal for calls that match, different (almost surely) otherwise.
 ///
 /// Pure.
+/// Tests: tests/core/operation_test.cc
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 /// The host streams and events of a process, by the pointers that callers hold, and the stream of a call.
 ///
 /// Thread-safe.
+/// Tests: tests/core/staged_test.cc, tests/core/device_collectives_test.cc
 #pragma once
 
 #include "src/device/gpu.h"

@@ -2,6 +2,7 @@
 /// Keeps the operations of a communicator in issue order, whichever threads (streams) carry them out.
 ///
 /// Thread-safe. An uncontended enter() costs one load.
+/// Tests: tests/api/life_test.cc, tests/conform/semantics_test.cc
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,7 @@
 ///
 ///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | zeroes | uint64
 ///     checksum
+/// Tests: tests/core/unique_id_test.cc
 #pragma once
 
 #include <array>

@@ -2,6 +2,7 @@
 /// Channel ends that count messages and bytes for the recorder.
 ///
 /// Thread safety: that of the wrapped ends; any thread may read the counters.
+/// Tests: tests/core/links_test.cc
 #pragma once
 
 #include <memory>

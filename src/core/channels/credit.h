@@ -2,6 +2,7 @@
 /// Receive credit: bytes that peers may have in flight to this process (transports/credit_budget.h).
 ///
 /// Pure, thread-safe functions.
+/// Tests: tests/core/credit_test.cc
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 ///
 /// Programs run one after the other and leave their channels empty, so two programs may use the same channel.
 /// Not thread-safe.
+/// Tests: tests/core/links_test.cc
 #pragma once
 
 #include <map>

@@ -4,6 +4,7 @@
 ///
 /// Not thread-safe: belongs to the thread that carries operations out. Outlives the channel ends that it has
 /// decorated.
+/// Tests: tests/library/profiler_test.cc
 #pragma once
 
 #include <memory>

@@ -5,6 +5,7 @@
 /// pair uses a transport only if both ends can reach each other by it, so the two always agree. At first each
 /// rank tests a peer only up to the first transport that works; if that leaves a pair without one, all test
 /// all. Not thread-safe.
+/// Tests: tests/core/routes_test.cc
 #pragma once
 
 #include <memory>

@@ -9,6 +9,7 @@
 /// children of it. state(), net_counters(), memory_bytes(), abort(), rank() and size() may be called by any
 /// thread at any time, also while another is inside connect() or run(), and abort() makes that other thread
 /// return soon with an error. Streams carry operations out on threads of their own.
+/// Tests: tests/api/life_test.cc, tests/core/deadlines_test.cc
 #pragma once
 
 #include <memory>

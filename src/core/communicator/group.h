@@ -3,6 +3,7 @@
 /// together.
 ///
 /// One Group per thread; not thread-safe.
+/// Tests: tests/api/group_test.cc
 #pragma once
 
 #include <functional>

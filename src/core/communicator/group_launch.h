@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How operations of a call or a group go through the back ends of their communicators.
+/// Tests: tests/api/group_test.cc
 #pragma once
 
 #include <span>

@@ -2,6 +2,7 @@
 /// The resources of a connected communicator rank, in the order of construction; destroyed in reverse order.
 ///
 /// Resources::build makes them, collectively over the bootstrap. Used by one thread at a time.
+/// Tests: tests/api/life_test.cc
 #pragma once
 
 #include <array>

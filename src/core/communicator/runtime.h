@@ -4,6 +4,7 @@
 /// static destructors).
 ///
 /// Thread-safe.
+/// Tests: tests/core/deadlines_test.cc, tests/core/process_report_test.cc
 #pragma once
 
 #include <atomic>

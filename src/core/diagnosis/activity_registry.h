@@ -4,6 +4,7 @@
 /// An Activity belongs to one rank of one communicator. The rank updates it without locks; the listener's
 /// thread reads it. The ActivityRegistry has all those of the process and answers inquiries of other
 /// processes' watchdogs.
+/// Tests: tests/core/activity_registry_test.cc
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 /// request.
 ///
 /// Thread-safe.
+/// Tests: tests/api/dump_test.cc
 #pragma once
 
 #include <semaphore.h>

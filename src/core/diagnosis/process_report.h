@@ -3,6 +3,7 @@
 /// ended, the latest operations, and the traffic of its channels.
 ///
 /// Making a report does not disturb operations: it takes none of their locks.
+/// Tests: tests/core/process_report_test.cc
 #pragma once
 
 #include <array>

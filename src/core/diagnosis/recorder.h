@@ -9,6 +9,7 @@
 ///
 /// begin(), plan(), waits_since() and end() are called by the thread that carries operations out. Everything
 /// const may be called from any thread at any time.
+/// Tests: tests/core/recorder_test.cc
 #pragma once
 
 #include <algorithm>

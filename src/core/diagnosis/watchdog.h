@@ -23,6 +23,7 @@
 /// blames a rank that ended because of the error. After the death of a process on a live host, it takes less
 /// than a second until examine() returns the error on every waiting rank and all other ranks have been told.
 /// After a process stops or a host dies, it takes at most Timeouts::peer_ms.
+/// Tests: tests/core/watchdog_test.cc
 #pragma once
 
 #include <atomic>

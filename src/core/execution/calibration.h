@@ -6,6 +6,7 @@
 /// gives the latency, and its content tells the next step, so that all ranks continue or stop together.
 /// Messages go through Pairs as those of users do, with its waits and watchdog: a rank that dies is named,
 /// nothing hangs.
+/// Tests: tests/core/calibration_test.cc
 #pragma once
 
 #include <array>

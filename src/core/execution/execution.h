@@ -6,6 +6,7 @@
 /// during long waits, and lets the watchdog find the culprit of very long ones.
 ///
 /// Not thread-safe, except abort().
+/// Tests: tests/conform/collectives_test.cc, tests/library/faults_test.cc
 #pragma once
 
 #include <array>

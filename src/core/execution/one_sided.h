@@ -7,6 +7,7 @@
 ///
 /// Not thread-safe. A task as in exec/task.h, except that a put blocks for each answer of a listener, whose
 /// thread answers at once.
+/// Tests: tests/api/one_sided_test.cc, tests/library/one_sided_test.cc
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,7 @@
 /// them.
 ///
 /// Not thread-safe. A task as in exec/task.h.
+/// Tests: tests/conform/point_to_point_test.cc
 #pragma once
 
 #include <memory>

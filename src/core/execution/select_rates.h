@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Chooses the rates with which a communicator computes costs.
+/// Tests: tests/library/choice_test.cc
 #pragma once
 
 #include <span>

@@ -4,6 +4,7 @@
 /// Puts and signals from ranks of this process are function calls; those from other processes are messages to
 /// the listener, whose thread carries them out at once, whether or not the target rank is in a call. The
 /// listener answers when the delivery is done, so deliveries sent after an answer arrive later.
+/// Tests: tests/core/window_test.cc
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Carries collectives out as kernels on GPUs that reach each other's memory, or by operations of their
 /// streams (DeviceCollectives); sends and receives too where the GPUs exchange messages.
+/// Tests: tests/core/device_collectives_test.cc
 #pragma once
 
 #include <functional>

@@ -10,6 +10,7 @@
 /// Two calls of a communicator never overlap: a call on another stream than the last call waits for that one.
 ///
 /// Threads: one at a time; abort(), idle() and wait_idle() at any time.
+/// Tests: tests/core/device_collectives_test.cc
 #pragma once
 
 #include <atomic>

@@ -6,6 +6,7 @@
 /// call that the GPU is running.
 ///
 /// Thread-safe.
+/// Tests: tests/core/device_collectives_test.cc, tests/core/device_processes_test.cc
 #pragma once
 
 #include <atomic>

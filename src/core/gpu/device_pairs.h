@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Sends and receives of a group on GPUs: those from the rank to itself become copies, the executor carries
 /// out the others. Pure; thread-safe.
+/// Tests: tests/core/device_pairs_test.cc
 #pragma once
 
 #include <span>

@@ -3,6 +3,7 @@
 /// ranks choose alike. Plans are verified, lowered for all ranks and prepared on first use.
 ///
 /// Not thread-safe.
+/// Tests: tests/core/device_collectives_test.cc
 #pragma once
 
 #include <map>

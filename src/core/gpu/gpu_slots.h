@@ -3,6 +3,7 @@
 /// RDMA).
 ///
 /// Not thread-safe.
+/// Tests: tests/core/proxied_end_test.cc
 #pragma once
 
 #include <functional>

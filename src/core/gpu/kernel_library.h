@@ -3,6 +3,7 @@
 /// first use, and kept to the end of the process.
 ///
 /// Thread-safe.
+/// Tests: tests/core/kernel_library_test.cc
 #pragma once
 
 #include <map>

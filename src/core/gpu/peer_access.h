@@ -6,6 +6,7 @@
 ///
 /// Either all ranks have segments or none: if one cannot, all get the same message that names it and the
 /// reason.
+/// Tests: tests/core/device_processes_test.cc, tests/core/device_collectives_test.cc
 #pragma once
 
 #include <memory>

@@ -2,6 +2,7 @@
 /// One end of a ring between hosts, with the transport channel that carries its messages; served by a proxy.
 ///
 /// Not thread-safe, but kernels may use the ring's other side at the same time. Never blocks.
+/// Tests: tests/core/proxied_end_test.cc
 #pragma once
 
 #include <memory>

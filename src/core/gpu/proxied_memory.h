@@ -3,6 +3,7 @@
 /// slots if network adapters can access it (GPUDirect RDMA).
 ///
 /// Not thread-safe.
+/// Tests: tests/core/proxied_end_test.cc, tests/core/device_direct_test.cc
 #pragma once
 
 #include <memory>

@@ -8,6 +8,7 @@
 /// peer has closed is an error only if a kernel waits for its messages, or for a free slot.
 ///
 /// Thread-safe.
+/// Tests: tests/core/device_hosts_test.cc
 #pragma once
 
 #include <atomic>

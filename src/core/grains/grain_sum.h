@@ -6,6 +6,7 @@
 /// each sub-tree's sum that this rank owns; owners add the received pieces in the order of the tree. For each
 /// of its sub-trees a rank sends as many bytes as with a ring. Data is only copied on its way, so neither
 /// transport nor order of arrival can change the result.
+/// Tests: tests/api/grains_test.cc
 #pragma once
 
 #include <deque>

@@ -5,6 +5,7 @@
 /// of level k covers grains [i 2^k, (i + 1) 2^k) and is the sum of its two halves; a half without grains adds
 /// nothing. A contiguous range of G grains is covered by at most 2 log2 G nodes, so ranks can send sums of
 /// sub-trees instead of grains.
+/// Tests: tests/core/grains/grain_tree_test.cc
 #pragma once
 
 #include <compare>

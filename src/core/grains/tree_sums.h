@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Adds arrays in the order of a GrainTree, in whatever order they arrive.
+/// Tests: tests/core/grains/grain_tree_test.cc
 #pragma once
 
 #include <cstddef>

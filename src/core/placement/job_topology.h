@@ -3,6 +3,7 @@
 ///
 /// The lowest rank of each host detects its topology (local_host.h) and sends it with the PeerInfo exchange.
 /// Rank 0 adds the network, if there is more than one host.
+/// Tests: tests/library/topology_test.cc
 #pragma once
 
 #include <string>

@@ -2,6 +2,7 @@
 /// The GPU of a rank, chosen before its communicator was made, and checks that calls use it.
 ///
 /// Thread-safe.
+/// Tests: tests/core/local_gpu_test.cc
 #pragma once
 
 #include "src/base/types.h"

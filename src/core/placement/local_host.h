@@ -3,6 +3,7 @@
 /// first use, and shared by all communicators.
 ///
 /// Thread-safe; callers wait while another thread detects.
+/// Tests: tests/library/topology_test.cc
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The network ports of a host that are nearest to one of its GPUs.
+/// Tests: tests/core/near_ports_test.cc
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 ///
 /// Thread-safe. One object per communicator and process; the same key must mean the same value for all its
 /// ranks.
+/// Tests: tests/library/many_ranks_test.cc, tests/core/bootstrap_all_gather_test.cc
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 /// (algorithms/sim/paces.h), at the communicator's rates.
 ///
 /// Pure functions: thread-safe.
+/// Tests: tests/core/pace_test.cc
 #pragma once
 
 #include <span>

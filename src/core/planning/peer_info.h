@@ -2,6 +2,7 @@
 /// Where each rank runs and which rates it has: exchanged by the ranks, so that all choose alike.
 ///
 /// Plain values and functions of them: thread-safe.
+/// Tests: tests/core/peer_info_test.cc
 #pragma once
 
 #include <bitset>

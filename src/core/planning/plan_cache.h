@@ -4,6 +4,7 @@
 /// A hit takes two array look-ups. A miss chooses an algorithm, emits its plan, verifies it, lowers it and
 /// opens its channels; the caller then waits until the channels are ready. The cache is bounded: it is
 /// cleared when it exceeds kMost prepared plans (channels stay open). Not thread-safe.
+/// Tests: tests/library/choice_test.cc
 #pragma once
 
 #include <array>

@@ -4,6 +4,7 @@
 /// NCCL's LL and LL128 move small data in packets with flags; weir's shm collectives correspond to them
 /// (src/exec/shm_collectives.h). NCCL's Simple corresponds to plans: slots of channels, with separate
 /// counters. Plain values and pure functions: thread-safe.
+/// Tests: tests/core/peer_info_test.cc
 #pragma once
 
 #include <bitset>

@@ -3,6 +3,7 @@
 ///
 /// Processes may use the same files: they are replaced atomically. Nothing here fails: an unreadable file
 /// counts as missing, with a line in the log, and rates that cannot be written are measured again.
+/// Tests: tests/core/rate_cache_test.cc
 #pragma once
 
 #include <optional>

@@ -2,6 +2,7 @@
 /// The rings for plans: from NCCL's graph files (NCCL_GRAPH_FILE), and within the requested numbers of rings.
 ///
 /// Pure and thread-safe.
+/// Tests: tests/core/ring_file_test.cc
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 /// Chooses the plan of an operation: the cheapest one (algorithms/cost) that the options allow.
 ///
 /// Not thread-safe.
+/// Tests: tests/library/choice_test.cc
 #pragma once
 
 #include <array>

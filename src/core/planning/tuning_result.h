@@ -6,6 +6,7 @@
 /// plugin is asked, once the costs are known, and its answers are sent to all ranks.
 ///
 /// A plain value: const members are thread-safe.
+/// Tests: tests/library/tuner_test.cc
 #pragma once
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 /// streams.
 ///
 /// Not thread-safe; the flags are.
+/// Tests: tests/core/staging_test.cc
 #pragma once
 
 #include <vector>

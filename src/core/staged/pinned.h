@@ -2,6 +2,7 @@
 /// Owned host memory that a GPU can access (pinned); ordinary memory without a GPU.
 ///
 /// Not thread-safe.
+/// Tests: tests/core/staging_test.cc
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 /// is.
 ///
 /// Pure.
+/// Tests: tests/core/segmentation_test.cc
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 ///
 /// If any rank of the communicator uses a GPU, large collectives are divided into pieces (segmentation.h),
 /// also on ranks on host memory, which carry them out on the thread alone.
+/// Tests: tests/core/staged_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Carries out calls on streams of a GPU through pinned host memory (Staged), and the large collectives of a
 /// rank on host memory whose peers do so: all ranks divide them alike.
+/// Tests: tests/core/staged_test.cc
 #pragma once
 
 #include "src/core/call/backend.h"

@@ -11,6 +11,7 @@
 /// The caller submits a plain call to the thread. Once a call was captured, the driver submits it and all
 /// later calls of the communicator when the stream reaches them: so work inside and outside graphs keeps the
 /// stream's order, whenever the graph is launched.
+/// Tests: tests/core/staged_launch_test.cc
 #pragma once
 
 #include <array>

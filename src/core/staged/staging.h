@@ -5,6 +5,7 @@
 /// the GPU may wait for a thread that uses the memory.
 ///
 /// One thread at a time may call reserve(); any thread may call slots().
+/// Tests: tests/core/staging_test.cc
 #pragma once
 
 #include <array>

@@ -2,6 +2,7 @@
 /// Divides a call on memory that the host cannot access into steps: one for each piece of a collective, one
 /// for all sends and receives. A step copies its inputs to memory that both the GPU and the host can access,
 /// is carried out there, and copies its outputs back.
+/// Tests: tests/core/staged_test.cc
 #pragma once
 
 #include <functional>

@@ -11,6 +11,7 @@
 ///
 /// Threads: call share() and attach() before all other functions; those may be called from any thread at any
 /// time.
+/// Tests: tests/exec/stream_executor_test.cc
 #pragma once
 
 #include <atomic>

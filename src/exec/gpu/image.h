@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Makes launches from programs, on the host. Pure; thread-safe.
+/// Tests: tests/exec/gpu_image_test.cc
 #pragma once
 
 #include "algorithms/ir/plan.h"

@@ -5,6 +5,7 @@
 ///
 /// Memory: the segments, laid out by segment_table.h, and pinned pages for the abort word, the notes of
 /// blocks and code to be copied. create() allocates the pages.
+/// Tests: tests/core/device_collectives_test.cc
 #pragma once
 
 #include <atomic>

@@ -10,6 +10,7 @@
 ///
 /// A packet's flag is the low half of its message's number. A word that 2^31 messages have not written could
 /// contain a flag that is valid again, so a whole slot is rewritten once in 2^31 messages.
+/// Tests: tests/exec/gpu_lane_test.cc
 #pragma once
 
 #include "src/exec/gpu/transfer.h"

@@ -21,6 +21,7 @@
 /// same protocol.
 ///
 /// An end that a kernel left before its last message (abort, foreign message) must not be used any more.
+/// Tests: tests/exec/gpu_lane_test.cc, tests/exec/gpu_segment_table_test.cc
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 /// (stream_executor.h). It never waits for other ranks, so it may share a GPU with any other work.
 ///
 /// The grid has `blocks` blocks; all their threads divide the elements among themselves.
+/// Tests: tests/exec/stream_executor_test.cc
 #pragma once
 
 #include "src/base/types.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Makes the table of weir_pairs (pairs_launch.h) from sends and receives, on the host. Pure; thread-safe.
+/// Tests: tests/exec/gpu_pairs_test.cc
 #pragma once
 
 #include <span>

@@ -5,6 +5,7 @@
 ///
 /// Barriers as in lane.h: one barrier between the leader's words and the bytes, and one between the bytes and
 /// what the leader publishes.
+/// Tests: tests/exec/gpu_pairs_test.cc
 #pragma once
 
 #include "src/exec/gpu/pairs_launch.h"

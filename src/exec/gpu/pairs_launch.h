@@ -9,6 +9,7 @@
 ///
 /// The table of directions and messages is in the argument if it fits; otherwise earlier launches
 /// (PairsLaunch::store) have written it to memory.
+/// Tests: tests/exec/gpu_pairs_test.cc
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,7 @@
 /// other rings. Slots may lie in GPU memory instead, if NICs can access it directly.
 ///
 /// Thread-safe, except bind() and place_slots().
+/// Tests: tests/exec/gpu_segment_table_test.cc
 #pragma once
 
 #include <atomic>

@@ -12,6 +12,7 @@
 /// Layout. A segment has two slots for each message channel that ends there, then scratch. Each plan has its
 /// own layout of slots and flags: a sender writes only to slots that the receiver has marked as free in this
 /// call.
+/// Tests: tests/exec/stream_executor_test.cc
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 ///
 /// Threads: prepare() and queue() may be called by one thread at a time; abort() and look() by any thread at
 /// any time.
+/// Tests: tests/exec/stream_executor_test.cc, tests/exec/gpu_segment_table_test.cc
 #pragma once
 
 #include <cstddef>

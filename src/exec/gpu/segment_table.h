@@ -11,6 +11,7 @@
 /// words that the other end writes, lie in the segment of the rank that reads them.
 ///
 /// Pure; thread-safe.
+/// Tests: tests/exec/gpu_segment_table_test.cc
 #pragma once
 
 #include <cstddef>

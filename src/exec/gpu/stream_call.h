@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Submits one call as operations of streams, for StreamExecutor::queue().
+/// Tests: tests/exec/stream_executor_test.cc
 #pragma once
 
 #include <vector>

@@ -16,6 +16,7 @@
 /// events. A captured call is one chain in the order of the queue plan, which is correct for any assignment
 /// to hardware queues. Ranks of one process on one GPU need a separate hardware queue each, because an
 /// operation that one of them submits first may wait for the other.
+/// Tests: tests/exec/stream_executor_test.cc
 #pragma once
 
 #include <atomic>

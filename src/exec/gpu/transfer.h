@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Moves the data of one piece of a chunk, from up to four sources to up to four destinations, with all
 /// threads of a block. Messages of the packet protocol are read and written as packets.
+/// Tests: tests/exec/gpu_lane_test.cc
 #pragma once
 
 #include "src/device/block.h"

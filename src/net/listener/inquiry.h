@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A question to a listener in flight: it connects, sends and receives, each step as far as possible without
 /// blocking.
+/// Tests: tests/net/listener_test.cc, tests/core/watchdog_test.cc
 #pragma once
 
 #include <poll.h>

@@ -14,6 +14,7 @@
 /// Connections that do not send a valid hello (and message or question) within 20 seconds are closed. So are
 /// deliveries and messages whose scope does not contain an admitted job key; the log names them. When more
 /// than kMostKept deliveries and messages wait, the oldest is dropped. Thread-safe.
+/// Tests: tests/net/listener_test.cc
 #pragma once
 
 #include <cstdint>

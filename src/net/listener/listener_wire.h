@@ -3,6 +3,7 @@
 ///
 ///     connection = hello [body]            delivery: the collector owns the connection
 ///     question: the listener sends back    uint32 size, answer
+/// Tests: tests/net/listener_test.cc
 #pragma once
 
 #include "src/net/listener/listener.h"

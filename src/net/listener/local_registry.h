@@ -5,6 +5,7 @@
 ///
 /// Any process of the host may register any address, so a reader must query the address and validate the
 /// answer.
+/// Tests: tests/net/local_registry_test.cc
 #pragma once
 
 #include <cstdint>

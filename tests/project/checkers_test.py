@@ -80,6 +80,15 @@ class Floors(ToyTree):
     self.write("bench/perf/main.cc", '#include <vector>\n#include "src/base/log.h"\n')
     self.assertEqual([breach.split(": ")[0] for breach in floors.check(self.root)], ["bench/perf/main.cc:2"])
 
+  def test_a_row_may_grant_one_header_of_a_folder(self):
+    self.write("docs/architecture.md", DOCUMENT.replace("| `bench`, `trainer` | nothing |", "| `bench`, `trainer` | `src/base/log.h` |"))
+    self.write("src/base/text.h", "#pragma once\n")
+    self.write("bench/perf/main.cc", '#include "src/base/log.h"\n#include "src/base/text.h"\n')
+    self.assertEqual(floors.check(self.root), ["bench/perf/main.cc:2: bench may not include src/base/text.h; besides its own files it "
+                                               "may include include, src/base/log.h"])
+    self.write("docs/architecture.md", DOCUMENT.replace("| base, ir |", "| base, src/core/group.h |"))
+    self.assertRegex(floors.check(self.root)[0], r"^docs/architecture.md:8: algorithms on floor 2 may not include src/core on floor 5")
+
   def test_vendor_headers_stay_below(self):
     self.write("src/core/group.cc", "/* one\n   two */\n#include <cuda_runtime.h>\n#include <ucp/api/ucp.h>\n"
                "#include <hip/hip_runtime.h>\n#include <infiniband/verbs.h>\n#include <uchar.h>\n")

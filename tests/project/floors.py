@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refuses includes that go up: floors.py ROOT. The table is the one in docs/architecture.md, under '## Floors'.
 
-A file may include its own folder, include/, and what its row grants. Vendor headers stay in src/drivers, its tests and
+A file may include its own folder, include/, and what its row grants: folders, or single headers. Vendor headers stay in src/drivers, its tests and
 src/device: everybody else starts on a machine that has none of them.
 """
 
@@ -37,7 +37,7 @@ def _section(text):
 
 
 def read_table(text):
-  """{folder: set of folders it may include, or None for anything}, from the document's text."""
+  """{folder: set of folders and headers it may include, or None for anything}, from the document's text."""
   rows = [(number, cells) for number, cells in _section(text) if cells[0] != "floor"]
   if not rows:
     raise TableError(f"{DOCUMENT}:1: there is no table under '## Floors'")
@@ -70,11 +70,13 @@ def _grants(folder, floors):
   if text in ("-", "nothing"):
     return granted
   for word in (word.strip().strip("`") for word in text.split(",")):
-    other = _named(word, floors, f"{DOCUMENT}:{number}")
+    other = folder_of(word, floors) if word.endswith(".h") else _named(word, floors, f"{DOCUMENT}:{number}")
+    if other is None:
+      raise TableError(f"{DOCUMENT}:{number}: {word} lies in no folder of the table")
     if not floors[other][1].isdigit() or int(floors[other][1]) >= int(floor):
       raise TableError(f"{DOCUMENT}:{number}: {folder} on floor {floor} may not include {other} on floor {floors[other][1]}; "
                        "expected a lower floor")
-    granted.add(other)
+    granted.add(word if word.endswith(".h") else other)
   return granted
 
 
@@ -107,7 +109,7 @@ def check_include(root, table, path, name):
   there = folder_of(target, table)
   if there is None:
     return f"{target} lies in no folder of the table in {DOCUMENT}"
-  if own is None or there in (own, "include") or table[own] is None or there in table[own]:
+  if own is None or there in (own, "include") or table[own] is None or table[own] & {there, target}:
     return None
   allowed = ", ".join(["include", *sorted(table[own])])
   return f"{own} may not include {target}; besides its own files it may include {allowed}"

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir {
 

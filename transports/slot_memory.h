@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <string>
 
+#include "src/base/status.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir {
 

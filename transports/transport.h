@@ -36,11 +36,11 @@
 #include <vector>
 
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "transports/memory/segment_view.h"
 #include "transports/net_counters.h"
 #include "transports/slot_memory.h"
-#include "weir/status.h"
 
 namespace weir {
 

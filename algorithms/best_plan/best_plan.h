@@ -12,9 +12,9 @@
 #include "algorithms/network/network.h"
 #include "algorithms/packing/rational.h"
 #include "algorithms/planner/planner.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::algorithms {
 

@@ -7,7 +7,7 @@
 
 #include "algorithms/best_plan/best_plan.h"
 #include "algorithms/ir/plan.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

@@ -16,9 +16,9 @@
 
 #include "algorithms/network/network.h"
 #include "algorithms/network/ratio.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::algorithms {
 

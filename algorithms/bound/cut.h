@@ -10,8 +10,8 @@
 #include "algorithms/network/max_flow.h"
 #include "algorithms/network/network.h"
 #include "algorithms/network/ratio.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir::algorithms {
 

@@ -10,7 +10,7 @@
 
 #include "algorithms/catalogue/layout.h"
 #include "algorithms/ir/plan.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

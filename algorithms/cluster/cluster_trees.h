@@ -6,7 +6,7 @@
 #include "algorithms/cluster/cluster_plan.h"
 #include "algorithms/packing/rational.h"
 #include "algorithms/packing/trees.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

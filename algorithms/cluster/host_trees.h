@@ -8,7 +8,7 @@
 
 #include "algorithms/cluster/cluster_plan.h"
 #include "algorithms/cluster/hosts.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

@@ -9,8 +9,8 @@
 
 #include "algorithms/cluster/cluster_plan.h"
 #include "algorithms/network/network.h"
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::algorithms {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "algorithms/cluster/cluster_plan.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

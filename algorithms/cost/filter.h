@@ -10,7 +10,7 @@
 
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/cost/lists.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::cost {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir::cost {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "algorithms/ir/plan.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::ir {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "algorithms/ir/plan.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::msccl {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::msccl {
 

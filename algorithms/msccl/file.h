@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "src/base/status.h"
 #include "topology/formats/xml.h"
-#include "weir/status.h"
 
 namespace weir::msccl {
 

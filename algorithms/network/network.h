@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::algorithms {
 

@@ -5,7 +5,7 @@
 
 #include "algorithms/packing/logical_graph.h"
 #include "algorithms/packing/supply.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

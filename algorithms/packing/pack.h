@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "algorithms/packing/trees.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

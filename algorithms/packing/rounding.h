@@ -9,7 +9,7 @@
 
 #include "algorithms/network/network.h"
 #include "algorithms/packing/trees.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

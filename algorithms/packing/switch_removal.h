@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "algorithms/packing/logical_graph.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

@@ -18,7 +18,7 @@
 #include "algorithms/network/network.h"
 #include "algorithms/planner/tree_planner.h"
 #include "algorithms/proof/cluster_proof.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

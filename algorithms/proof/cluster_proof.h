@@ -18,7 +18,7 @@
 #include "algorithms/cluster/cluster_plan.h"
 #include "algorithms/network/ratio.h"
 #include "algorithms/packing/rational.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

@@ -18,7 +18,7 @@
 #include "algorithms/catalogue/layout.h"
 #include "algorithms/network/network.h"
 #include "algorithms/network/ratio.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "algorithms/network/network.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir::sim {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "algorithms/network/network.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::sim {
 

@@ -23,7 +23,7 @@
 #include "algorithms/ir/plan.h"
 #include "algorithms/sim/flow_routes.h"
 #include "algorithms/sim/flows.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::sim {
 

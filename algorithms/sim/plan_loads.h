@@ -16,7 +16,7 @@
 #include "algorithms/network/network.h"
 #include "algorithms/network/ratio.h"
 #include "algorithms/sim/flow_routes.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::sim {
 

@@ -17,7 +17,7 @@
 
 #include "algorithms/ir/plan.h"
 #include "algorithms/sim/simulate.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::sim {
 

@@ -12,7 +12,7 @@
 #include "algorithms/ir/plan.h"
 #include "algorithms/network/network.h"
 #include "algorithms/sim/plan_flows.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::sim {
 

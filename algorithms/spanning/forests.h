@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "algorithms/spanning/duplex_graph.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir::algorithms {
 

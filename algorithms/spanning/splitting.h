@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "algorithms/spanning/duplex_graph.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "algorithms/packing/pack.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::algorithms {
 

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "src/api/handle.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::api {
 

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "src/api/abi.h"
+#include "src/base/status.h"
 #include "src/core/call/registration.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/grains/tree_sums.h"
 #include "src/survey/ras_server.h"
-#include "weir/status.h"
 
 namespace weir::api {
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "src/api/abi.h"
+#include "src/base/status.h"
 #include "src/core/communicator/communicator.h"
-#include "weir/status.h"
 
 namespace weir::api {
 

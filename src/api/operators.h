@@ -7,7 +7,7 @@
 #pragma once
 
 #include "src/api/handle.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::api {
 

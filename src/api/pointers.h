@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::api {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "src/api/abi.h"
+#include "src/base/status.h"
 #include "src/core/communicator/runtime.h"
-#include "weir/status.h"
 
 namespace weir::api {
 

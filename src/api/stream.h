@@ -8,9 +8,9 @@
 #include <initializer_list>
 #include <memory>
 
+#include "src/base/status.h"
 #include "src/core/call/streams.h"
 #include "src/core/communicator/communicator.h"
-#include "weir/status.h"
 
 namespace weir::api {
 

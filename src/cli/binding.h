@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::cli {
 

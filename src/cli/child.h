@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/cli/binding.h"
-#include "weir/status.h"
 
 namespace weir::cli {
 

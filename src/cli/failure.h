@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::cli {
 

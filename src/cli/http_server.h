@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/status.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir::cli {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/cli/binding.h"
 #include "src/cli/child.h"
 #include "src/cli/line_relay.h"
-#include "weir/status.h"
 
 namespace weir::cli {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::cli {
 

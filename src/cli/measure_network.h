@@ -3,10 +3,10 @@
 /// Tests: tests/topology/measure_test.py, tests/cli/measure_test.cc
 #pragma once
 
+#include "src/base/status.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/runtime.h"
 #include "topology/model/measured.h"
-#include "weir/status.h"
 
 namespace weir::cli {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/drivers/machine.h"
 #include "topology/detect/detect.h"
-#include "weir/status.h"
 
 namespace CLI {
 class App;

@@ -18,7 +18,7 @@
 #include <span>
 #include <string>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::device {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::device {
 

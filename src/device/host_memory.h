@@ -15,8 +15,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/device/shared_memory.h"
-#include "weir/status.h"
 
 namespace weir::device {
 

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/device/once_function.h"
-#include "weir/status.h"
 
 namespace weir::device {
 

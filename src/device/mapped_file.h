@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/status.h"
 #include "src/device/descriptor.h"
-#include "weir/status.h"
 
 namespace weir::device {
 

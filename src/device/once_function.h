@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::device {
 

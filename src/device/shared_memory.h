@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::device {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::drivers {
 

@@ -13,12 +13,12 @@
 #include <memory>
 #include <string>
 
+#include "src/base/status.h"
 #include "src/drivers/files.h"
 #include "src/drivers/limits.h"
 #include "src/drivers/lldp.h"
 #include "src/drivers/nvml.h"
 #include "src/drivers/rocm_smi.h"
-#include "weir/status.h"
 
 namespace weir::drivers {
 

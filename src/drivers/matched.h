@@ -15,7 +15,7 @@
 #include <string>
 
 #include "src/base/bytes.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::drivers {
 

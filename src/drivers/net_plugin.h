@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/drivers/library.h"
 #include "src/drivers/matched.h"
 #include "src/drivers/net_plugin_table.h"
-#include "weir/status.h"
 
 namespace weir::drivers {
 

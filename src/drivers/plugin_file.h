@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/drivers/library.h"
-#include "weir/status.h"
 
 namespace weir::drivers {
 

@@ -14,9 +14,9 @@
 #include <memory>
 #include <string>
 
+#include "src/base/status.h"
 #include "src/drivers/library.h"
 #include "src/drivers/profiler_abi.h"
-#include "weir/status.h"
 
 namespace weir::drivers {
 

@@ -15,9 +15,9 @@
 #include <memory>
 #include <string>
 
+#include "src/base/status.h"
 #include "src/drivers/library.h"
 #include "src/drivers/tuner_abi.h"
-#include "weir/status.h"
 
 namespace weir::drivers {
 

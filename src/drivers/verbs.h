@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::drivers {
 

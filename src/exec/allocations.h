@@ -10,11 +10,11 @@
 #include <array>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/device/host_memory.h"
 #include "src/device/shared_memory.h"
 #include "src/exec/exchange_area.h"
-#include "weir/status.h"
 
 namespace weir::exec {
 

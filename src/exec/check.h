@@ -12,8 +12,8 @@
 #include <span>
 
 #include "algorithms/ir/symbolic.h"
+#include "src/base/status.h"
 #include "src/exec/program.h"
-#include "weir/status.h"
 
 namespace weir::exec {
 

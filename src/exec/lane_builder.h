@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "src/base/status.h"
 #include "src/exec/lower.h"
 #include "src/exec/program.h"
-#include "weir/status.h"
 
 namespace weir::exec {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "src/base/status.h"
 #include "src/exec/program.h"
-#include "weir/status.h"
 
 namespace weir::exec {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "algorithms/ir/plan.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::exec {
 

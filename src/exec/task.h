@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir::exec {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir {
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir {
 

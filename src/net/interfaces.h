@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir {
 

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir {
 

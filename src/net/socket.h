@@ -22,7 +22,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/clock.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir {
 

@@ -19,7 +19,7 @@
 #include "weir/topology.h"
 #pragma GCC visibility pop
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::planner_api {
 

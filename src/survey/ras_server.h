@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/net/socket.h"
 #include "src/survey/ras_session.h"
-#include "weir/status.h"
 
 namespace weir::survey {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::testing {
 

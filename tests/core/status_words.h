@@ -7,8 +7,8 @@
 
 #include <string>
 
+#include "src/base/status.h"
 #include "tests/core/processes.h"
-#include "weir/status.h"
 
 namespace weir::testing {
 

@@ -53,15 +53,15 @@ class ToyTree(unittest.TestCase):
 class Floors(ToyTree):
   def setUp(self):
     super().setUp()
-    for header in ("include/weir/status.h", "src/base/log.h", "src/core/group.h", "algorithms/ir/plan.h",
+    for header in ("include/weir/stream.h", "src/base/log.h", "src/core/group.h", "algorithms/ir/plan.h",
                    "algorithms/ring.h", "bench/perf/options.h"):
       self.write(header, "#pragma once\n")
 
   def test_what_goes_down_is_allowed(self):
-    self.write("algorithms/ring.cc", '#include "algorithms/ring.h"\n#include <vector>\n#include "weir/status.h"\n'
+    self.write("algorithms/ring.cc", '#include "algorithms/ring.h"\n#include <vector>\n#include "weir/stream.h"\n'
                '#include "algorithms/ir/plan.h"\n#include "src/base/log.h"\n')
     self.write("src/core/group.cc", '#include "algorithms/ring.h"\n#include "src/base/log.h"\n')
-    self.write("bench/perf/main.cc", '#include "options.h"\n#include "weir/status.h"\n')
+    self.write("bench/perf/main.cc", '#include "options.h"\n#include "weir/stream.h"\n')
     self.write("tests/core/group_test.cc", '#include "src/core/group.h"\n')
     self.write("src/drivers/cuda.cc", "#include <cuda_runtime.h>\n#include <infiniband/verbs.h>\n")
     self.assertEqual(floors.check(self.root), [])

@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
+#include "src/base/status.h"
 #include "topology/formats/source.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::topology {
 

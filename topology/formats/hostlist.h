@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::topology {
 

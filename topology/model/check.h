@@ -3,8 +3,8 @@
 /// Tests: tests/topology/model_test.cc
 #pragma once
 
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::topology {
 

@@ -6,8 +6,8 @@
 
 #include <span>
 
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::topology {
 

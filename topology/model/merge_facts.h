@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::topology {
 

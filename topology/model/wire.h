@@ -7,8 +7,8 @@
 #pragma once
 
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::topology {
 

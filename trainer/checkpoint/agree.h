@@ -4,7 +4,7 @@
 
 #include <nccl.h>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::checkpoint {
 

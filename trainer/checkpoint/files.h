@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::checkpoint {
 

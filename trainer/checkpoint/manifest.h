@@ -22,8 +22,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/shard/layout.h"
-#include "weir/status.h"
 
 namespace weir::checkpoint {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/checkpoint/files.h"
 #include "trainer/checkpoint/manifest.h"
-#include "weir/status.h"
 
 namespace weir::checkpoint {
 

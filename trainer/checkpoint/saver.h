@@ -14,11 +14,11 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/checkpoint/files.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/rank_file.h"
 #include "trainer/shard/arrays.h"
-#include "weir/status.h"
 
 namespace weir::checkpoint {
 

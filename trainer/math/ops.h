@@ -8,9 +8,9 @@
 
 #include <string>
 
+#include "src/base/status.h"
 #include "trainer/math/products.h"
 #include "trainer/math/row_calls.h"
-#include "weir/status.h"
 
 namespace weir::trainer {
 

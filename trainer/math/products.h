@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "src/base/status.h"
 #include "trainer/math/lanes.h"
-#include "weir/status.h"
 
 namespace weir::trainer {
 

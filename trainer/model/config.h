@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/math/lanes.h"
-#include "weir/status.h"
 
 namespace weir::trainer {
 

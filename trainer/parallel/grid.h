@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "src/base/status.h"
 #include "weir/places.h"
-#include "weir/status.h"
 
 namespace weir::parallel {
 

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 
+#include "src/base/status.h"
 #include "trainer/parallel/stage_channel.h"
 #include "trainer/shard/calls.h"
 #include "trainer/shard/record.h"
-#include "weir/status.h"
 
 namespace weir::parallel {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/shard/calls.h"
 #include "trainer/shard/record.h"
-#include "weir/status.h"
 
 namespace weir::parallel {
 

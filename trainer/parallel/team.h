@@ -7,12 +7,12 @@
 #include <memory>
 #include <optional>
 
+#include "src/base/status.h"
 #include "trainer/parallel/grid.h"
 #include "trainer/parallel/pipeline.h"
 #include "trainer/parallel/slice_sums.h"
 #include "trainer/shard/calls.h"
 #include "trainer/shard/record.h"
-#include "weir/status.h"
 
 namespace weir::parallel {
 

@@ -7,8 +7,8 @@
 
 #include <string_view>
 
+#include "src/base/status.h"
 #include "trainer/plan/cluster.h"
-#include "weir/status.h"
 
 namespace weir::trainer::plan {
 

@@ -6,8 +6,8 @@
 
 #include <string>
 
+#include "src/base/status.h"
 #include "trainer/run/span.h"
-#include "weir/status.h"
 
 namespace weir::trainer {
 

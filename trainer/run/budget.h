@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/model/model.h"
 #include "trainer/run/settings.h"
-#include "weir/status.h"
 
 namespace weir::trainer {
 

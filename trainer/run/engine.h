@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/math/lanes.h"
 #include "trainer/run/span.h"
-#include "weir/status.h"
 
 namespace weir::trainer {
 

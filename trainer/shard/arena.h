@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <map>
 
+#include "src/base/status.h"
 #include "trainer/shard/calls.h"
-#include "weir/status.h"
 
 namespace weir::shard {
 

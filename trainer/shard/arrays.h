@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::trainer::gpu {
 class GpuOps;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/status.h"
 #include "weir/grains.h"
-#include "weir/status.h"
 #include "weir/stream.h"
 
 namespace weir::trainer::gpu {

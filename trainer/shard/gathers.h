@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/shard/arena.h"
 #include "trainer/shard/arrays.h"
 #include "trainer/shard/calls.h"
@@ -17,7 +18,6 @@
 #include "trainer/shard/limiter.h"
 #include "trainer/shard/record.h"
 #include "trainer/shard/visits.h"
-#include "weir/status.h"
 
 namespace weir::shard {
 

@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/shard/layout.h"
 #include "weir/places.h"
-#include "weir/status.h"
 
 namespace weir::shard {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/shard/calls.h"
-#include "weir/status.h"
 
 namespace weir::shard {
 

@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "src/base/status.h"
 #include "trainer/shard/calls.h"
 #include "trainer/shard/grains.h"
 #include "trainer/shard/layout.h"
 #include "trainer/shard/record.h"
-#include "weir/status.h"
 
 namespace weir::shard {
 

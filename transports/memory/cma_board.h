@@ -19,9 +19,9 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "transports/memory/remote_memory.h"
-#include "weir/status.h"
 
 namespace weir::cma {
 

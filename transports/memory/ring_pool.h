@@ -20,8 +20,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir {
 

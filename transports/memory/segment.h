@@ -21,11 +21,11 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/device/shared_memory.h"
 #include "transports/memory/ring_pool.h"
 #include "transports/memory/segment_view.h"
-#include "weir/status.h"
 
 namespace weir {
 

@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "src/base/status.h"
 #include "src/net/listener/listener.h"
 #include "src/net/socket.h"
 #include "transports/tcp/wire.h"
-#include "weir/status.h"
 
 namespace weir::tcp {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "src/net/interfaces.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir::tcp {
 

@@ -10,9 +10,9 @@
 #include <memory>
 #include <span>
 
+#include "src/base/status.h"
 #include "src/drivers/verbs.h"
 #include "transports/slot_memory.h"
-#include "weir/status.h"
 
 namespace weir::verbs {
 

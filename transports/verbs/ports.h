@@ -10,8 +10,8 @@
 
 #include "src/base/bytes.h"
 #include "src/base/options.h"
+#include "src/base/status.h"
 #include "src/drivers/verbs.h"
-#include "weir/status.h"
 
 namespace weir::verbs {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/listener/listener.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -17,12 +17,12 @@
 #include <span>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/core/bootstrap/bootstrap_all_gather.h"
 #include "src/core/bootstrap/root.h"
 #include "src/core/call/unique_id.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/listener/listener.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

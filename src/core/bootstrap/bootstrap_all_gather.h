@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/core/diagnosis/watchdog.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -12,9 +12,9 @@
 #include <span>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/net/listener/listener.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

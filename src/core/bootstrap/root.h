@@ -16,10 +16,10 @@
 #include <mutex>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/core/call/unique_id.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/ports.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

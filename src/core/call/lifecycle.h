@@ -16,7 +16,7 @@
 #include <functional>
 #include <mutex>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::core {
 

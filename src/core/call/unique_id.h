@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <span>
 
+#include "src/base/status.h"
 #include "src/core/call/config.h"
 #include "src/core/call/lifecycle.h"
 #include "src/core/call/operation.h"
@@ -24,7 +25,6 @@
 #include "src/core/communicator/origin.h"
 #include "src/core/execution/window.h"
 #include "transports/transports.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "src/base/options.h"
+#include "src/base/status.h"
 #include "src/core/bootstrap/bootstrap_all_gather.h"
 #include "src/core/bootstrap/root.h"
 #include "src/core/call/unique_id.h"
@@ -31,7 +32,6 @@
 #include "transports/credit_budget.h"
 #include "transports/memory/segment.h"
 #include "transports/transports.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/core/call/operation_summary.h"
 #include "src/core/call/peer_address.h"
 #include "src/core/diagnosis/recorder.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

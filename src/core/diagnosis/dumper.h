@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "src/base/options.h"
+#include "src/base/status.h"
 #include "src/core/diagnosis/activity_registry.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

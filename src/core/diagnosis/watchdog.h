@@ -34,11 +34,11 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/status.h"
 #include "src/core/call/peer_address.h"
 #include "src/core/diagnosis/activity_registry.h"
 #include "src/exec/task.h"
 #include "src/net/listener/listener.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -14,8 +14,8 @@
 #include <limits>
 
 #include "algorithms/cost/profile.h"
+#include "src/base/status.h"
 #include "src/core/execution/execution.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -8,11 +8,11 @@
 
 #include "algorithms/cost/profile.h"
 #include "src/base/options.h"
+#include "src/base/status.h"
 #include "src/core/bootstrap/bootstrap.h"
 #include "src/core/channels/routes.h"
 #include "src/core/execution/execution.h"
 #include "src/core/planning/peer_info.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

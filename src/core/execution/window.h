@@ -19,9 +19,9 @@
 
 #include "src/base/bytes.h"
 #include "src/base/doorbell.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/core/call/signal_key.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/core/grains/grain_tree.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

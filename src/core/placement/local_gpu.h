@@ -5,10 +5,10 @@
 /// Tests: tests/core/local_gpu_test.cc
 #pragma once
 
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/core/call/streams.h"
 #include "src/device/gpu.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

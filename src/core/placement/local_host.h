@@ -12,8 +12,8 @@
 #include <string>
 
 #include "src/base/options.h"
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/status.h"
 #include "topology/model/graph.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

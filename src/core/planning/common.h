@@ -16,8 +16,8 @@
 
 #include "algorithms/cost/table.h"
 #include "algorithms/ir/plan.h"
+#include "src/base/status.h"
 #include "src/exec/lower.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

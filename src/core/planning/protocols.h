@@ -10,8 +10,8 @@
 #include <bitset>
 #include <string_view>
 
+#include "src/base/status.h"
 #include "src/base/types.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

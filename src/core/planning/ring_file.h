@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "algorithms/catalogue/layout.h"
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::core {
 

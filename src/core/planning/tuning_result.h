@@ -19,9 +19,9 @@
 
 #include "src/base/bytes.h"
 #include "src/base/options.h"
+#include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/drivers/tuner.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

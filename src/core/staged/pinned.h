@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "src/base/status.h"
 #include "src/device/gpu.h"
-#include "weir/status.h"
 
 namespace weir::core {
 

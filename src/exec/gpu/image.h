@@ -5,10 +5,10 @@
 
 #include "algorithms/ir/plan.h"
 #include "src/base/bytes.h"
+#include "src/base/status.h"
 #include "src/exec/gpu/launch.h"
 #include "src/exec/program.h"
 #include "src/exec/work.h"
-#include "weir/status.h"
 
 namespace weir::exec::gpu {
 

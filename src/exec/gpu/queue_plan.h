@@ -19,8 +19,8 @@
 #include <span>
 #include <vector>
 
+#include "src/base/status.h"
 #include "src/exec/program.h"
-#include "weir/status.h"
 
 namespace weir::exec::gpu {
 

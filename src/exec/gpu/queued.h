@@ -21,11 +21,11 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "src/base/status.h"
 #include "src/device/gpu.h"
 #include "src/exec/gpu/launch.h"
 #include "src/exec/program.h"
 #include "src/exec/work.h"
-#include "weir/status.h"
 
 namespace weir::exec::gpu {
 

@@ -26,9 +26,9 @@
 
 #include "src/base/bytes.h"
 #include "src/base/clock.h"
+#include "src/base/status.h"
 #include "src/net/ports.h"
 #include "src/net/socket.h"
-#include "weir/status.h"
 
 namespace weir {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "weir/status.h"
+#include "src/base/status.h"
 
 namespace weir::trainer::gpu {
 

@@ -47,8 +47,8 @@ Communicator::Communicator(Runtime& runtime, Origin origin, Config config)
     : runtime_(runtime),
       origin_(std::move(origin)),
       config_(std::move(config)),
-      gpus_(runtime.gpus()),
-      gpu_(gpu_of(origin_, config_, gpus_)),
+      gpu_(gpu_of(origin_, config_, runtime.gpus())),
+      gpus_(gpu_ != nullptr ? runtime.gpus() : nullptr),
       lifecycle_([&runtime] { runtime.dumper().note_failure(); }),
       queue_(limits_of(runtime.options()), config_.blocking) {
   if (const auto* from = std::get_if<IdOrigin>(&origin_)) {
@@ -72,8 +72,11 @@ Communicator::~Communicator() {
 Status Communicator::connect() {
   lifecycle_.enter(Phase::connecting);
   Communicator* const parent = parent_of(origin_);
-  if (const auto* from = std::get_if<ShrinkOrigin>(&origin_); from != nullptr && from->after_failure)
-    parent->abort();
+  if (const auto* from = std::get_if<ShrinkOrigin>(&origin_); from != nullptr && from->after_failure) {
+    const Status why(Code::invalid_usage,
+                     "the communicator was aborted by ncclCommShrink with NCCL_SHRINK_ABORT");
+    parent->abort(parent->resources() != nullptr ? why : Status());
+  }
   if (config_.blocking) return connect_now();
   // Children of one parent use its bootstrap one after the other: they wait in the parent's order.
   auto thread = (parent != nullptr ? parent->queue_ : queue_).background();
@@ -84,6 +87,20 @@ Status Communicator::connect() {
 }
 
 Status Communicator::connect_now() {
+  const auto meet = [this]() -> Status {
+    auto joined =
+        std::visit([this](const auto& from) { return join(runtime_, from, lifecycle_.aborted()); }, origin_);
+    WEIR_TRY(joined.status());
+    if (joined->bootstrap == nullptr) return {};
+    ranks_ = joined->bootstrap->size();
+    rank_ = joined->bootstrap->rank();
+    auto resources =
+        Resources::build(runtime_, std::move(joined->listener), std::move(joined->bootstrap), config_, gpu_);
+    WEIR_TRY(resources.status());
+    resources_ = std::move(*resources);
+    resources_->register_windows(runtime_.windows(), windows_);
+    return resources_->make_backends({runtime_, config_, gpus_, gpu_, lifecycle_, queue_});
+  };
   Status status;
   try {
     status = meet();
@@ -97,21 +114,6 @@ Status Communicator::connect_now() {
   lifecycle_.enter(Phase::ready);
   if (lifecycle_.aborted().load()) abort();
   return status;
-}
-
-Status Communicator::meet() {
-  auto joined =
-      std::visit([this](const auto& from) { return join(runtime_, from, lifecycle_.aborted()); }, origin_);
-  WEIR_TRY(joined.status());
-  if (joined->bootstrap == nullptr) return {};
-  ranks_ = joined->bootstrap->size();
-  rank_ = joined->bootstrap->rank();
-  auto resources =
-      Resources::build(runtime_, std::move(joined->listener), std::move(joined->bootstrap), config_, gpu_);
-  WEIR_TRY(resources.status());
-  resources_ = std::move(*resources);
-  resources_->register_windows(runtime_.windows(), windows_);
-  return resources_->make_backends({runtime_, config_, gpus(), gpu_, lifecycle_, queue_});
 }
 
 Status Communicator::run(std::span<const Operation> operations, const StreamPlace& place) {
@@ -141,7 +143,8 @@ void Communicator::wait_idle() {
   queue_.wait_idle();
 }
 
-void Communicator::abort() {
+void Communicator::abort(const Status& why) {
+  if (!why.ok()) lifecycle_.fail(why);
   lifecycle_.request_abort();
   queue_.abort();
   std::lock_guard lock(mutex_);

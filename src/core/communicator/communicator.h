@@ -51,8 +51,9 @@ class Communicator {
   Status run(std::span<const Operation> operations, const StreamPlace& place = {});
   /// Waits until everything queued is done; not blocking: in_progress while something is.
   Status finalize();
-  /// Ends whatever is under way, here and soon, with an error. Does not wait.
-  void abort();
+  /// Ends whatever is under way, here and soon, with an error. Does not wait. `why`: the error that stays,
+  /// where it had none; success: that of the first operation that ends.
+  void abort(const Status& why = {});
   /// Ends whatever is under way with an error, here and on the other ranks, which are told; from then on it
   /// is only good for children. Takes 200 ms where one of them cannot be told. Waits until nothing is under
   /// way. invalid_usage where it never met its peers.
@@ -76,7 +77,6 @@ class Communicator {
   /// memory that ranks of a host share, and what it took of its GPU.
   uint64_t memory_bytes() const;
 
-  Lifecycle& lifecycle() { return lifecycle_; }
   const Lifecycle& lifecycle() const { return lifecycle_; }
   /// What it has while it is connected; null: it is not. By the thread that runs operations.
   Resources* resources() const { return resources_.get(); }
@@ -84,7 +84,7 @@ class Communicator {
   WindowSpace& windows() { return *windows_; }
   /// The GPUs of this process; null where it used none when the communicator was made: then all buffers are
   /// host memory.
-  device::Gpus* gpus() const { return gpu_ != nullptr ? gpus_ : nullptr; }
+  device::Gpus* gpus() const { return gpus_; }
   /// The one that it works with; null as above.
   device::Gpu* gpu() const { return gpu_; }
   Rank rank() const { return rank_; }
@@ -93,7 +93,6 @@ class Communicator {
 
  private:
   Status connect_now();
-  Status meet();
   Status suspend_now();
   Status resume_now();
   /// Enters the phase and takes the step: now, or where it is not blocking in the background.
@@ -102,9 +101,9 @@ class Communicator {
   Runtime& runtime_;
   const Origin origin_;
   const Config config_;
-  device::Gpus* const gpus_;
-  device::Gpu* const gpu_;  ///< null: none
-  int ranks_ = 0;           ///< 0 until it has joined, unless its origin says it
+  device::Gpu* const gpu_;    ///< null: none
+  device::Gpus* const gpus_;  ///< null: none
+  int ranks_ = 0;             ///< 0 until it has joined, unless its origin says it
   Rank rank_ = -1;
   Lifecycle lifecycle_;
   OperationQueue queue_;

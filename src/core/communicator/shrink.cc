@@ -16,11 +16,7 @@ Result<JoinResult> join(Runtime& /*runtime*/, const ShrinkOrigin& from, const st
                   "the communicator was never connected to its ranks and cannot be shrunk" +
                       (why.ok() ? std::string() : ": " + why.message()));
   }
-  if (from.after_failure)
-    parent.lifecycle().fail(
-        {Code::invalid_usage, "the communicator was aborted by ncclCommShrink with NCCL_SHRINK_ABORT"});
-  else if (!parent.lifecycle().revoked())
-    WEIR_TRY(parent.lifecycle().usable());
+  if (!from.after_failure && !parent.lifecycle().revoked()) WEIR_TRY(parent.lifecycle().usable());
   auto rest = Bootstrap::without(*parent.resources()->bootstrap, from.excluded, &abort);
   WEIR_TRY(rest.status());
   return JoinResult{parent.resources()->listener, std::move(*rest)};

@@ -81,7 +81,7 @@ Status Communicator::resume_now() {
     auto resources = Resources::build(runtime_, suspended_->listener, std::move(*fresh), config_, gpu_);
     WEIR_TRY(resources.status());
     (*resources)->register_windows(runtime_.windows(), windows_);
-    WEIR_TRY((*resources)->make_backends({runtime_, config_, gpus(), gpu_, lifecycle_, queue_}));
+    WEIR_TRY((*resources)->make_backends({runtime_, config_, gpus_, gpu_, lifecycle_, queue_}));
     return resources;
   };
   auto resources = build();

@@ -206,7 +206,7 @@ inline Status issue(core::Operation& operation, int type, int op, ncclComm_t com
     add_to_group(*group, comm, std::move(operation));
     return {};
   }
-  return comm->core->run({&operation, 1}, nullptr);
+  return comm->core->run({&operation, 1});
 }
 
 /// The error for a single send or receive with the rank itself, which would wait for a counterpart that it

@@ -92,7 +92,7 @@ TEST_F(GpuDevices, ARankHasThatOfItsThread) {
   const GpuStream own, foreign(other_gpu());
   void* const elsewhere = *other_gpu().allocate(64, device::GpuMemory::device);
   EXPECT_EQ(ncclAllReduce(elsewhere, elsewhere, 10, ncclInt, ncclSum, comm, own), ncclInvalidUsage);
-  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("rank 0 has fake GPU 0"), HasSubstr("memory of fake GPU 1")));
+  EXPECT_THAT(last_sentence(), AllOf(HasSubstr("rank 0 uses fake GPU 0"), HasSubstr("memory of fake GPU 1")));
   EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 0, ncclInt, ncclSum, comm, foreign), ncclInvalidUsage)
       << "from the first call on";
   EXPECT_THAT(last_sentence(), HasSubstr("a stream of fake GPU 1"));

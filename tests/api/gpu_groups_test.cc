@@ -337,7 +337,7 @@ TEST_F(GpuRefusals, SayWhy) {
   EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 10, ncclInt, ncclSum, comm, own), ncclSuccess);
   EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 10, ncclInt, ncclSum, comm, foreign), ncclInvalidUsage);
   EXPECT_THAT(last_sentence(),
-              AllOf(HasSubstr("rank 0 has fake GPU 0"), HasSubstr("a stream of fake GPU 1")));
+              AllOf(HasSubstr("rank 0 uses fake GPU 0"), HasSubstr("a stream of fake GPU 1")));
   weirStream_t host = nullptr;
   ASSERT_EQ(weirStreamCreate(&host), ncclSuccess);
   ncclGroupStart();

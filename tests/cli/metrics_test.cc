@@ -146,7 +146,7 @@ TEST_F(MetricsServer, OutlivesWhoAsksBadly) {
 TEST(MetricsCommand, SaysWhatIsWrongWithAnAddress) {
   const CommandResult port = weir_command("metrics --listen 70000");
   EXPECT_EQ(port.code, 1);
-  EXPECT_THAT(port.text, HasSubstr("is no address"));
+  EXPECT_THAT(port.text, HasSubstr("is not an address"));
   EXPECT_NE(weir_command("metrics --listen 0 -o file").code, 0);
 }
 

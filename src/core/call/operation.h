@@ -2,7 +2,7 @@
 /// One validated call of a user, as src/api passes it to a communicator.
 ///
 /// Buffers belong to the user. `count` is the count of the user's call, in elements of `type`.
-/// Tests: tests/conform/collectives_test.cc
+/// Tests: tests/core/operation_test.cc
 #pragma once
 
 #include <cstddef>

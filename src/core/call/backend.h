@@ -9,7 +9,7 @@
 ///
 /// Threads: one thread at a time may take, prepare, start, advance and finish; abort(), idle() and
 /// wait_idle() may be called by any thread.
-/// Tests: tests/core/staged_queues_test.cc, tests/core/device_collectives_test.cc
+/// Tests: tests/conform/collectives_test.cc, tests/conform/point_to_point_test.cc
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a rank of a new communicator meets the other ranks, by what the communicator is made of. Each function
 /// is collective, and ends with the bootstrap over which the communicator is built.
-/// Tests: tests/core/shrink_test.cc
+/// Tests: tests/api/grow_test.cc, tests/core/shrink_test.cc
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a communicator is made of: an id that all its ranks were given, or another communicator.
-/// Tests: tests/core/shrink_test.cc
+/// Tests: tests/api/grow_test.cc, tests/core/shrink_test.cc
 #pragma once
 
 #include <optional>

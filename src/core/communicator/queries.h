@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Questions about a communicator. By the thread that runs operations; each returns an error that says why,
 /// where the communicator is not connected.
-/// Tests: tests/core/shrink_test.cc
+/// Tests: tests/api/shrink_test.cc, tests/api/net_stats_test.cc
 #pragma once
 
 #include <cstdint>

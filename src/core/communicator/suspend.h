@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a suspended communicator keeps: how its ranks reach each other.
+/// Tests: tests/api/suspend_test.cc
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 ///
 /// Calls of several communicators on one stream advance together on its thread, since their ranks may wait
 /// for each other.
-/// Tests: tests/core/admission_test.cc
+/// Tests: tests/conform/collectives_test.cc, tests/core/admission_test.cc
 #pragma once
 
 #include "src/core/call/backend.h"

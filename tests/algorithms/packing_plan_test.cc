@@ -117,7 +117,7 @@ TEST(PackingPlan, SaysWhatDoesNotSuit) {
   const Network network = mesh(3, 100);
   const Packing uneven = packing_of(network, {2, 1, 1}, 60'000'000);
   EXPECT_EQ(tree_all_gather(uneven).status().message().substr(0, 34), "all_gather: rank 1 is the root of ");
-  EXPECT_EQ(tree_broadcast(uneven).status().message(), "broadcast: trees of 3 roots, expected one root");
+  EXPECT_EQ(tree_broadcast(uneven).status().message(), "broadcast: trees of 3 roots: expected one root");
   EXPECT_EQ(tree_all_reduce(uneven, equal_roots(network, 100'000'000)).status().message(),
             "all_reduce: the roots of the packings that sum and that spread differ: expected equal numbers "
             "of trees per root");

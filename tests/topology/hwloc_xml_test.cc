@@ -197,10 +197,10 @@ TEST(HwlocXml, WhatIsNotKnownIsNoted) {
   Notes notes;
   auto document = read_hwloc_xml({"m.xml", text}, &notes);
   ASSERT_TRUE(document.ok()) << document.status().message();
-  EXPECT_THAT(
-      notes,
-      ElementsAre(HasSubstr("m.xml:2: unexpected text"), HasSubstr("m.xml:3: unknown object type Quark"),
-                  HasSubstr("m.xml:4: <strange> in an object"), HasSubstr("<novelty> in <topology>")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("m.xml:2: unexpected text"),
+                                 HasSubstr("m.xml:3: unknown object type Quark"),
+                                 HasSubstr("m.xml:4: unknown element <strange> in an object"),
+                                 HasSubstr("<novelty> in <topology>")));
   EXPECT_EQ(document->machine.children[0].attributes[0].first, "spin");
   EXPECT_EQ(document->machine.others[0].name, "strange");
   EXPECT_EQ(document->others[0].children[0].name, "deep");

@@ -58,7 +58,7 @@ TEST(Xml, ErrorsTellFileAndLine) {
   EXPECT_THAT(broken.status().message(), HasSubstr("a.xml:3: this is not well-formed XML"));
   EXPECT_FALSE(XmlFile::parse({"a.xml", ""}).ok());
   EXPECT_THAT(XmlFile::parse({"a.xml", std::string_view("<a/>\n\0", 6)}).status().message(),
-              HasSubstr("a.xml:2: a byte 0"));
+              HasSubstr("a.xml:2: the text contains a byte 0"));
   EXPECT_THAT(XmlFile::parse({"a.xml", "<a/>\n<b/>"}).status().message(),
               HasSubstr("a.xml:2: a second element <b>"));
   std::string deep;

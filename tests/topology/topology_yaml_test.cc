@@ -70,7 +70,8 @@ TEST(TopologyYaml, GivesTheGraphThatIsAskedFor) {
   ASSERT_TRUE(racks.ok());
   EXPECT_EQ(racks->links()[0].kind, LinkKind::nvlink);
   EXPECT_THAT(graph_of(*topologies, "rest").status().message(), HasSubstr("flat"));
-  EXPECT_THAT(graph_of(*topologies, "x").status().message(), HasSubstr("expected one of pod/1, racks, rest"));
+  EXPECT_THAT(graph_of(*topologies, "x").status().message(),
+              HasSubstr("expected one of: pod/1, racks, rest"));
   auto none = *topologies;
   none.list[0].cluster_default = false;
   EXPECT_THAT(graph_of(none).status().message(), HasSubstr("no topology is the default"));

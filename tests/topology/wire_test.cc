@@ -78,7 +78,7 @@ TEST(Wire, RefusesWhatIsNoGraph) {
   EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("does not connect two nodes"));
   graph = everything();
   graph[3].parent = 7000;
-  EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("invalid parent node 7000"));
+  EXPECT_THAT(read(bytes_of(graph)).status().message(), HasSubstr("invalid parent 7000"));
 }
 
 }  // namespace

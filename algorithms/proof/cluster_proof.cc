@@ -305,9 +305,9 @@ class ClusterJudge {
       });
       int64_t next = 0;
       for (const Span& span : had[h]) {
-        if (span.first != next || span.last < span.first)
-          return wrong("host {} gets block {} {}", h, std::min(next, span.first),
-                       span.first > next ? "never" : "twice");
+        if (span.first > next) return wrong("host {} does not get block {}", h, next);
+        if (span.first < next || span.last < span.first)
+          return wrong("host {} gets block {} twice", h, std::min(next, span.first));
         next = span.last;
       }
       if (next != plan_.first_block.back())

@@ -106,7 +106,7 @@ TEST(Placement, SeveralHostsMeetAtAnAddress) {
 
 TEST(Placement, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({{"RANK", "4"}, {"WORLD_SIZE", "4"}}),
-              HasSubstr("RANK is 4; expected 0 to 3, as WORLD_SIZE is 4"));
+              HasSubstr("RANK is 4; expected 0 to 3, because WORLD_SIZE is 4"));
   EXPECT_THAT(refusal({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_WORLD_SIZE", "2"}}),
               HasSubstr("set MASTER_ADDR"));
   EXPECT_THAT(refusal({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"NCCL_COMM_ID", "nonsense"}}),

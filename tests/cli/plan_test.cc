@@ -23,7 +23,7 @@ TEST(Plan, SaysWhatIsReachedAndWhatLimitsIt) {
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.text,
               AllOf(StartsWith("all_gather of 4294967296 bytes over 4 ranks"), HasSubstr("spanning trees"),
-                    HasSubstr("GB/s (busbw)"), HasSubstr("limit"), HasSubstr("of the bound")));
+                    HasSubstr("GB/s (busbw)"), HasSubstr("bottleneck"), HasSubstr("of the bound")));
 }
 
 TEST(Plan, SaysHowManyHostsDoIt) {

@@ -83,7 +83,7 @@ TEST_F(Topo, BadInputIsOneSentence) {
   EXPECT_THAT(none.text, HasSubstr("weir topo: there is no file /none; expected"));
   EXPECT_THAT(weir_command("topo " + folder_).text, HasSubstr("is a folder"));
   EXPECT_THAT(weir_command("topo " + put("v3.xml", "<system version=\"3\"/>")).text,
-              HasSubstr("v3.xml:1: version 3"));
+              HasSubstr("v3.xml:1: unknown version 3"));
   EXPECT_THAT(weir_command("topo --replay " + folder_).text, HasSubstr("is not a recorded machine"));
   EXPECT_THAT(weir_command("topo '(8 gpu'").text, HasSubstr("the line:1: column 7"));
   EXPECT_THAT(weir_command("topo " + put("empty", "")).text, HasSubstr("empty:1: "));

@@ -45,7 +45,7 @@ TEST_F(DeviceHosts, WithLittleMemory) {
 
 TEST_F(DeviceHosts, WhoseProcessesShareAGpuAreStaged) {
   EXPECT_THAT(run_in_processes({4, 1, {0, 0, 1, 1}, {0, 0, 1, 1}}, device_options()),
-              AllOf(HasSubstr("through pinned memory: operations of streams"), Not(HasSubstr("proxies"))));
+              AllOf(HasSubstr("through pinned memory: stream operations"), Not(HasSubstr("proxies"))));
 }
 
 TEST_F(DeviceHosts, AKilledPeerIsNamed) { kill_a_peer({.hosts = true}); }

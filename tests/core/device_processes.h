@@ -105,8 +105,9 @@ inline void kill_a_peer(const Killing& killing) {
           Elements data(gpu_rank, 100);
           voice.say("connected");
           if (rank == 1) pause();
-          const Collective kind = killing.sends ? Collective::send_recv : Collective::all_reduce;
-          const Operation one = operation(kind, data.data(), data.data(), 100, 1);
+          const Operation one = killing.sends
+                                    ? receive(data.data(), 100, 1)
+                                    : operation(Collective::all_reduce, data.data(), data.data(), 100);
           const Status queued = communicator.run({&one, 1}, gpu_rank.place());
           gpu_rank.wait();
           while (communicator.state().ok()) std::this_thread::yield();

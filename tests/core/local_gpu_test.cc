@@ -78,7 +78,7 @@ TEST_P(LocalGpus, OthersAreRefusedAndNamed) {
       const Status status = communicator.run({&one, 1}, place);
       EXPECT_EQ(status.code(), Code::invalid_usage);
       EXPECT_THAT(status.message(),
-                  AllOf(HasSubstr(fmt::format("rank {} has {}", rank, gpu_rank.gpu.description())),
+                  AllOf(HasSubstr(fmt::format("rank {} uses {}", rank, gpu_rank.gpu.description())),
                         HasSubstr(fmt::format("{} of {}", what, elsewhere.gpu.description()))));
     };
     refused(right, elsewhere.place(), "a stream");

@@ -63,7 +63,7 @@ def where_ports_ran_out(programs):
     ranks = [(process, "".join(process.communicate(timeout=60))) for process in processes]
   assert all(process.returncode not in (0, None) for process, _ in ranks), ranks
   said = "".join(said for _, said in ranks)
-  assert "Cannot assign requested address (no source port is free" in said and "on host host2" in said, said
+  assert "Cannot assign requested address (either no source port is free" in said and "on host host2" in said, said
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ TEST(NetPluginLoad, SaysWhatAPluginRefused) {
                       HasSubstr("init failed with result 2 (system or network error)")));
   }
   const Environment environment("FAKE_NET_DEVICES", "0");
-  EXPECT_THAT(refusal({.plugins = plugin_file(11), .network = {}}), HasSubstr("has no device"));
+  EXPECT_THAT(refusal({.plugins = plugin_file(11), .network = {}}), HasSubstr("reports no devices"));
 }
 
 TEST(NetPluginLoad, TellsTheTrafficClass) {

@@ -45,8 +45,9 @@ TEST(AgainstRccl, SaysWhatIsWorseRefusedOrNotTheSame) {
   EXPECT_EQ(compared_with("nothing_here,1,1,1,1,1,1").code, 1);
   result = compared_with("mi300x,336,fast,-,384,-,-");
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.text,
-              HasSubstr("against_rccl.csv:2: \"mi300x,336,fast,-,384,-,-\"; expected machine,hand"));
+  EXPECT_THAT(
+      result.text,
+      HasSubstr("against_rccl.csv:2: invalid line \"mi300x,336,fast,-,384,-,-\"; expected machine,hand"));
   EXPECT_EQ(compared_with("mi300x,336").code, 2);
   EXPECT_EQ(compared("/no/such/file").code, 2);
 }

@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/log.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/group_launch.h"
 #include "src/core/communicator/runtime.h"
+#include "tests/core/logged.h"
 #include "tests/device/gpu_user.h"
 
 #ifndef WEIR_TEST_IMAGE  // where the build put the kernels
@@ -212,31 +212,5 @@ inline void run_and_check(Communicator& communicator, const GpuRank& gpu_rank, C
     }
   }
 }
-
-/// What the log says while it lives.
-class Logged {
- public:
-  explicit Logged(const char* subsystems = nullptr)
-      : file_(fmt::format("{}/weir_resident_{}.log", std::filesystem::temp_directory_path().string(),
-                          getpid())) {
-    LogSettings settings;
-    settings.level = "INFO";
-    settings.file = file_;
-    if (subsystems != nullptr) settings.subsystems = subsystems;
-    configure_log(settings);
-  }
-  ~Logged() {
-    configure_log({});
-    std::filesystem::remove(file_);
-  }
-  std::string text() const {
-    std::stringstream all;
-    all << std::ifstream(file_).rdbuf();
-    return all.str();
-  }
-
- private:
-  const std::string file_;
-};
 
 }  // namespace weir::core

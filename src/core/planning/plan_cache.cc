@@ -8,34 +8,16 @@
 #include <bit>
 
 #include "algorithms/catalogue/catalogue.h"
-#include "algorithms/catalogue/ordered.h"
-#include "algorithms/ir/verify.h"
 #include "src/base/log.h"
 #include "src/core/planning/pace.h"
+#include "src/core/planning/proven_plan.h"
 #include "src/core/planning/ring_file.h"
 #include "src/exec/lower.h"
 
 namespace weir::core {
 namespace {
 
-// The time to verify a plan grows with its moves. Larger shapes are covered by the algorithms' tests only:
-// algorithms are pure functions of the number of ranks and their groups.
-constexpr size_t kMostMovesVerified = 100'000;
-
 constexpr size_t kTileAlignment = exec::kGrainBytes;  // all tiles begin at cache lines
-
-Result<ir::Plan> emit_proven(const std::string& algorithm, const ir::Shape& shape,
-                             const algorithms::Layout& layout) {
-  auto plan = algorithms::emit_in_order(algorithm, shape, layout);
-  WEIR_TRY(plan.status());
-  if (plan->moves.size() > kMostMovesVerified) return plan;
-  if (const Status proof = ir::verify(*plan); !proof.ok()) {
-    return Status(Code::internal_error,
-                  fmt::format("the {} plan for {} over {} ranks is wrong and was not run: {}", algorithm,
-                              name(shape.kind), shape.ranks, proof.message()));
-  }
-  return plan;
-}
 
 }  // namespace
 

@@ -58,9 +58,8 @@ class ForwardingTransport : public Transport {
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
     return inner_->open_receiver(peer_address, spec);
   }
-  Status lend(SlotMemory& memory) override { return inner_->lend(memory); }
-  void take_back(SlotMemory& memory) override { inner_->take_back(memory); }
-  Result<SegmentView> map(BytesView peer_address) override { return inner_->map(peer_address); }
+  SlotRegistrar* slot_registrar() override { return inner_->slot_registrar(); }
+  SegmentMapper* segment_mapper() override { return inner_->segment_mapper(); }
   NetCounters counters() const override { return inner_->counters(); }
 
  private:

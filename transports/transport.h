@@ -24,8 +24,6 @@
 /// Tests: tests/transports/conformance.cc, tests/transports/faulty_test.cc
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,11 +36,12 @@
 #include "src/base/bytes.h"
 #include "src/base/status.h"
 #include "src/base/types.h"
-#include "transports/memory/segment_view.h"
 #include "transports/net_counters.h"
-#include "transports/slot_memory.h"
 
 namespace weir {
+
+class SegmentMapper;
+class SlotRegistrar;
 
 /// Performance that a connection to a peer can expect: stated by the transport, measured or known; callers
 /// never guess it.
@@ -68,7 +67,7 @@ using NearestPorts = std::function<std::vector<std::string>()>;
 
 /// Abilities of a transport beyond channels.
 struct Traits {
-  bool maps = false;    ///< map() works: a peer's segment can be accessed with loads and stores
+  bool maps = false;    ///< peers' segments can be accessed with loads and stores: it has a segment_mapper()
   bool sleeps = false;  ///< a message rings the receiver's doorbell, so the receiver may sleep on it
 };
 
@@ -78,10 +77,10 @@ struct LinkSpec {
   uint32_t channel = 0;  ///< equal at both ends; one channel per (source, destination, number)
   uint32_t slots = 4;
   uint32_t slot_bytes = 64 * 1024;
-  /// Slots of this end in memory that was registered with lend(), slot_bytes apart; null: the transport
-  /// allocates slots. The host does not access them: acquire() and Message::data return their addresses;
-  /// message n is in slot n % slots. REQUIRES: slot_bytes is a multiple of 64. The other end may have
-  /// ordinary slots.
+  /// Slots of this end in memory that was registered with SlotRegistrar, slot_bytes apart; null: the
+  /// transport allocates slots. The host does not access them: acquire() and Message::data return their
+  /// addresses; message n is in slot n % slots. REQUIRES: slot_bytes is a multiple of 64. The other end may
+  /// have ordinary slots.
   std::byte* lent = nullptr;
 };
 
@@ -144,15 +143,10 @@ class Transport {
   virtual Reach reach(BytesView peer_address) const = 0;
   virtual Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) = 0;
   virtual Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) = 0;
-  /// Registers this memory for slots of ends until take_back(). After an error nothing has changed.
-  virtual Status lend(SlotMemory&) {
-    return {Code::invalid_usage, fmt::format("{} supports slots in host memory only", name())};
-  }
-  /// Unregisters the memory. REQUIRES: no end has its slots there.
-  virtual void take_back(SlotMemory&) {}
-  /// The peer's segment in this address space; an error if traits().maps is false. Valid until the transport
-  /// is destroyed.
-  virtual Result<SegmentView> map(BytesView peer_address) = 0;
+  /// For slots in registered memory; null: slots are in host memory only.
+  virtual SlotRegistrar* slot_registrar() { return nullptr; }
+  /// Brings segments of peers into this address space; null unless traits().maps.
+  virtual SegmentMapper* segment_mapper() { return nullptr; }
   /// What the transport has carried so far, if it uses a network. Any thread may call it at any time of the
   /// transport's life; costs at most a few system calls.
   virtual NetCounters counters() const { return {}; }

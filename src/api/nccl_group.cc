@@ -170,8 +170,8 @@ ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   const weir::Status status = end_group(&seconds);
   const float time =
       status.ok() && seconds >= 0 ? static_cast<float>(seconds * kMicroseconds) : NCCL_UNDEF_FLOAT;
-  const size_t room = offsetof(ncclSimInfo_t, estimatedTime) + sizeof(time);
-  if (simInfo->size >= room) simInfo->estimatedTime = time;
+  const size_t capacity = offsetof(ncclSimInfo_t, estimatedTime) + sizeof(time);
+  if (simInfo->size >= capacity) simInfo->estimatedTime = time;
   return report(status);
 }
 WEIR_WEAK_ALIAS(ncclGroupSimulateEnd);

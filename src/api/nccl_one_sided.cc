@@ -121,8 +121,8 @@ Status issue(const char* function, ncclComm* comm, cudaStream_t stream, core::Op
 }
 
 Status check_fit(const core::PutOp& put, const Window& window) {
-  const size_t room = put.offset > window.bytes ? 0 : window.bytes - put.offset;
-  if (put.offset > window.bytes || put.count > room / size_of(put.type))
+  const size_t capacity = put.offset > window.bytes ? 0 : window.bytes - put.offset;
+  if (put.offset > window.bytes || put.count > capacity / size_of(put.type))
     return wrong(kPut,
                  fmt::format("{} elements of type {} do not fit at offset {} into the window, which has "
                              "{} bytes",

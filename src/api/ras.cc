@@ -28,7 +28,7 @@ Result<std::shared_ptr<survey::RasServer>> start() {
   WEIR_TRY(address.status());
   survey::RasServer::Setup setup;
   setup.address = *address;
-  setup.patience = options.ras_patience;
+  setup.timeout_factor = options.ras_timeout_factor;
   const int64_t version = options.nccl_version;
   setup.versions.nccl = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   setup.own = [&process] {

@@ -83,7 +83,7 @@ class Waiter {
   /// Call after progress: the waiter starts again with spinning.
   void progress() { polls_ = 0; }
   /// True once the waiter has begun to sleep: the caller should now check deadlines and dead peers.
-  bool patient() const { return polls_ >= policy_.spins + policy_.yields; }
+  bool exhausted() const { return polls_ >= policy_.spins + policy_.yields; }
 
  private:
   void give_way();  // one spin or yield

@@ -197,7 +197,7 @@ constexpr std::array kTable = {
               "1: ncclras and other clients of its protocol can query the state of the job"},
     OptionRow{"NCCL_RAS_ADDR", &Options::ras_address, "", 0, 0,
               "address and port on which RAS clients are answered"},
-    OptionRow{"NCCL_RAS_TIMEOUT_FACTOR", &Options::ras_patience, "", 0, 1000,
+    OptionRow{"NCCL_RAS_TIMEOUT_FACTOR", &Options::ras_timeout_factor, "", 0, 1000,
               "factor by which the time limits for other processes' RAS answers are multiplied"},
     OptionRow{
         "NCCL_PROFILER_PLUGIN", &Options::profiler_plugin, "", 0, 0,

@@ -97,7 +97,7 @@ struct Options {
   int64_t dump_signal = 0;
   bool ras = true;
   std::string ras_address = "localhost:28028";
-  double ras_patience = 1;
+  double ras_timeout_factor = 1;
   // Reported version
   int64_t nccl_version = 22809;
 

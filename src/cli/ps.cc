@@ -150,7 +150,7 @@ void add_ps(CLI::App& app, PsArguments& arguments) {
                  "Process ids on this host; default: all processes that use weir");
   ps->add_flag("--json", arguments.json, "Print as JSON, with recent operations and channels");
   ps->add_flag("!--here", arguments.request.elsewhere, "Do not query processes of other hosts");
-  ps->add_option("--patience", arguments.request.patience_ms,
+  ps->add_option("--patience", arguments.request.timeout_ms,
                  "Time to wait for answers of up to 256 processes; ms")
       ->check(CLI::Range(1, 3'600'000))
       ->capture_default_str();

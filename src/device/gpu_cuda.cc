@@ -53,8 +53,8 @@ class CudaApi {
                     fmt::format("libcuda.so.1 lacks {}; expected driver 450 (CUDA 11) or newer", missing));
     return api;
   }
-  explicit CudaApi(Library library)
-      : library_(std::move(library)), maps_(mappings_.find_in(library_) == nullptr) {
+  explicit CudaApi(Library library) : library_(std::move(library)) {
+    if (mappings_.emplace().find_in(library_) != nullptr) mappings_.reset();
     direct_.find_in(library_);
   }
 
@@ -245,8 +245,8 @@ class CudaApi {
   using Mappings = drivers::CudaMappingTable;
   using Address = CudaAddress;
   using Handle = unsigned long long;
-  bool maps() const { return maps_; }
-  Mappings& mappings() { return mappings_; }
+  bool maps() const { return mappings_.has_value(); }
+  Mappings& mappings() { return *mappings_; }
   static Address to_address(const void* pointer) { return address_of(pointer); }
   static void* to_pointer(Address address) { return pointer_of(address); }
   Status say_of(const char* call, int code) {
@@ -314,9 +314,8 @@ class CudaApi {
 
   const Library library_;
   CudaTable table_;
-  drivers::CudaMappingTable mappings_;
+  std::optional<Mappings> mappings_;  ///< none: an older driver
   drivers::CudaDirectTable direct_;
-  const bool maps_;
   std::array<std::atomic<CudaContext>, kMostGpus> contexts_{};
 };
 

@@ -24,8 +24,8 @@ ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_are
 
 void ShmCollectives::start(Collective kind, const Work& work) {
   work_ = &work;
-  if (kind != kind_ || work.count != count_ || work.type != type_) lay_out(kind, work);
-  if (total_ <= InlineMessage::kBytes) {
+  if (kind != call_.kind || work.count != call_.count || work.type != call_.type) lay_out(kind, work);
+  if (call_.total <= InlineMessage::kBytes) {
     send_inline_messages();
     return;
   }
@@ -38,33 +38,36 @@ void ShmCollectives::start(Collective kind, const Work& work) {
 /// Checks whether peers can address the buffers, unless they are those of the last operation.
 void ShmCollectives::post_buffers() {
   const uint64_t version = allocations_.version();
-  const bool may_post = total_ >= limits_.direct_bytes && !work_->scales;
-  if (may_post && work_->input == posted_input_ && work_->output == posted_output_ && version == version_)
+  const bool may_post = call_.total >= limits_.direct_bytes && !work_->scales;
+  if (may_post && work_->input == own_.posted_input && work_->output == own_.posted_output &&
+      version == own_.version)
     return;
-  own_input_ = own_output_ = {};
-  posted_input_ = nullptr;
+  own_.input = own_.output = {};
+  own_.posted_input = nullptr;
   if (!may_post) return;
-  own_input_ = allocations_.post(work_->input, by_destination() ? largest_ : total_);
-  if (kind_ == Collective::all_reduce) own_output_ = allocations_.post(work_->output, total_, own_input_);
-  posted_input_ = work_->input;
-  posted_output_ = work_->output;
-  version_ = version;
+  own_.input = allocations_.post(work_->input, by_destination() ? call_.largest : call_.total);
+  if (call_.kind == Collective::all_reduce)
+    own_.output = allocations_.post(work_->output, call_.total, own_.input);
+  own_.posted_input = work_->input;
+  own_.posted_output = work_->output;
+  own_.version = version;
 }
 
 void ShmCollectives::lay_out(Collective kind, const Work& work) {
-  posted_input_ = nullptr;
-  kind_ = kind;
-  count_ = work.count;
-  type_ = work.type;
-  element_ = size_of(type_);
-  total_ = bytes(count_);
-  largest_ = kind == Collective::all_reduce ? total_ : total_ * static_cast<size_t>(ranks_);
+  own_.posted_input = nullptr;
+  call_.kind = kind;
+  call_.count = work.count;
+  call_.type = work.type;
+  call_.element = size_of(call_.type);
+  call_.total = bytes(call_.count);
+  call_.largest = kind == Collective::all_reduce ? call_.total : call_.total * static_cast<size_t>(ranks_);
   const size_t most = std::min(limits_.block_bytes, exchange_areas_[0].half_bytes());
   const size_t room = by_destination() ? most / static_cast<size_t>(ranks_) : most;
-  block_ = room / kGrainBytes * kGrainBytes / element_;
-  traffic_ = largest_ >= limits_.streaming_bytes ? device::Traffic::streaming : device::Traffic::cached;
-  now_ = count_;
-  direct_share_ = share(self_);
+  call_.block = room / kGrainBytes * kGrainBytes / call_.element;
+  call_.traffic =
+      call_.largest >= limits_.streaming_bytes ? device::Traffic::streaming : device::Traffic::cached;
+  now_ = call_.count;
+  call_.direct_share = share(self_);
 }
 
 Progress ShmCollectives::advance() {
@@ -85,7 +88,7 @@ Progress ShmCollectives::advance() {
       if (!error_.ok()) return Progress::failed;
       first_ = false;
     }
-    if (direct_) {
+    if (call_.direct) {
       exchange_direct();
       post();
       phase_ = Phase::drain;
@@ -107,7 +110,7 @@ void ShmCollectives::send_inline_messages() {
   ++stage_;
   const uint64_t word = uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag);
   const std::byte* from = work_->input;
-  if (work_->scales && kind_ == Collective::all_reduce) {
+  if (work_->scales && call_.kind == Collective::all_reduce) {
     device::scale(work_->type, own_inline_message_, work_->input, work_->factor, work_->count);
     from = own_inline_message_;
   }
@@ -115,10 +118,10 @@ void ShmCollectives::send_inline_messages() {
     const Rank peer = after_self(i);
     InlineMessage& inline_message = exchange_areas_[peer].inline_message(stage_ % 2, self_);
     if (by_destination()) {
-      const std::byte* block = work_->input + static_cast<size_t>(peer) * total_;
+      const std::byte* block = work_->input + static_cast<size_t>(peer) * call_.total;
       stage_copy(inline_message.bytes, block, work_->count);
     } else {
-      std::memcpy(inline_message.bytes, from, total_);
+      std::memcpy(inline_message.bytes, from, call_.total);
     }
     inline_message.stage.store(word, std::memory_order_release);
     doorbells_[peer]->ring();
@@ -134,9 +137,9 @@ bool ShmCollectives::all_inline_messages() {
 void ShmCollectives::read_inline_messages() {
   const auto message = [&](Rank rank) -> const std::byte* {
     if (rank != self_) return exchange_areas_[self_].inline_message(stage_ % 2, rank).bytes;
-    if (kind_ == Collective::all_reduce) return work_->scales ? own_inline_message_ : work_->input;
-    if (kind_ == Collective::all_gather) return work_->input;
-    const std::byte* block = work_->input + static_cast<size_t>(self_) * total_;
+    if (call_.kind == Collective::all_reduce) return work_->scales ? own_inline_message_ : work_->input;
+    if (call_.kind == Collective::all_gather) return work_->input;
+    const std::byte* block = work_->input + static_cast<size_t>(self_) * call_.total;
     if (!work_->scales) return block;
     device::scale(work_->type, own_inline_message_, block, work_->factor, work_->count);
     return own_inline_message_;
@@ -146,8 +149,8 @@ void ShmCollectives::read_inline_messages() {
     return;
   }
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    std::byte* target = work_->output + static_cast<size_t>(rank) * total_;
-    if (const std::byte* from = message(rank); from != target) std::memcpy(target, from, total_);
+    std::byte* target = work_->output + static_cast<size_t>(rank) * call_.total;
+    if (const std::byte* from = message(rank); from != target) std::memcpy(target, from, call_.total);
   }
 }
 
@@ -157,8 +160,8 @@ void ShmCollectives::post() {
   ++stage_;
   StageEntry& line = exchange_areas_[self_].stage(stage_ % 2);
   if (first_) {
-    line.input = own_input_;
-    line.output = own_output_;
+    line.input = own_.input;
+    line.output = own_.output;
   }
   line.stage.store(uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag), std::memory_order_release);
   for (int i = 0; i + 1 < ranks_; ++i) doorbells_[after_self(i)]->ring();
@@ -207,11 +210,12 @@ bool ShmCollectives::heard(Rank peer, uint64_t word) {
 /// directly.
 Status ShmCollectives::learn_buffers() {
   any_posted_ = false;
-  direct_ = !work_->scales && work_->divisor == 1;
+  call_.direct = !work_->scales && work_->divisor == 1;
   for (Rank rank = 0; rank < ranks_; ++rank) {
     const StageEntry& line = exchange_areas_[rank].stage(stage_ % 2);
     any_posted_ |= line.input.slot >= 0;
-    direct_ = direct_ && line.input.slot >= 0 && (kind_ != Collective::all_reduce || line.output.slot >= 0);
+    call_.direct = call_.direct && line.input.slot >= 0 &&
+                   (call_.kind != Collective::all_reduce || line.output.slot >= 0);
     Buffers& known = buffers_[rank];
     if (rank == self_) continue;
     if (known.posted_input == line.input && known.posted_output == line.output) continue;
@@ -238,8 +242,8 @@ Status ShmCollectives::find(Rank rank, const StageEntry& line, Buffers& found) {
 }
 
 void ShmCollectives::begin_block() {
-  now_ = std::min(block_, work_->count - done_);
-  if (own_input_.slot < 0) stage_inputs();
+  now_ = std::min(call_.block, work_->count - done_);
+  if (own_.input.slot < 0) stage_inputs();
   post();
   phase_ = Phase::inputs;
 }
@@ -260,7 +264,8 @@ void ShmCollectives::stage_inputs() {
   if (by_destination()) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       const size_t at = static_cast<size_t>(rank);
-      if (rank != self_ || work_->scales) stage_copy(half + at * bytes(block_), from + at * total_, now_);
+      if (rank != self_ || work_->scales)
+        stage_copy(half + at * bytes(call_.block), from + at * call_.total, now_);
     }
     return;
   }
@@ -293,24 +298,24 @@ void ShmCollectives::fold(std::byte* target, size_t count, device::Traffic traff
 void ShmCollectives::consume() {
   const size_t offset = bytes(done_);
   const size_t own = static_cast<size_t>(self_);
-  if (kind_ == Collective::all_reduce) {
-    fold(work_->output + offset, now_, traffic_, [&](Rank rank) { return input_of(rank, 0, offset); });
-  } else if (kind_ == Collective::reduce_scatter) {
-    fold(work_->output + offset, now_, traffic_,
-         [&](Rank rank) { return input_of(rank, own * bytes(block_), own * total_ + offset); });
+  if (call_.kind == Collective::all_reduce) {
+    fold(work_->output + offset, now_, call_.traffic, [&](Rank rank) { return input_of(rank, 0, offset); });
+  } else if (call_.kind == Collective::reduce_scatter) {
+    fold(work_->output + offset, now_, call_.traffic,
+         [&](Rank rank) { return input_of(rank, own * bytes(call_.block), own * call_.total + offset); });
   } else {
-    const bool gathers = kind_ == Collective::all_gather;
+    const bool gathers = call_.kind == Collective::all_gather;
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      std::byte* target = work_->output + static_cast<size_t>(rank) * total_ + offset;
-      const std::byte* from =
-          gathers ? input_of(rank, 0, offset) : input_of(rank, own * bytes(block_), own * total_ + offset);
-      if (from != target) device::copy(target, from, bytes(now_), traffic_);
+      std::byte* target = work_->output + static_cast<size_t>(rank) * call_.total + offset;
+      const std::byte* from = gathers ? input_of(rank, 0, offset)
+                                      : input_of(rank, own * bytes(call_.block), own * call_.total + offset);
+      if (from != target) device::copy(target, from, bytes(now_), call_.traffic);
     }
   }
 }
 
 Extent ShmCollectives::share(Rank rank) const {
-  return part_of(now_, static_cast<size_t>(ranks_), static_cast<size_t>(rank), kGrainBytes / element_);
+  return part_of(now_, static_cast<size_t>(ranks_), static_cast<size_t>(rank), kGrainBytes / call_.element);
 }
 
 /// Two-shot, first stage: folds this rank's share of the block into the half of the next stage.
@@ -328,24 +333,25 @@ void ShmCollectives::fold_share() {
 void ShmCollectives::copy_result(Rank rank) {
   const Extent theirs = share(rank);
   device::copy(work_->output + bytes(done_ + theirs.first),
-               exchange_areas_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count), traffic_);
+               exchange_areas_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count),
+               call_.traffic);
 }
 
 /// Used if all buffers can be addressed: needs no staging copies and no division into blocks.
 void ShmCollectives::exchange_direct() {
   now_ = work_->count;
-  if (kind_ != Collective::all_reduce) {
+  if (call_.kind != Collective::all_reduce) {
     consume();
     return;
   }
-  const Extent own = direct_share_;
+  const Extent own = call_.direct_share;
   const size_t offset = bytes(own.first);
   const void* sources[kMostRanks];
   void* targets[kMostRanks];
   for (Rank rank = 0; rank < ranks_; ++rank) sources[rank] = input_of(rank, 0, offset);
   targets[0] = work_->output + offset;
   for (int i = 1; i < ranks_; ++i) targets[i] = buffers_[after_self(i - 1)].output + offset;
-  device::fold_to_all(work_->type, work_->op, targets, ranks_, sources, ranks_, own.count, traffic_);
+  device::fold_to_all(work_->type, work_->op, targets, ranks_, sources, ranks_, own.count, call_.traffic);
 }
 
 /// Ends the block. Returns true if the operation is done; else announces the next stage.

@@ -80,6 +80,30 @@ class ShmCollectives final : public Task {
     std::byte* output = nullptr;
   };
 
+  /// Parameters of the last operation and values computed from them, kept because most operations equal the
+  /// previous one.
+  struct CallShape {
+    Collective kind = Collective::send_recv;
+    size_t count = 0;
+    DataType type = DataType::float32;
+    size_t element = 4;
+    size_t total = 0;    ///< bytes of a block of the call
+    size_t largest = 0;  ///< bytes of the larger buffer
+    size_t block = 0;    ///< elements of a block of this exchange
+    Extent direct_share;
+    device::Traffic traffic = device::Traffic::cached;
+    bool direct = false;
+  };
+
+  /// The buffers that this rank posted last.
+  struct OwnBuffers {
+    Posted input;
+    Posted output;
+    const std::byte* posted_input = nullptr;  ///< buffer described by `input`; null: none yet
+    const std::byte* posted_output = nullptr;
+    uint64_t version = 0;  ///< version of the allocations when they were posted
+  };
+
   void lay_out(Collective kind, const Work& work);
   void post_buffers();
   void send_inline_messages();
@@ -100,10 +124,12 @@ class ShmCollectives final : public Task {
   void exchange_direct();
   bool next();
 
-  bool folds() const { return reduces(kind_); }
-  bool two_shot() const { return kind_ == Collective::all_reduce && total_ > limits_.one_shot_bytes; }
+  bool folds() const { return reduces(call_.kind); }
+  bool two_shot() const {
+    return call_.kind == Collective::all_reduce && call_.total > limits_.one_shot_bytes;
+  }
   bool by_destination() const {
-    return kind_ == Collective::reduce_scatter || kind_ == Collective::all_to_all;
+    return call_.kind == Collective::reduce_scatter || call_.kind == Collective::all_to_all;
   }
   Extent share(Rank rank) const;
   Rank after_self(int distance) const {
@@ -114,7 +140,7 @@ class ShmCollectives final : public Task {
   const std::byte* input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const;
   template <typename SourceOf>
   void fold(std::byte* target, size_t count, device::Traffic traffic, SourceOf source_of);
-  size_t bytes(size_t elements) const { return elements * element_; }
+  size_t bytes(size_t elements) const { return elements * call_.element; }
 
   const Rank self_;
   const int ranks_;
@@ -125,32 +151,17 @@ class ShmCollectives final : public Task {
   const uint64_t everybody_;  ///< value of pending_ with the bits of all other ranks
 
   const Work* work_ = nullptr;
-  // Parameters of the last operation and values computed from them, kept because most operations equal the
-  // previous one.
-  Collective kind_ = Collective::send_recv;
-  size_t count_ = 0;
-  DataType type_ = DataType::float32;
-  size_t element_ = 4;
-  size_t total_ = 0;    ///< bytes of a block of the call
-  size_t largest_ = 0;  ///< bytes of the larger buffer
-  size_t block_ = 0;    ///< elements of a block of this exchange
-  Extent direct_share_;
+  CallShape call_;
   size_t done_ = 0;  ///< elements of the call's block that are done
   size_t now_ = 0;   ///< elements in the current block of the exchange
-  device::Traffic traffic_ = device::Traffic::cached;
   Phase phase_ = Phase::inline_messages;
   uint32_t stage_ = 0;    ///< number of the last posted stage
   uint64_t pending_ = 0;  ///< bit i: rank self + 1 + i has not posted this stage
   Rank awaited_ = 0;
   bool first_ = true;  ///< whether this is the first block
   bool any_posted_ = false;
-  bool direct_ = false;
-  Posted own_input_;
-  Posted own_output_;
-  const std::byte* posted_input_ = nullptr;  ///< buffer described by own_input_; null: none yet
-  const std::byte* posted_output_ = nullptr;
-  uint64_t version_ = 0;          ///< version of the allocations when the buffers were posted
-  std::vector<Buffers> buffers_;  ///< buffers of each rank
+  OwnBuffers own_;
+  std::vector<Buffers> buffers_;                                     ///< buffers of each rank
   alignas(64) std::byte own_inline_message_[InlineMessage::kBytes];  ///< own inline message after scaling
   Status error_;
 };

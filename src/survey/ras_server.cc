@@ -140,14 +140,14 @@ void RasServer::tell_changes() {
   next_look_ns_ = now_ns() + kLookMs * 1'000'000;
 }
 
-Job RasServer::gather(int64_t patience_ms) const {
+Job RasServer::gather(int64_t timeout_ms) const {
   const int64_t begun = now_ns();
   Request request;
   request.own = setup_.own();
   request.scope.recent = 0;
   request.scope.channels = false;
-  request.patience_ms =
-      std::max<int64_t>(static_cast<int64_t>(setup_.patience * static_cast<double>(patience_ms)), 1);
+  request.timeout_ms =
+      std::max<int64_t>(static_cast<int64_t>(setup_.timeout_factor * static_cast<double>(timeout_ms)), 1);
   request.abort = &stopping_;
   const std::vector<Asked> asked = take(request);
   return job_of(asked, static_cast<double>(now_ns() - begun) / 1e9);

@@ -27,8 +27,8 @@ class RasServer {
   static constexpr size_t kMostClients = 64;
 
   struct Setup {
-    SocketAddress address;  ///< address for clients; port 0: any free port
-    double patience = 1;    ///< factor of the client's timeout for answers of other processes
+    SocketAddress address;      ///< address for clients; port 0: any free port
+    double timeout_factor = 1;  ///< factor of the client's timeout for answers of other processes
     RasVersions versions;
     std::function<core::ProcessReport()> own;  ///< report of this process, without channels
   };
@@ -63,7 +63,7 @@ class RasServer {
   void hear(Client& client);
   void answer(Client& client);
   void tell_changes();
-  Job gather(int64_t patience_ms) const;
+  Job gather(int64_t timeout_ms) const;
   bool is_monitored() const;
 
   Setup setup_;

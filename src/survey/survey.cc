@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kAtOnce = 256;  // listeners asked at a time: each needs a descriptor
 
 /// Sets the reason for a missing answer.
-void explain(Asked& process, const Answer& answer, int64_t patience_ms) {
+void explain(Asked& process, const Answer& answer, int64_t timeout_ms) {
   const bool here = process.host == short_hostname();
   const char state = here ? process_state(process.pid) : '\0';
   if (answer.kind == Answer::Kind::refused) {
@@ -31,7 +31,7 @@ void explain(Asked& process, const Answer& answer, int64_t patience_ms) {
     process.why_not = "is stopped (by a signal or a debugger)";
   } else {
     process.why_not = fmt::format("has not answered for {:.1f} s: stopped, or out of reach",
-                                  static_cast<double>(patience_ms) / 1e3);
+                                  static_cast<double>(timeout_ms) / 1e3);
   }
 }
 
@@ -40,12 +40,12 @@ void ask_some(std::span<Asked> processes, const Request& request) {
   scope.members = true;
   std::vector<SocketAddress> listeners;
   for (const Asked& process : processes) listeners.push_back(process.listener);
-  const std::vector<Answer> answers = ask_all(listeners, 0, core::report_question(scope),
-                                              Deadline::in_ms(request.patience_ms, request.abort));
+  const std::vector<Answer> answers =
+      ask_all(listeners, 0, core::report_question(scope), Deadline::in_ms(request.timeout_ms, request.abort));
   for (size_t i = 0; i < answers.size(); ++i) {
     Asked& process = processes[i];
     if (answers[i].kind != Answer::Kind::given) {
-      explain(process, answers[i], request.patience_ms);
+      explain(process, answers[i], request.timeout_ms);
       continue;
     }
     const auto* const text = reinterpret_cast<const char*>(answers[i].bytes.data());

@@ -30,12 +30,12 @@ struct Request {
   std::vector<int32_t> pids;                 ///< processes of this host to start with; empty: all
   core::ReportScope scope;                   ///< contents of the reports; always with members
   bool elsewhere = true;                     ///< include processes of other hosts
-  int64_t patience_ms = 1000;                ///< time limit for answers of each 256 processes
+  int64_t timeout_ms = 1000;                 ///< time limit for answers of each 256 processes
   const std::atomic<bool>* abort = nullptr;  ///< ends the survey early; may be null
 };
 
 /// Asks the first processes, then those that share a communicator with them, and so on. Each step takes at
-/// most Request::patience_ms for each 256 processes.
+/// most Request::timeout_ms for each 256 processes.
 std::vector<Asked> take(const Request& request);
 
 /// A communicator with the reports of all its ranks.

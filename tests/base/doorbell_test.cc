@@ -108,19 +108,19 @@ TEST(Waiter, BecomesPatientAndEagerAgain) {
   Waiter waiter(WaitPolicy{3, 2}, nullptr);
   const auto never = [] { return false; };
   for (int i = 0; i < 5; ++i) {
-    EXPECT_FALSE(waiter.patient());
+    EXPECT_FALSE(waiter.exhausted());
     EXPECT_FALSE(waiter.pause(never));
   }
-  EXPECT_TRUE(waiter.patient());
+  EXPECT_TRUE(waiter.exhausted());
   EXPECT_FALSE(waiter.pause(never));
   EXPECT_TRUE(waiter.pause([] { return true; }));
   waiter.progress();
-  EXPECT_FALSE(waiter.patient());
+  EXPECT_FALSE(waiter.exhausted());
 }
 
 TEST(Waiter, DoesNotYieldForEver) {
   Waiter waiter(WaitPolicy{0, 1u << 30}, nullptr);
-  while (!waiter.patient()) EXPECT_FALSE(waiter.pause([] { return false; }));
+  while (!waiter.exhausted()) EXPECT_FALSE(waiter.pause([] { return false; }));
 }
 
 TEST(Waiter, ANapEndsByItself) {

@@ -36,7 +36,6 @@ class Pretended final : public Transport {
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView, const LinkSpec&) override { return nothing(); }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView, const LinkSpec&) override { return nothing(); }
-  Result<SegmentView> map(BytesView) override { return nothing(); }
 
   mutable int trials = 0;
 

@@ -63,11 +63,11 @@ class Client {
   Socket socket_;
 };
 
-std::unique_ptr<RasServer> serve(std::function<core::ProcessReport()> own, double patience = 1) {
+std::unique_ptr<RasServer> serve(std::function<core::ProcessReport()> own, double timeout_factor = 1) {
   RasServer::Setup setup;
   setup.address = SocketAddress::loopback(AF_INET, 0);
   setup.own = std::move(own);
-  setup.patience = patience;
+  setup.timeout_factor = timeout_factor;
   auto server = RasServer::start(std::move(setup));
   EXPECT_TRUE(server.ok()) << server.status().message();
   return std::move(*server);
@@ -174,7 +174,7 @@ TEST(RasServer, EndsAtOnceWithClients) {
 /// Ranks that wait for the last one after a first sum, each process with a RAS port.
 class RasOfAJob : public ::testing::Test {
  protected:
-  explicit RasOfAJob(double patience = 1) : patience_(patience) {}
+  explicit RasOfAJob(double timeout_factor = 1) : timeout_factor_(timeout_factor) {}
   void SetUp() override {
     Options options;
     options.calibration = false;
@@ -185,7 +185,7 @@ class RasOfAJob : public ::testing::Test {
       Status status = communicator.connect();
       if (status.ok()) status = sum(communicator);
       const auto server =
-          serve([&] { return core::report_of(runtime.activities(), runtime.host()); }, patience_);
+          serve([&] { return core::report_of(runtime.activities(), runtime.host()); }, timeout_factor_);
       voice.say(status.ok() ? server->address().text() : status.message());
       if (rank == kRanks - 1)
         for (;;) pause();
@@ -216,7 +216,7 @@ class RasOfAJob : public ::testing::Test {
     return out;
   }
 
-  const double patience_;
+  const double timeout_factor_;
   const RootProcess root_;
   std::unique_ptr<Processes> processes_;
   std::vector<SocketAddress> listeners_;

@@ -9,16 +9,17 @@
 
 #include "tests/transports/lent_memory.h"
 #include "transports/forwarding.h"
+#include "transports/slot_registrar.h"
 
 namespace weir::testing {
 
 class LentSlots final : public ForwardingTransport {
  public:
   explicit LentSlots(std::unique_ptr<Transport> inner) : ForwardingTransport(std::move(inner)) {
-    const Status lent = lend(memory_);
+    const Status lent = slot_registrar()->register_slots(memory_);
     EXPECT_TRUE(lent.ok()) << lent.message();
   }
-  ~LentSlots() override { take_back(memory_); }
+  ~LentSlots() override { slot_registrar()->deregister_slots(memory_); }
 
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
     return ForwardingTransport::open_sender(peer_address, with_slots(spec));

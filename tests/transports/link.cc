@@ -39,8 +39,8 @@ bool is_ready(End& end) {
 }
 
 template <typename End, typename Look>
-Status trouble(End& end, int patience_ms, Look look) {
-  const auto deadline = Clock::now() + std::chrono::milliseconds(patience_ms);
+Status trouble(End& end, int timeout_ms, Look look) {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   while (Clock::now() < deadline) {
     look();
     if (Status status = end.progress(); !status.ok()) return status;
@@ -50,8 +50,8 @@ Status trouble(End& end, int patience_ms, Look look) {
 }
 
 template <typename End>
-Status refusal(End& end, int patience_ms) {
-  const auto deadline = Clock::now() + std::chrono::milliseconds(patience_ms);
+Status refusal(End& end, int timeout_ms) {
+  const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   Result<bool> ready = false;
   while (Clock::now() < deadline && ready.ok()) {
     ready = end.ready();
@@ -175,16 +175,16 @@ void flush(Sender& sender) {
   eventually("flushed", [&] { return serve(sender) && sender.flushed(); });
 }
 
-Status await_trouble(Receiver& receiver, int patience_ms) {
-  return trouble(receiver, patience_ms, [&] { static_cast<void>(receiver.peek()); });
+Status await_trouble(Receiver& receiver, int timeout_ms) {
+  return trouble(receiver, timeout_ms, [&] { static_cast<void>(receiver.peek()); });
 }
 
-Status await_trouble(Sender& sender, int patience_ms) {
-  return trouble(sender, patience_ms, [&] { static_cast<void>(sender.acquire()); });
+Status await_trouble(Sender& sender, int timeout_ms) {
+  return trouble(sender, timeout_ms, [&] { static_cast<void>(sender.acquire()); });
 }
 
-Status await_refusal(Receiver& receiver, int patience_ms) { return refusal(receiver, patience_ms); }
+Status await_refusal(Receiver& receiver, int timeout_ms) { return refusal(receiver, timeout_ms); }
 
-Status await_refusal(Sender& sender, int patience_ms) { return refusal(sender, patience_ms); }
+Status await_refusal(Sender& sender, int timeout_ms) { return refusal(sender, timeout_ms); }
 
 }  // namespace weir::testing

@@ -59,12 +59,12 @@ void receive(Receiver& receiver, uint64_t stream, uint64_t index, uint32_t bytes
 /// Waits until all that was sent is out of this process.
 void flush(Sender& sender);
 
-/// The error of an end that waits for what will not come, or success when none came in `patience_ms`.
-Status await_trouble(Receiver& receiver, int patience_ms);
-Status await_trouble(Sender& sender, int patience_ms);
+/// The error of an end that waits for what will not come, or success when none came in `timeout_ms`.
+Status await_trouble(Receiver& receiver, int timeout_ms);
+Status await_trouble(Sender& sender, int timeout_ms);
 
-/// The error of an end that is polled for readiness, or success when none came in `patience_ms`.
-Status await_refusal(Receiver& receiver, int patience_ms);
-Status await_refusal(Sender& sender, int patience_ms);
+/// The error of an end that is polled for readiness, or success when none came in `timeout_ms`.
+Status await_refusal(Receiver& receiver, int timeout_ms);
+Status await_refusal(Sender& sender, int timeout_ms);
 
 }  // namespace weir::testing

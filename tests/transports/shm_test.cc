@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/transports/conformance.h"
+#include "transports/memory/segment_mapper.h"
 
 namespace weir::testing {
 namespace {
@@ -41,12 +42,16 @@ TEST(Shm, RefusesAnotherHost) {
 TEST(Shm, RefusesASegmentOfAnotherRankOrCommunicator) {
   const auto segment = test_segment(0);
   const auto here = make_shm(test_identity(0), segment.get(), false);
-  EXPECT_THAT(here->map(make_shm(test_identity(1), segment.get(), false)->address()).status().message(),
+  EXPECT_THAT(here->segment_mapper()
+                  ->map(make_shm(test_identity(1), segment.get(), false)->address())
+                  .status()
+                  .message(),
               HasSubstr("is the segment of rank 0"));
   Identity other = test_identity(0);
   other.uid = 5;
-  EXPECT_THAT(make_shm(other, segment.get(), false)->map(here->address()).status().message(),
-              HasSubstr("communicator c0ffee"));
+  EXPECT_THAT(
+      make_shm(other, segment.get(), false)->segment_mapper()->map(here->address()).status().message(),
+      HasSubstr("communicator c0ffee"));
 }
 
 TEST(Shm, WithoutASegmentReachesNobody) {

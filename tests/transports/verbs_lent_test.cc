@@ -9,6 +9,7 @@
 #include "tests/transports/verbs_node.h"
 #include "transports/faulty.h"
 #include "transports/paced.h"
+#include "transports/slot_registrar.h"
 
 namespace weir::testing {
 namespace {
@@ -33,7 +34,7 @@ class VerbsLent : public BothEnds, public ::testing::WithParamInterface<Lending>
     for (const Rank rank : {0, 1}) {
       nodes_[rank] = verbs_node(fabric_, rank, queue_pairs_per_rail(lending.queue_pairs, lending.split));
       if (!(rank == 0 ? lending.sender : lending.receiver)) continue;
-      const Status lent = nodes_[rank].transport->lend(memory_[rank]);
+      const Status lent = nodes_[rank].transport->slot_registrar()->register_slots(memory_[rank]);
       ASSERT_TRUE(lent.ok()) << lent.message();
       lent_[rank] = memory_[rank].begin() + kAt;
     }
@@ -104,26 +105,26 @@ class VerbsLending : public ::testing::Test {
 
 TEST_F(VerbsLending, ByAddressesWhereThereIsNoFile) {
   memory_.has_file = false;
-  EXPECT_TRUE(node_.transport->lend(memory_).ok());
+  EXPECT_TRUE(node_.transport->slot_registrar()->register_slots(memory_).ok());
 }
 
 TEST_F(VerbsLending, NotToPortsThatAreTooFarAway) {
   memory_.forbidden = "fake1";
-  const Status lent = node_.transport->lend(memory_);
+  const Status lent = node_.transport->slot_registrar()->register_slots(memory_);
   EXPECT_EQ(lent.code(), Code::invalid_usage);
   EXPECT_THAT(lent.message(), HasSubstr("fake1 is too far away"));
 }
 
 TEST_F(VerbsLending, RefusedRegistrationsAreSaid) {
   fabric_.refuse_regions("fake0");
-  const Status lent = node_.transport->lend(memory_);
+  const Status lent = node_.transport->slot_registrar()->register_slots(memory_);
   EXPECT_EQ(lent.code(), Code::system_error);
   EXPECT_THAT(lent.message(),
               HasSubstr("fake0 takes no regions; registration by address failed, too: fake0 takes no"));
 }
 
 TEST_F(VerbsLending, SlotsOutsideAreRefused) {
-  ASSERT_TRUE(node_.transport->lend(memory_).ok());
+  ASSERT_TRUE(node_.transport->slot_registrar()->register_slots(memory_).ok());
   for (std::byte* const at : {memory_.begin() - 4096, memory_.begin() + (1 << 16) - 4096}) {
     const auto sender = node_.transport->open_sender(node_.transport->address(), {0, 1, 7, 2, 4096, at});
     EXPECT_EQ(sender.status().code(), Code::invalid_argument);
@@ -139,10 +140,10 @@ TEST_F(VerbsLending, ThroughDecoratorsUntilItIsTakenBack) {
         .status();
   };
   EXPECT_EQ(open().code(), Code::invalid_argument);
-  const Status lent = node_.transport->lend(memory_);
+  const Status lent = node_.transport->slot_registrar()->register_slots(memory_);
   ASSERT_TRUE(lent.ok()) << lent.message();
   EXPECT_TRUE(open().ok()) << open().message();
-  node_.transport->take_back(memory_);
+  node_.transport->slot_registrar()->deregister_slots(memory_);
   EXPECT_EQ(open().code(), Code::invalid_argument);
 }
 

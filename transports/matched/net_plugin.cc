@@ -85,9 +85,6 @@ class NetPluginTransport final : public Transport {
     return open_matched_receiver(context(*owner), *listener_, spec);
   }
 
-  Result<SegmentView> map(BytesView) override {
-    return Status(Code::invalid_usage, "net_plugin cannot map the memory of a peer");
-  }
   NetCounters counters() const override { return live_counters_.read(); }
 
  private:

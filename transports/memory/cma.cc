@@ -44,9 +44,6 @@ class Cma final : public Transport {
     if (!peer.ok()) return peer.status();
     return cma::open_cma_receiver(*board_, peer.value(), spec);
   }
-  Result<SegmentView> map(BytesView) override {
-    return Status(Code::invalid_usage, "cma cannot map the memory of a peer");
-  }
 
  private:
   /// The board of the transport address's owner, if this process can read it.

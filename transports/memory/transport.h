@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "transports/memory/segment.h"
+#include "transports/memory/segment_mapper.h"
 #include "transports/transport.h"
 
 namespace weir {
@@ -20,7 +21,7 @@ struct Identity {
   uint64_t host = 0;  ///< identity of the host
 };
 
-class MemoryTransport : public Transport {
+class MemoryTransport : public Transport, private SegmentMapper {
  public:
   std::string_view name() const final { return name_; }
   Traits traits() const final { return {.maps = true, .sleeps = true}; }
@@ -28,7 +29,7 @@ class MemoryTransport : public Transport {
   Reach reach(BytesView peer_address) const final;
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) final;
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) final;
-  Result<SegmentView> map(BytesView peer_address) final;
+  SegmentMapper* segment_mapper() final { return this; }
 
  protected:
   /// `segment` may be null; then address() is empty and no peer can be reached. It outlives the transport and
@@ -46,6 +47,7 @@ class MemoryTransport : public Transport {
   const Identity& self() const { return self_; }
 
  private:
+  Result<SegmentView> map(BytesView peer_address) final;
   /// Content of a transport address.
   struct Owner {
     Rank rank;

@@ -76,9 +76,6 @@ class Tcp final : public Transport {
     return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec,
                              counters_.live_counters);
   }
-  Result<SegmentView> map(BytesView) override {
-    return Status(Code::invalid_usage, "tcp cannot map the memory of a peer");
-  }
   NetCounters counters() const override {
     NetCounters all = counters_.read();
     const int64_t before = dropped_before_;

@@ -42,9 +42,6 @@ class UcxTransport final : public Transport {
     WEIR_TRY(context.status());
     return ucx::open_receiver(*context, spec);
   }
-  Result<SegmentView> map(BytesView) override {
-    return Status(Code::invalid_usage, "ucx cannot map the memory of a peer");
-  }
   NetCounters counters() const override { return live_counters_.read(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Memory that RDMA devices read and write: pages of this process, and memory that was registered with
-/// Transport::lend.
+/// SlotRegistrar::register_slots.
 /// Tests: tests/transports/verbs_lent_test.cc, tests/transports/verbs_test.cc
 #pragma once
 

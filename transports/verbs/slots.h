@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Positions of the messages of one end of a channel of verbs: heads in pages of this process; bodies behind
-/// them, or separately, in memory that was registered with Transport::lend.
+/// them, or separately, in memory that was registered with SlotRegistrar::register_slots.
 /// Tests: tests/transports/verbs_test.cc
 #pragma once
 

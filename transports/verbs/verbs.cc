@@ -11,6 +11,7 @@
 #include "src/drivers/rdma_counters.h"
 #include "transports/address.h"
 #include "transports/peer_listener.h"
+#include "transports/slot_registrar.h"
 #include "transports/verbs/channel.h"
 
 namespace weir {
@@ -50,7 +51,7 @@ std::string list_text(const std::vector<PortAddress>& ports) {
   return text;
 }
 
-class VerbsTransport final : public Transport {
+class VerbsTransport final : public Transport, public SlotRegistrar {
  public:
   VerbsTransport(const Identity& self, Listener* listener, Result<std::unique_ptr<drivers::Verbs>> verbs,
                  const Options& options, const NearestPorts& nearest)
@@ -115,7 +116,8 @@ class VerbsTransport final : public Transport {
     return open_verbs_receiver(*with, *listener_, spec);
   }
 
-  Status lend(SlotMemory& memory) override {
+  SlotRegistrar* slot_registrar() override { return this; }
+  Status register_slots(SlotMemory& memory) override {
     WEIR_TRY(no_rails_);
     std::vector<drivers::VerbsDevice*> devices;
     for (size_t i = 0; i < rails_->size(); ++i) {
@@ -127,11 +129,8 @@ class VerbsTransport final : public Transport {
     lent_.push_back(std::move(*lent));
     return {};
   }
-  void take_back(SlotMemory& memory) override {
+  void deregister_slots(SlotMemory& memory) override {
     std::erase_if(lent_, [&](const verbs::LentMemory& lent) { return lent.is(memory); });
-  }
-  Result<SegmentView> map(BytesView) override {
-    return Status(Code::invalid_usage, "verbs cannot map the memory of a peer");
   }
   NetCounters counters() const override {
     NetCounters all = live_counters_.read();

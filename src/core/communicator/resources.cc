@@ -17,6 +17,7 @@
 #include "src/core/planning/rate_cache.h"
 #include "src/core/planning/ring_file.h"
 #include "topology/views/summary.h"
+#include "transports/memory/segment_mapper.h"
 
 namespace weir::core {
 namespace {
@@ -66,7 +67,7 @@ Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watch
   if (routes.size() == 1 || routes.size() > exec::ShmCollectives::kMostRanks || !routes.all_map())
     return island;
   for (Rank rank = 0; rank < routes.size(); ++rank) {
-    auto view = routes.to(rank).transport->map(routes.to(rank).address);
+    auto view = routes.to(rank).transport->segment_mapper()->map(routes.to(rank).address);
     if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
     WEIR_TRY(view.status());
     const size_t exchange_bytes = view->exchange_area_bytes - kSharedScratchBytes;
@@ -185,8 +186,8 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   dependencies.watchdog = &c.bootstrap->watchdog();
   dependencies.rings = c.routes->all_ring();
   dependencies.doorbell = dependencies.rings ? c.segment->view().doorbell : nullptr;
-  dependencies.patience = wait_policy(c.local_ranks, c.local_cores, options, 0);
-  dependencies.shm_patience = wait_policy(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
+  dependencies.wait_policy = wait_policy(c.local_ranks, c.local_cores, options, 0);
+  dependencies.shm_wait_policy = wait_policy(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
   dependencies.check = options.check;
   c.execution = std::make_unique<Execution>(dependencies);
   c.one_sided->watch(c.execution->aborted());

@@ -250,7 +250,7 @@ Status Execution::drive_on(std::span<Execution* const> executions) {
   if (executions.size() == 1) {  // the common case: done at once
     if (first.advance() == Progress::done) return {};
   }
-  Waiter waiter(first.patience(), first.dependencies_.doorbell);
+  Waiter waiter(first.wait_policy(), first.dependencies_.doorbell);
   int64_t blocked_since = 0;
   int64_t looked = 0;
   const auto advance_all = [&] {
@@ -270,7 +270,7 @@ Status Execution::drive_on(std::span<Execution* const> executions) {
       continue;
     }
     const bool serves = !first.dependencies_.rings;
-    if (!waiter.patient() && !serves && !first.aborted_.load(std::memory_order_relaxed)) continue;
+    if (!waiter.exhausted() && !serves && !first.aborted_.load(std::memory_order_relaxed)) continue;
     const int64_t now = now_ns();
     if (blocked_since == 0) blocked_since = looked = now;
     const int64_t waited = now - looked >= kLookEveryNs ? now - blocked_since : 0;

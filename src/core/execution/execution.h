@@ -40,17 +40,19 @@ class Execution {
     Pairs* pairs = nullptr;
     OneSidedTask* one_sided = nullptr;
     exec::ShmCollectives* shm_collectives = nullptr;
-    std::bitset<kCollectives> exchanged;  ///< collectives that it does; none where it is null
+    std::bitset<kCollectives>
+        exchanged;  ///< collectives that `shm_collectives` carries out; none if that is null
     Activity* activity = nullptr;
     Watchdog* watchdog = nullptr;
     Doorbell* doorbell = nullptr;
-    bool rings = true;  ///< everything this rank waits for rings the doorbell; else transports must be served
-    WaitPolicy patience;              ///< while waiting for channels
-    WaitPolicy shm_patience;          ///< for collectives through shared memory
-    ProfilerFeed* profile = nullptr;  ///< null: nobody is told
+    bool rings =
+        true;  ///< true: whatever this rank waits for rings the doorbell; false: it polls its transports
+    WaitPolicy wait_policy;           ///< policy of waits for channels
+    WaitPolicy shm_wait_policy;       ///< policy of waits in collectives through shared memory
+    ProfilerFeed* profile = nullptr;  ///< null: there is no profiler plugin
     const TuningResult* tuning_result =
-        nullptr;        ///< where it wants a plan, nothing is exchanged; may be null
-    bool check = true;  ///< signatures travel with operations
+        nullptr;        ///< tuner's answers, which may prefer a plan to shared memory; null: no tuner
+    bool check = true;  ///< true: signatures are sent with operations and compared
   };
   explicit Execution(const Dependencies& dependencies);
 
@@ -59,7 +61,7 @@ class Execution {
   bool finished() const { return finished_; }
   const Status& status() const { return status_; }
 
-  /// Any thread: makes the operations under way, and all later ones, end with an error.
+  /// Makes the operations in flight, and all later ones, end with an error. Any thread may call it.
   void abort() { aborted_.store(true, std::memory_order_relaxed); }
   const std::atomic<bool>& aborted() const { return aborted_; }
 
@@ -81,10 +83,10 @@ class Execution {
   Status explain(const Status& found);
   Status explain_opening(const Status& found);
   Status aborted_status() const;
-  const WaitPolicy& patience() const {
+  const WaitPolicy& wait_policy() const {
     return dependencies_.shm_collectives != nullptr && task_ == dependencies_.shm_collectives
-               ? dependencies_.shm_patience
-               : dependencies_.patience;
+               ? dependencies_.shm_wait_policy
+               : dependencies_.wait_policy;
   }
   Rank waiting_for() const;
   void look_around(int64_t waited_ns);
@@ -97,10 +99,10 @@ class Execution {
   bool finished_ = true;
   bool opening_ = false;  ///< the task waits for its channels
   exec::Task* task_ = nullptr;
-  Prepared* prepared_ = nullptr;  ///< what to start when the channels are ready; null: has started
+  Prepared* prepared_ = nullptr;  ///< plan to start when the channels are ready; null: it has started
   exec::Work work_;
   uint32_t sequence_ = 0;
-  uint64_t marked_what_ = ~uint64_t{0};  ///< of the operation that has mark_, in the words of pack()
+  uint64_t marked_what_ = ~uint64_t{0};  ///< packed form (pack()) of the operation that has mark_
   uint64_t marked_count_ = 0;
   uint32_t mark_ = 0;
   Status status_;

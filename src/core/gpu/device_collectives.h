@@ -37,77 +37,78 @@ class DeviceCollectives {
   struct Dependencies {
     Rank rank = 0;
     int ranks = 1;
-    bool check = true;  ///< signatures travel with operations
+    bool check = true;  ///< true: signatures are sent with operations and compared
     device::Gpus* gpus = nullptr;
     const std::atomic<bool>* aborted = nullptr;
-    /// To ranks of other hosts; nobody else uses their transports.
+    /// Routes to ranks of other hosts; only this object uses their transports.
     const Routes* routes = nullptr;
     algorithms::Layout layout;
-    /// Who asks about peers, of a scope of its own.
+    /// Bootstrap of its own scope, through which the monitor asks about peers.
     std::unique_ptr<Bootstrap> bootstrap;
-    /// Called once, by another thread, with the first error of a call.
+    /// Called once, by the monitor's thread, with the first error of a call.
     std::function<void(const Status&)> fail;
   };
-  /// A call between its steps.
+  /// The state of a call from prepare() to leave().
   struct Call {
-    std::vector<Operation> operations;  ///< collectives first
+    std::vector<Operation> operations;  ///< operations, collectives first
     size_t collectives = 0;
     std::vector<StreamPlace> places;
-    std::vector<DevicePlans::Chosen> chosen;  ///< of each operation; null: nothing is to be done
+    std::vector<DevicePlans::Chosen> chosen;  ///< plan of each operation; null: it has nothing to do
     std::vector<exec::Work> works;
     DevicePairs pairs;
     bool captured = false;
-    device::GpuStream stream = nullptr;  ///< where it is queued
-    bool own = true;                     ///< that is the communicator's own
+    device::GpuStream stream = nullptr;  ///< stream on which the call is queued
+    bool own = true;                     ///< true: `stream` is the communicator's own
   };
 
   /// Errors: those of the driver.
   static Result<std::unique_ptr<DeviceCollectives>> create(Dependencies dependencies,
                                                            std::unique_ptr<GpuPeerAccess> peer_access);
-  /// Waits until the communicator's stream is empty, a while after an abort.
+  /// Ends the threads of the monitor and the proxy, and frees events and buffers.
   ~DeviceCollectives();
   DeviceCollectives(const DeviceCollectives&) = delete;
   DeviceCollectives& operator=(const DeviceCollectives&) = delete;
 
-  /// The access, once nothing of this object is used any more, and whether its stream is idle.
+  /// Ends the object: waits for its stream for a limited time, and returns the peer access and whether the
+  /// stream is idle.
   static std::pair<std::unique_ptr<GpuPeerAccess>, bool> end(
       std::unique_ptr<DeviceCollectives> device_collectives);
 
-  /// Memory of its GPU that it holds.
+  /// Memory of the GPU that it holds; bytes.
   size_t gpu_bytes() const { return peer_access_->memory_bytes(); }
-  /// Whether sends and receives go this way, too; the same on all ranks.
+  /// Returns whether sends and receives are carried out here, too; the same on all ranks.
   bool exchanges() const { return peer_access_->executor().exchanges(); }
-  /// Checks, and makes what the operations need. REQUIRES: collectives alone unless exchanges(). Errors:
-  /// invalid_usage for streams or memory of other GPUs; those of the driver.
-  /// `alone`: nothing else of a group is to be queued before it ends.
+  /// Checks the operations and allocates what they need. REQUIRES: only collectives unless exchanges().
+  /// Errors: invalid_usage for streams or memory of other GPUs; those of the driver. `alone`: no other call
+  /// of a group is queued before this one is finished.
   Result<Call> prepare(std::vector<Operation> operations, std::vector<StreamPlace> places, bool alone);
-  /// Instead of the other steps: the call is not made. REQUIRES: nothing was prepared after it.
+  /// Drops a prepared call instead of queuing it. REQUIRES: no call was prepared after it.
   void forget(const Call& call) { sequence_ -= static_cast<uint32_t>(call.collectives); }
-  /// The communicator's stream comes after what is queued at the places.
+  /// Orders the call's stream after the work that is queued at the places.
   Status enter(const Call& call);
   Status queue(Call& call);
-  /// The places come after the call; those that are no streams: waits.
-  /// After an error: as give_up().
+  /// Orders the places after the call; waits for the call if a place is no stream. After an error it calls
+  /// give_up().
   Status leave(const Call& call);
-  /// After an error of enter() or queue(), or where another call of the group has one: other ranks would wait
-  /// for this one, so the communicator ends with `why` on all of them, and nothing waits for the call. A
-  /// captured call was not made: it would run only if the capture went well.
+  /// Call it after an error of enter() or queue(), of this call or of another one of the group. Other ranks
+  /// would wait for this one, so the communicator fails with `why` on all ranks, and no stream waits for the
+  /// call. A captured call is only dropped, because its graph does not run.
   void give_up(const Call& call, const Status& why);
 
-  /// What is queued ends soon, and so does what comes later.
+  /// Ends all queued and all later calls soon, with an error.
   void abort();
-  /// Of all that was queued, but for graphs.
+  /// Returns whether all queued calls except those of graphs are done.
   bool idle() const;
-  /// Until idle(), or aborted.
+  /// Waits until idle(), or until the communicator is aborted.
   void wait_idle() const;
 
  private:
-  /// Memory of the GPU for buffers that it does not address, kept from call to call.
+  /// GPU memory that replaces a buffer which the GPU cannot address; kept from call to call.
   struct Bounce {
     std::byte* memory = nullptr;
     size_t bytes = 0;
   };
-  /// Where the bytes of an operation are while it runs.
+  /// The addresses of an operation's data while it runs.
   struct Buffers {
     std::byte* input = nullptr;
     std::byte* output = nullptr;
@@ -140,16 +141,16 @@ class DeviceCollectives {
   std::array<device::Scalar, kDataTypes> average_factors_{};
   device::GpuEvent entered_ = nullptr;
   device::GpuEvent left_ = nullptr;
-  device::GpuEvent last_ = nullptr;  ///< the end of the last call that was not captured
+  device::GpuEvent last_ = nullptr;  ///< end of the last call that was not captured
   Pinned flags_;
-  device::GpuFlag begun_;  ///< a host stream has come so far
-  device::GpuFlag done_;   ///< the number of the last call that is done
+  device::GpuFlag begun_;  ///< number of the last call that a host stream has reached
+  device::GpuFlag done_;   ///< number of the last call that is done
   std::atomic<uint32_t> calls_{0};
-  std::atomic<int> on_host_{0};  ///< tasks in streams of the host
+  std::atomic<int> on_host_{0};  ///< number of tasks queued on host streams
   std::atomic<bool> aborted_{false};
   uint32_t sequence_ = 0;
   std::vector<Bounce> bounces_;
-  size_t next_bounce_ = 0;        ///< of the call that is prepared
+  size_t next_bounce_ = 0;        ///< next unused entry of bounces_, for the call that is prepared
   std::unique_ptr<Proxy> proxy_;  ///< null: all ranks are on one host
   std::unique_ptr<DeviceMonitor> monitor_;
 };

@@ -2,8 +2,11 @@
 
 #include "src/core/gpu/gpu_slots.h"
 
+#include <fmt/format.h>
+
 #include "src/base/chunks.h"
 #include "src/base/log.h"
+#include "transports/transport.h"
 
 namespace weir::core {
 
@@ -23,13 +26,16 @@ GpuSlots::~GpuSlots() {
 }
 
 Status GpuSlots::lend_to(Transport& transport) {
-  WEIR_TRY(transport.lend(*this));
-  borrowers_.push_back(&transport);
+  SlotRegistrar* const registrar = transport.slot_registrar();
+  if (registrar == nullptr)
+    return {Code::invalid_usage, fmt::format("{} supports slots in host memory only", transport.name())};
+  WEIR_TRY(registrar->register_slots(*this));
+  borrowers_.push_back(registrar);
   return {};
 }
 
 void GpuSlots::take_back() {
-  for (Transport* const borrower : borrowers_) borrower->take_back(*this);
+  for (SlotRegistrar* const borrower : borrowers_) borrower->deregister_slots(*this);
   borrowers_.clear();
 }
 

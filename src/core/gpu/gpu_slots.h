@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/device/gpu_direct.h"
+#include "transports/slot_registrar.h"
 #include "transports/transport.h"
 
 namespace weir::core {
@@ -46,7 +47,7 @@ class GpuSlots final : public SlotMemory {
   std::byte* const memory_;
   const size_t bytes_;
   const Allows allows_;
-  std::vector<Transport*> borrowers_;
+  std::vector<SlotRegistrar*> borrowers_;
 };
 
 }  // namespace weir::core

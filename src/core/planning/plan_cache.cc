@@ -109,13 +109,13 @@ Result<exec::Binding> PlanCache::bind(const exec::Program& program) {
   const bool pulls = std::any_of(program.places.begin(), program.places.end(), [](const exec::Place& place) {
     return place.kind == exec::Place::Kind::peer_scratch;
   });
-  size_t room = links_.sizes().plan_bytes / program.message_chunks;
+  size_t capacity = links_.sizes().plan_bytes / program.message_chunks;
   if (pulls) {
-    room = std::min(room, scratch_.bytes / program.scratch_chunks);
+    capacity = std::min(capacity, scratch_.bytes / program.scratch_chunks);
     binding.scratch = scratch_.own;
     binding.peer_scratch = scratch_.peers;
   }
-  binding.tile_bytes = room / kTileAlignment * kTileAlignment;
+  binding.tile_bytes = capacity / kTileAlignment * kTileAlignment;
   if (binding.tile_bytes == 0) {
     return Status(Code::invalid_usage,
                   fmt::format("a message of {} chunks does not fit a slot of {} bytes; raise WEIR_SLOT_BYTES",

@@ -142,17 +142,19 @@ Result<std::shared_ptr<StagedLaunch>> Staged::prepare(std::span<const Operation>
 
 /// Room for the operations, and a line in the log when it grew.
 Status Staged::lay_out(StagedLaunch& launch, std::span<const Operation> operations) {
-  Rooms& rooms = !launch.on_gpu ? host_rooms_ : launch.captured ? gate_->graph_rooms : gate_->rooms;
+  StagingMemory& memory = !launch.on_gpu    ? host_memory_
+                          : launch.captured ? gate_->graph_memory
+                                            : gate_->memory;
   const StagingSteps layout(dependencies_.rank, dependencies_.ranks,
                             [this](const void* address) { return is_away(address); });
-  const size_t before = rooms.bytes();
-  const StagingSteps::Capacity room = layout.room_for(operations);
-  WEIR_TRY(rooms.slots.reserve(room.slot));
-  WEIR_TRY(rooms.messages.reserve(room.messages));
-  if (rooms.bytes() > before)
+  const size_t before = memory.bytes();
+  const StagingSteps::Capacity capacity = layout.capacity_for(operations);
+  WEIR_TRY(memory.slots.reserve(capacity.slot));
+  WEIR_TRY(memory.messages.reserve(capacity.messages));
+  if (memory.bytes() > before)
     WEIR_INFO(alloc, "rank {} stages operations in {} of {} memory", dependencies_.rank,
-              bytes_words(static_cast<double>(rooms.bytes())), launch.on_gpu ? "pinned" : "host");
-  launch.steps = layout.lay_out(operations, rooms.slots.slots(), rooms.messages.slots().memory[0]);
+              bytes_words(static_cast<double>(memory.bytes())), launch.on_gpu ? "pinned" : "host");
+  launch.steps = layout.lay_out(operations, memory.slots.slots(), memory.messages.slots().memory[0]);
   return {};
 }
 

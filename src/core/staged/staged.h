@@ -31,50 +31,52 @@ class Staged {
   struct Dependencies {
     Rank rank = 0;
     int ranks = 1;
-    device::Gpus* gpus = nullptr;  ///< null: this process uses none
-    device::Gpu* gpu = nullptr;    ///< of the communicator; null: as `gpus`
-    /// Calls end before they return: ranks of this process on one GPU may have too few hardware queues for
-    /// all their streams, and what one of them waits for may be queued behind it by another.
+    device::Gpus* gpus = nullptr;  ///< GPUs of this process; null: it uses none
+    device::Gpu* gpu = nullptr;    ///< GPU of the communicator; null: it uses none
+    /// True: calls are finished before they return. Ranks of this process that share a GPU may have too few
+    /// hardware queues for all their streams, so that one rank's wait blocks the work of another that it
+    /// waits for.
     bool waits = false;
     const std::atomic<bool>* aborted = nullptr;
-    /// Carries operations on host memory out, on the thread of launches.
+    /// Carries out operations on host memory; called by the thread of launches.
     std::function<Status(std::span<const Operation>)> run;
   };
-  /// What `parts` names outlives it. Costs nothing before it is used.
+  /// What `dependencies` names outlives the object. It costs nothing before it is used.
   explicit Staged(const Dependencies& dependencies) : dependencies_(dependencies) {}
-  /// After stop(). Waits a while for streams that have not seen yet that their last call is done.
+  /// Stops the thread; then waits for a limited time until all streams have passed the end of their last
+  /// call.
   ~Staged();
   Staged(const Staged&) = delete;
   Staged& operator=(const Staged&) = delete;
 
-  /// Whether any of the operations is divided.
+  /// Returns whether any of the operations is divided into pieces.
   bool divides(std::span<const Operation> operations) const;
 
-  /// Checks places, and makes memory and flags for the operations. Errors: invalid_usage where the places do
-  /// not go together; those of the driver.
+  /// Checks the places, and allocates memory and flags for the operations. Errors: invalid_usage if streams
+  /// of a GPU and host streams are mixed; those of the driver.
   Result<std::shared_ptr<StagedLaunch>> prepare(std::span<const Operation> operations,
                                                 std::span<const StreamPlace> places);
-  /// Queues what comes before the first wait. A launch that calls back has `submit` set before. What cannot
-  /// be queued fails the launch, not the call.
+  /// Queues the copies before the first wait. REQUIRES: `submit` is set if the launch calls back. An error
+  /// while queuing fails the launch, not this function.
   void begin(const std::shared_ptr<StagedLaunch>& launch);
-  /// Queues the next step's end; until launch.ended. Likewise.
+  /// Queues the end of the next step. Call it until launch.ended. Errors: as begin().
   void follow(StagedLaunch& launch);
 
-  /// The thread that carries launches out.
+  /// The thread that carries out launches.
   device::HostStream& thread() { return *thread_; }
-  /// On that thread. The last step ends only after launch.finish().
+  /// Carries out a launch, on that thread. The last step ends only after launch.finish().
   Status carry_out(const StagedLaunch& launch);
-  /// Carries out what was submitted, then ends the thread; what streams come to later is done at once and
-  /// does nothing. Again is nothing.
+  /// Carries out all submitted launches, then ends the thread. Launches that streams reach later end at once
+  /// without any effect. A second call does nothing.
   void stop();
-  /// Of a launch that is over, captured or not.
+  /// Call it once for each launch that is over, captured or not.
   void leave(const StagedLaunch& launch);
-  /// Waits until all that was begun, but for graphs, is over, or until the communicator is aborted.
+  /// Waits until all launches except those of graphs are over, or until the communicator is aborted.
   void wait_idle() const;
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
 
  private:
-  /// Flags of one stream, and what it was given so far.
+  /// Flags of one stream, and the numbers of calls and steps queued on it.
   struct StreamFlags {
     device::GpuFlag told;
     std::array<device::GpuFlag, Staging::kSlots> may;
@@ -104,12 +106,12 @@ class Staged {
   const Dependencies dependencies_;
   std::unique_ptr<device::HostStream> thread_;
   std::shared_ptr<Gate> gate_;
-  device::GpuStream idle_ = nullptr;  ///< never used: tells whether the GPU has failed
-  Rooms host_rooms_{nullptr};         ///< of pieces of a rank on host memory
+  device::GpuStream idle_ = nullptr;    ///< empty stream, whose state shows whether the GPU has failed
+  StagingMemory host_memory_{nullptr};  ///< memory for pieces of a rank on host memory
   std::unordered_map<device::GpuStream, StreamFlags> streams_;
-  bool calls_back_ = false;           ///< something was captured
-  device::GpuStream last_ = nullptr;  ///< the first stream of the last call that was not captured
-  bool any_ = false;                  ///< there was one
+  bool calls_back_ = false;           ///< true: a call of this communicator was captured
+  device::GpuStream last_ = nullptr;  ///< first stream of the last call that was not captured
+  bool any_ = false;                  ///< true: there was such a call
   std::atomic<int64_t> pending_{0};
 };
 

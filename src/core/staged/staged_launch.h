@@ -28,8 +28,8 @@ namespace weir::core {
 struct StagedLaunch;
 
 /// Pinned memory for the data of steps.
-struct Rooms {
-  explicit Rooms(device::Gpu* gpu) : slots(gpu), messages(gpu, 1) {}
+struct StagingMemory {
+  explicit StagingMemory(device::Gpu* gpu) : slots(gpu), messages(gpu, 1) {}
 
   size_t bytes() const { return slots.bytes() + messages.bytes(); }
 
@@ -39,13 +39,13 @@ struct Rooms {
 
 /// The state that outlives a communicator if streams or graphs may still run one of its launches.
 struct Gate {
-  explicit Gate(device::Gpu& gpu) : flags(gpu), rooms(&gpu), graph_rooms(&gpu) {}
+  explicit Gate(device::Gpu& gpu) : flags(gpu), memory(&gpu), graph_memory(&gpu) {}
 
   std::mutex mutex;
   bool open = true;  ///< true: launches may be submitted
   GpuFlags flags;
-  Rooms rooms;                                          ///< memory of plain calls, which run in order
-  Rooms graph_rooms;                                    ///< memory of captured calls, as graphs run in order
+  StagingMemory memory;                                 ///< memory of plain calls, which run in order
+  StagingMemory graph_memory;                           ///< memory of captured calls, as graphs run in order
   std::vector<std::shared_ptr<StagedLaunch>> expected;  ///< called back by the driver; those of graphs stay
 };
 

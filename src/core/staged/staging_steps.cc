@@ -111,18 +111,18 @@ StagingSteps::Away StagingSteps::away(const Operation& operation) const {
           is_away_(collective->reduction.factor_at)};
 }
 
-StagingSteps::Capacity StagingSteps::room_for(std::span<const Operation> operations) const {
-  Capacity room;
+StagingSteps::Capacity StagingSteps::capacity_for(std::span<const Operation> operations) const {
+  Capacity capacity;
   for (const Operation& operation : operations) {
     const Away own = away(operation);
     if (const auto* const collective = std::get_if<CollectiveOp>(&operation)) {
       const Pieces pieces(*collective, segmentation_of(*collective, rank_, ranks_), rank_, own);
-      room.slot = std::max(room.slot, pieces.bytes());
+      capacity.slot = std::max(capacity.slot, pieces.bytes());
     } else if (own.input || own.output) {
-      room.messages += aligned(bytes_of(operation));
+      capacity.messages += aligned(bytes_of(operation));
     }
   }
-  return room;
+  return capacity;
 }
 
 std::vector<StagingStep> StagingSteps::lay_out(std::span<const Operation> operations,

@@ -38,9 +38,9 @@ class StagingSteps {
     size_t slot = 0;
     size_t messages = 0;
   };
-  Capacity room_for(std::span<const Operation> operations) const;
+  Capacity capacity_for(std::span<const Operation> operations) const;
   /// The steps of a call; step t uses slot t % kSlots. REQUIRES: slots and messages of the size of
-  /// room_for().
+  /// capacity_for().
   std::vector<StagingStep> lay_out(std::span<const Operation> operations, const Staging::Slots& slots,
                                    std::byte* messages) const;
 

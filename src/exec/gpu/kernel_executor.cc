@@ -180,10 +180,10 @@ Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
   const Program& own = programs[static_cast<size_t>(segments_.rank)];
   auto bound = std::make_unique<Bound>(own, way.protocol);
   bound->shards = shards;
-  size_t room = needs.messages ? table_.message_bytes(kind) / own.message_chunks : kDirectBytes;
+  size_t capacity = needs.messages ? table_.message_bytes(kind) / own.message_chunks : kDirectBytes;
   if (needs.scratch_chunks > 0)
-    room = std::min(room, table_.scratch().bytes / (shards * needs.scratch_chunks));
-  bound->tile_bytes = room / kGrainBytes * kGrainBytes;
+    capacity = std::min(capacity, table_.scratch().bytes / (shards * needs.scratch_chunks));
+  bound->tile_bytes = capacity / kGrainBytes * kGrainBytes;
   if (bound->tile_bytes == 0)
     return misfit(fmt::format(
         "a tile would be empty with {} chunks in a message of {} bytes and {} chunks in {} bytes of scratch",
@@ -289,11 +289,11 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
   const PairTable table = pair_table(pairs, cut);
   const uint32_t lanes = table.directions * table.rings;
   const size_t table_at = round_up(lanes * sizeof(PairProgress), kCodeUnit);
-  const size_t room = table_.scratch().bytes;
-  if (table_at + table.bytes.size() > room)
+  const size_t capacity = table_.scratch().bytes;
+  if (table_at + table.bytes.size() > capacity)
     return {Code::invalid_argument,
             fmt::format("{} sends and receives in one group are too many; expected at most {}", pairs.size(),
-                        (room - table_at) / sizeof(PairMessage))};
+                        (capacity - table_at) / sizeof(PairMessage))};
   WEIR_TRY(send_code(0, segments_.at.size() * 2 * pair_rings_ * sizeof(Port), pair_ports_sent_, stream));
   std::byte* const scratch = segments_.own() + table_.scratch().at;
   PairsLaunch launch;

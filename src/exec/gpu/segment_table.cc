@@ -44,9 +44,9 @@ GpuSegmentTable::GpuSegmentTable(const Ranks& ranks, size_t bytes) {
   const size_t peers = static_cast<size_t>(ranks.on_host);
   size_t at = peers * kRingsOfAPeer * sizeof(Words);
   const auto take = [&at](size_t wanted) {
-    const ByteRange room{at, wanted};
+    const ByteRange capacity{at, wanted};
     at = round_up(at + wanted, kLineBytes);
-    return room;
+    return capacity;
   };
   if (ranks.all > ranks.on_host)
     counts_at_ = take(static_cast<size_t>(ranks.all) * 2 * ProxyRings::kRings * sizeof(uint64_t)).at;

@@ -25,8 +25,8 @@
 namespace weir::algorithms {
 
 struct HostTrees {
-  std::vector<int64_t> first_block;  ///< index: host, and the end; first block rooted there
-  std::vector<Transfer> transfers;   ///< directed away from roots
+  std::vector<int64_t> first_block;     ///< index: host, and the end; first block rooted there
+  std::vector<HostTransfer> transfers;  ///< directed away from roots
 };
 
 /// A tree for each block, with a few transfers per host and level of groups. REQUIRES: n >= 2 hosts, whose

@@ -57,7 +57,7 @@ struct Host {
   std::vector<Uplink> uplinks;  ///< index: uplink of the shape
 };
 
-struct Transfer {
+struct HostTransfer {
   int32_t from = 0;  ///< index of the sending host
   int32_t to = 0;
   Blocks blocks;
@@ -94,7 +94,7 @@ struct ClusterPlan {
   std::vector<HostShape> shapes;
   std::vector<Host> hosts;
   std::vector<int64_t> first_block;  ///< index: host, plus the number of blocks at the end
-  std::vector<Transfer> transfers;
+  std::vector<HostTransfer> transfers;
   std::vector<Coupling> couplings;  ///< sorted by (from, to): all pairs of shapes with transfers
   std::vector<Way> ways;            ///< sorted by (from, to): pairs of different switches
 };

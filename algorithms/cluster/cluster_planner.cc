@@ -62,9 +62,9 @@ Coupling couple(const Cluster& cluster, int32_t from, int32_t to) {
   return coupling;
 }
 
-std::vector<Coupling> couplings_of(const Cluster& cluster, const std::vector<Transfer>& transfers) {
+std::vector<Coupling> couplings_of(const Cluster& cluster, const std::vector<HostTransfer>& transfers) {
   Pairs pairs;
-  for (const Transfer& transfer : transfers) {
+  for (const HostTransfer& transfer : transfers) {
     const std::pair pair = {cluster.hosts[at(transfer.from)].shape, cluster.hosts[at(transfer.to)].shape};
     if (pairs.empty() || pairs.back() != pair) pairs.push_back(pair);
   }
@@ -76,7 +76,7 @@ std::vector<Coupling> couplings_of(const Cluster& cluster, const std::vector<Tra
 /// The pairs of switches that need paths.
 Pairs ends_of_ways(const Network& network, const ClusterPlan& plan) {
   Pairs pairs;
-  for (const Transfer& transfer : plan.transfers) {
+  for (const HostTransfer& transfer : plan.transfers) {
     const Host& from = plan.hosts[at(transfer.from)];
     const Host& to = plan.hosts[at(transfer.to)];
     const auto coupling = std::lower_bound(
@@ -112,7 +112,7 @@ Result<int64_t> common_multiple(const std::vector<Way>& ways) {
 
 /// The plan for transfers between the hosts of a cluster with gates; consumes the cluster.
 Result<ClusterPlan> with_transfers(const Network& network, std::span<const char> between_hosts,
-                                   Cluster cluster, int64_t parts, std::vector<Transfer> transfers) {
+                                   Cluster cluster, int64_t parts, std::vector<HostTransfer> transfers) {
   ClusterPlan plan;
   plan.transfers = std::move(transfers);
   plan.couplings = couplings_of(cluster, plan.transfers);

@@ -86,7 +86,7 @@ class Speller {
   /// Hosts that receive a block with the previous host's edge, in an order in which it can arrive.
   std::vector<std::pair<int32_t, int32_t>> senders(int32_t origin, int64_t block) const {
     std::vector<std::vector<int32_t>> receivers(plan_.hosts.size());
-    for (const Transfer& transfer : plan_.transfers) {
+    for (const HostTransfer& transfer : plan_.transfers) {
       for (const Span& span : transfer.blocks) {
         if (span.first <= block && block < span.last) receivers[at(transfer.from)].push_back(transfer.to);
       }
@@ -153,7 +153,7 @@ class Speller {
     const Packing& own = shape_of(origin).own;
     const std::vector<Branch> first = in_a_row(own, plan_.parts / trees_of(own));
     std::set<int64_t> turns = {plan_.first_block[at(origin)], plan_.first_block[at(origin + 1)]};
-    for (const Transfer& transfer : plan_.transfers) {
+    for (const HostTransfer& transfer : plan_.transfers) {
       for (const Span& span : transfer.blocks) turns.insert({span.first, span.last});
     }
     for (auto turn = turns.find(plan_.first_block[at(origin)]); *turn < plan_.first_block[at(origin + 1)];

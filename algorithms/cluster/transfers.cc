@@ -30,7 +30,7 @@ class Rings {
     enter_ends(top_);
   }
 
-  std::vector<Transfer> take() {
+  std::vector<HostTransfer> take() {
     outer_ring();
     for (const Group& child : top_.children) inner_ring(child);
     return std::move(transfers_);
@@ -180,13 +180,13 @@ class Rings {
   int32_t hosts_ = 0;
   Group top_;
   std::vector<Blocks> final_;  // index: host
-  std::vector<Transfer> transfers_;
+  std::vector<HostTransfer> transfers_;
 };
 
 }  // namespace
 
-std::vector<Transfer> nested_rings(std::span<const std::vector<int32_t>> levels,
-                                   const std::vector<int64_t>& first_block) {
+std::vector<HostTransfer> nested_rings(std::span<const std::vector<int32_t>> levels,
+                                       const std::vector<int64_t>& first_block) {
   return Rings(levels, first_block).take();
 }
 

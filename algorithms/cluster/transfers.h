@@ -19,7 +19,7 @@ namespace weir::algorithms {
 /// is impossible, and some hosts send more.
 ///
 /// A few transfers per host and level. REQUIRES: at least two hosts and one block.
-std::vector<Transfer> nested_rings(std::span<const std::vector<int32_t>> levels,
-                                   const std::vector<int64_t>& first_block);
+std::vector<HostTransfer> nested_rings(std::span<const std::vector<int32_t>> levels,
+                                       const std::vector<int64_t>& first_block);
 
 }  // namespace weir::algorithms

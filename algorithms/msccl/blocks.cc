@@ -54,8 +54,10 @@ class Assembly {
   }
 
  private:
-  std::vector<Block>& gpu(Rank rank) { return blocks_.gpus[static_cast<size_t>(rank)]; }
-  Step& at(Rank rank, Place place) { return gpu(rank)[static_cast<size_t>(place.block)].steps[place.step]; }
+  std::vector<MscclBlock>& gpu(Rank rank) { return blocks_.gpus[static_cast<size_t>(rank)]; }
+  MscclStep& at(Rank rank, Place place) {
+    return gpu(rank)[static_cast<size_t>(place.block)].steps[place.step];
+  }
 
   /// Groups moves by the length of the chain of moves that must precede them.
   std::vector<std::vector<size_t>> rounds() const {
@@ -106,15 +108,15 @@ class Assembly {
   }
 
   int sender(Rank rank, Rank to, int channel) {
-    const int found = find(rank, [&](const Block& b) { return b.send == to && b.channel == channel; });
+    const int found = find(rank, [&](const MscclBlock& b) { return b.send == to && b.channel == channel; });
     return found >= 0 ? found : add_block(rank, to, kNobody, channel);
   }
 
   /// A block that already sends to the value's next rank can send it as it arrives.
   int receiver(Rank rank, Rank from, int channel, Rank next) {
-    int found = find(rank, [&](const Block& b) { return b.receive == from && b.channel == channel; });
+    int found = find(rank, [&](const MscclBlock& b) { return b.receive == from && b.channel == channel; });
     if (found < 0 && next != kNobody) {
-      found = find(rank, [&](const Block& b) {
+      found = find(rank, [&](const MscclBlock& b) {
         return b.send == next && b.receive == kNobody && b.channel == channel;
       });
     }
@@ -123,8 +125,8 @@ class Assembly {
     return found;
   }
 
-  Place push(Rank rank, int block, Step step) {
-    Block& own = gpu(rank)[static_cast<size_t>(block)];
+  Place push(Rank rank, int block, MscclStep step) {
+    MscclBlock& own = gpu(rank)[static_cast<size_t>(block)];
     step.order = ++order_;
     if (step.sends) own.last_send = static_cast<int64_t>(own.steps.size());
     own.steps.push_back(std::move(step));
@@ -165,11 +167,13 @@ class Assembly {
   bool hands_on(const Move& move) {
     if (move.from.kind != Kind::value) return false;
     const Place place = made_[move.from.index];
-    Block& block = gpu(move.src)[static_cast<size_t>(place.block)];
-    Step& step = block.steps[place.step];
+    MscclBlock& block = gpu(move.src)[static_cast<size_t>(place.block)];
+    MscclStep& step = block.steps[place.step];
     if (!step.receives || step.sends || block.last_send > static_cast<int64_t>(place.step)) return false;
     if (block.send != move.dst) {
-      const auto taken = [&](const Block& b) { return b.send == move.dst && b.channel == block.channel; };
+      const auto taken = [&](const MscclBlock& b) {
+        return b.send == move.dst && b.channel == block.channel;
+      };
       if (block.send != kNobody || find(move.src, taken) >= 0) return false;
       block.send = move.dst;
     }
@@ -192,7 +196,7 @@ class Assembly {
     const auto from = in_memory(number, move.src, move.from);
     WEIR_TRY(from.status());
     push(move.src, sender(move.src, move.dst, move.src_lane),
-         {Step::Kind::message, 0, false, true, *from, {}, move.chunks, {}});
+         {MscclStep::Kind::message, 0, false, true, *from, {}, move.chunks, {}});
     return {};
   }
 
@@ -202,7 +206,7 @@ class Assembly {
     const auto with = in_memory(number, move.dst, move.with);
     WEIR_TRY(with.status());
     made_[number] = push(move.dst, receiver(move.dst, move.src, channel_[number], next_[number]),
-                         {Step::Kind::message, 0, true, false, *with, move.to, move.chunks, {}});
+                         {MscclStep::Kind::message, 0, true, false, *with, move.to, move.chunks, {}});
     return {};
   }
 
@@ -220,19 +224,19 @@ class Assembly {
     WEIR_TRY(from.status());
     const auto with = in_memory(number, move.dst, move.with);
     WEIR_TRY(with.status());
-    int block = find(move.src, [&](const Block& b) {
+    int block = find(move.src, [&](const MscclBlock& b) {
       return b.send == kNobody && b.receive == kNobody && b.channel == move.src_lane;
     });
     if (block < 0) block = add_block(move.src, kNobody, kNobody, move.src_lane);
     const Operand to = move.to.kind == Kind::none ? new_scratch(move.src, move.chunks) : move.to;
-    const auto add = [&](Step::Kind kind, Operand source) {
+    const auto add = [&](MscclStep::Kind kind, Operand source) {
       made_[number] = push(move.src, block, {kind, 0, false, false, source, to, move.chunks, {}});
     };
     // In place the result may be in the memory of one of the two operands: that one comes first.
     const bool with_first = with->kind != Kind::none && same_place(move.src, to, *with);
     const Operand first = with_first ? *with : *from, second = with_first ? *from : *with;
-    if (first != to) add(Step::Kind::copy, first);
-    if (second.kind != Kind::none) add(Step::Kind::reduce, second);
+    if (first != to) add(MscclStep::Kind::copy, first);
+    if (second.kind != Kind::none) add(MscclStep::Kind::reduce, second);
     if (move.to.kind == Kind::none) stored_[number] = to;
     return {};
   }
@@ -258,7 +262,7 @@ class Assembly {
   }
 
   void add_waits(Rank rank, Place own, const ir::MemoryMap& map, std::vector<Uses>& uses) {
-    Step& step = at(rank, own);
+    MscclStep& step = at(rank, own);
     const auto wait = [&](Place other) {
       if (other.block < 0 || other.block == own.block) return;
       const auto known =

@@ -17,7 +17,7 @@ struct Place {
 };
 
 /// Receives, sums, stores and sends, each optionally; or works within its GPU. Operands are in memory.
-struct Step {
+struct MscclStep {
   enum class Kind : uint8_t { message, copy, reduce };
   Kind kind = Kind::message;
   size_t order = 0;  ///< steps can be executed in ascending order
@@ -29,16 +29,16 @@ struct Step {
   std::vector<Place> waits;  ///< steps of other blocks that must precede it; at most one per block
 };
 
-struct Block {
+struct MscclBlock {
   Rank send = -1;
   Rank receive = -1;
   int channel = 0;
-  std::vector<Step> steps;
+  std::vector<MscclStep> steps;
   int64_t last_send = -1;  ///< index of its last sending step
 };
 
 struct Blocks {
-  std::vector<std::vector<Block>> gpus;
+  std::vector<std::vector<MscclBlock>> gpus;
   std::vector<uint32_t> scratch;  ///< index: GPU; number of chunks
   int channels = 1;
 };

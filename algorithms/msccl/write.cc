@@ -14,9 +14,9 @@ namespace {
 
 using ir::Operand;
 
-const char* type_of(const Step& step) {
-  if (step.kind == Step::Kind::copy) return "cpy";
-  if (step.kind == Step::Kind::reduce) return "re";
+const char* type_of(const MscclStep& step) {
+  if (step.kind == MscclStep::Kind::copy) return "cpy";
+  if (step.kind == MscclStep::Kind::reduce) return "re";
   if (!step.receives) return "s";
   const bool sums = step.source.kind != Operand::Kind::none;
   const bool keeps = step.kept.kind != Operand::Kind::none;
@@ -71,20 +71,20 @@ class Writer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Values>(values)...);
   }
 
-  void gpu(const std::vector<Block>& blocks) {
+  void gpu(const std::vector<MscclBlock>& blocks) {
     // A step can wait for one other step: each further one needs an additional step without an operation.
     std::vector<std::vector<size_t>> numbers(blocks.size());
     std::vector<std::vector<char>> awaited(blocks.size());
     for (size_t b = 0; b < blocks.size(); ++b) {
       size_t number = 0;
-      for (const Step& step : blocks[b].steps) {
+      for (const MscclStep& step : blocks[b].steps) {
         number += step.waits.empty() ? 0 : step.waits.size() - 1;
         numbers[b].push_back(number++);
       }
       awaited[b].resize(blocks[b].steps.size());
     }
-    for (const Block& block : blocks)
-      for (const Step& step : block.steps)
+    for (const MscclBlock& block : blocks)
+      for (const MscclStep& step : block.steps)
         for (const Place place : step.waits) awaited[static_cast<size_t>(place.block)][place.step] = 1;
     for (size_t b = 0; b < blocks.size(); ++b) {
       add("    <tb id=\"{}\" send=\"{}\" recv=\"{}\" chan=\"{}\">\n", b, blocks[b].send, blocks[b].receive,
@@ -95,7 +95,8 @@ class Writer {
     }
   }
 
-  void steps(const Step& step, size_t number, const std::vector<std::vector<size_t>>& numbers, bool awaited) {
+  void steps(const MscclStep& step, size_t number, const std::vector<std::vector<size_t>>& numbers,
+             bool awaited) {
     const size_t waits = step.waits.size();
     for (size_t w = 0; w + 1 < waits; ++w)
       line(number - (waits - 1) + w, "nop", {}, {}, 0, step.waits[w], numbers, false);

@@ -173,7 +173,7 @@ class ClusterJudge {
     WEIR_TRY(judge_transfers());
     loads_.parts.resize(network_.edges.size());
     load_hosts();
-    for (const Transfer& transfer : plan_.transfers) WEIR_TRY(load(transfer));
+    for (const HostTransfer& transfer : plan_.transfers) WEIR_TRY(load(transfer));
     weigh();
     return std::move(loads_);
   }
@@ -291,7 +291,7 @@ class ClusterJudge {
       changes.push_back({plan_.first_block[h], static_cast<int32_t>(h), -1});
     }
     for (size_t t = 0; t < plan_.transfers.size(); ++t) {
-      const Transfer& transfer = plan_.transfers[t];
+      const HostTransfer& transfer = plan_.transfers[t];
       if (!in(transfer.from, had) || !in(transfer.to, had))
         return wrong("transfer {} is not between hosts", t);
       for (const Span& span : transfer.blocks) {
@@ -356,7 +356,7 @@ class ClusterJudge {
     }
   }
 
-  Status load(const Transfer& transfer) {
+  Status load(const HostTransfer& transfer) {
     const Host& from = plan_.hosts[at(transfer.from)];
     const Host& to = plan_.hosts[at(transfer.to)];
     const auto coupling = std::lower_bound(

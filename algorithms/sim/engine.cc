@@ -30,7 +30,7 @@ double ceiling_of(const FlowSet& set, const Flow& flow, double latency) {
 
 }  // namespace
 
-Engine::Engine(const FlowSet& set)
+FlowEngine::FlowEngine(const FlowSet& set)
     : set_(set),
       group_of_(set.size(), -1),
       shares_(set.network(), make_groups()),
@@ -48,7 +48,7 @@ Engine::Engine(const FlowSet& set)
 }
 
 /// Groups flows with the same path and ceiling.
-std::vector<Group> Engine::make_groups() {
+std::vector<Group> FlowEngine::make_groups() {
   const size_t paths = set_.path_ends_.size();
   for (size_t p = 0; p < paths; ++p) latency_.push_back(set_.latency(static_cast<PathId>(p)));
   std::vector<Group> groups;
@@ -71,7 +71,7 @@ std::vector<Group> Engine::make_groups() {
   return groups;
 }
 
-void Engine::index_waits() {
+void FlowEngine::index_waits() {
   first_waiter_.resize(set_.size() + 1);
   for (const auto& [flow, what] : set_.waits_) {
     ++first_waiter_[what.flow + 1];
@@ -83,7 +83,7 @@ void Engine::index_waits() {
   for (const auto& [flow, what] : set_.waits_) waiters_[place[what.flow]++] = {flow, what.point, what.delay};
 }
 
-Result<Timeline> Engine::run() {
+Result<Timeline> FlowEngine::run() {
   for (FlowId f = 0; f < set_.size(); ++f) {
     if (waiting_for_[f] == 0) ready(f);
   }
@@ -108,13 +108,13 @@ Result<Timeline> Engine::run() {
   return conclude();
 }
 
-void Engine::push(Event event) {
+void FlowEngine::push(Event event) {
   events_.push_back(event);
   std::push_heap(events_.begin(), events_.end());
 }
 
 /// Notifies the flows that wait for it.
-void Engine::happened(FlowId flow, Point point, double when) {
+void FlowEngine::happened(FlowId flow, Point point, double when) {
   for (uint32_t n = first_waiter_[flow]; n < first_waiter_[flow + 1]; ++n) {
     const Waiter& next = waiters_[n];
     if (next.point != point) continue;
@@ -123,7 +123,7 @@ void Engine::happened(FlowId flow, Point point, double when) {
   }
 }
 
-void Engine::ready(FlowId flow) {
+void FlowEngine::ready(FlowId flow) {
   const double when = ready_[flow] + set_.flow(flow).alpha;
   if (when <= now_ + tolerance()) {
     due_.push_back(flow);
@@ -132,7 +132,7 @@ void Engine::ready(FlowId flow) {
   }
 }
 
-void Engine::carry_out_due() {
+void FlowEngine::carry_out_due() {
   for (size_t next = 0; next < due_.size(); ++next) {
     const FlowId flow = due_[next];
     started_[flow] < 0 ? start(flow) : send(flow);
@@ -140,7 +140,7 @@ void Engine::carry_out_due() {
   due_.clear();
 }
 
-void Engine::start(FlowId flow) {
+void FlowEngine::start(FlowId flow) {
   started_[flow] = now_;
   happened(flow, Point::started, now_);
   if (set_.flow(flow).stream < 0) return send(flow);
@@ -150,7 +150,7 @@ void Engine::start(FlowId flow) {
   stream.last = flow;
 }
 
-void Engine::send(FlowId flow) {
+void FlowEngine::send(FlowId flow) {
   const GroupId group = group_of_[flow];
   if (group < 0) return sent(flow);
   double bytes = set_.flow(flow).bytes;
@@ -166,7 +166,7 @@ void Engine::send(FlowId flow) {
   mark_stale(group);
 }
 
-void Engine::sent(FlowId flow) {
+void FlowEngine::sent(FlowId flow) {
   const PathId path = set_.flow(flow).path;
   sent_[flow] = now_;
   ended_[flow] = path == kNoPath ? now_ : now_ + latency_[at(path)];
@@ -182,7 +182,7 @@ void Engine::sent(FlowId flow) {
 }
 
 /// Ends the group's flows that are complete.
-void Engine::serve(GroupId group) {
+void FlowEngine::serve(GroupId group) {
   Progress& progress = groups_[at(group)];
   advance(progress);
   const double served = progress.served + progress.rate * tolerance();
@@ -198,17 +198,17 @@ void Engine::serve(GroupId group) {
   }
 }
 
-void Engine::advance(Progress& group) const {
+void FlowEngine::advance(Progress& group) const {
   group.served += group.rate * (now_ - group.since);
   group.since = now_;
 }
 
-void Engine::mark_stale(GroupId group) {
+void FlowEngine::mark_stale(GroupId group) {
   if (!std::exchange(groups_[at(group)].stale, true)) stale_.push_back(group);
 }
 
 /// Computes new rates, and the next event of every group that needs one.
-void Engine::reschedule() {
+void FlowEngine::reschedule() {
   for (const GroupId group : shares_.settle()) mark_stale(group);
   for (const GroupId group : stale_) {
     Progress& progress = groups_[at(group)];
@@ -226,7 +226,7 @@ void Engine::reschedule() {
 }
 
 /// A cycle of waiting flows: follows the lowest flow that never started until a flow repeats.
-Status Engine::cycle() const {
+Status FlowEngine::cycle() const {
   constexpr size_t kNamed = 8;
   std::vector<FlowId> blocker(set_.size());
   for (const auto& [flow, what] : set_.waits_) {
@@ -247,7 +247,7 @@ Status Engine::cycle() const {
           fmt::format("flows wait in a cycle: flow {}{}, which waits for flow {}", list, more, flow)};
 }
 
-Timeline Engine::conclude() {
+Timeline FlowEngine::conclude() {
   Timeline timeline;
   timeline.started = started_;
   timeline.ended = ended_;

@@ -15,13 +15,13 @@
 
 namespace weir::sim {
 
-class Engine {
+class FlowEngine {
   static constexpr uint32_t kGroup = uint32_t{1} << 31;
   static constexpr FlowId kNobody = UINT32_MAX;
 
  public:
   /// REQUIRES: a set whose check() was ok.
-  explicit Engine(const FlowSet& set);
+  explicit FlowEngine(const FlowSet& set);
   Result<Timeline> run();
 
  private:

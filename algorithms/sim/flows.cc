@@ -140,7 +140,7 @@ Status FlowSet::check() const {
 
 Result<Timeline> FlowSet::simulate() const {
   WEIR_TRY(check());
-  return Engine(*this).run();
+  return FlowEngine(*this).run();
 }
 
 std::vector<EdgeLoad> busiest(const Network& network, std::span<const double> edge_bytes, double seconds,

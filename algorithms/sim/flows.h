@@ -92,7 +92,7 @@ class FlowSet {
   Result<Timeline> simulate() const;
 
  private:
-  friend class Engine;
+  friend class FlowEngine;
   struct Waiting {
     FlowId flow;
     Wait what;

@@ -17,7 +17,7 @@ namespace {
 Result<Timeline> simulate_once(const Round& round, const Network& network, FlowRoutes& routes,
                                const Channels& channels) {
   FlowSet flows(network, channels.hop_latency);
-  for (const Transfer& transfer : round.transfers) {
+  for (const RoundTransfer& transfer : round.transfers) {
     auto route = routes.route(transfer.src, transfer.dst, transfer.channel);
     WEIR_TRY(route.status());
     flows.add({flows.path(*route), transfer.bytes, channels.alpha, channels.pace, channels.window});
@@ -128,9 +128,10 @@ std::vector<Round> rounds_of(const ir::Plan& plan, double bytes) {
   }
   std::vector<Round> rounds;
   for (Round& level : levels) {
-    std::sort(level.transfers.begin(), level.transfers.end(), [](const Transfer& a, const Transfer& b) {
-      return std::tuple(a.src, a.dst, a.bytes) < std::tuple(b.src, b.dst, b.bytes);
-    });
+    std::sort(level.transfers.begin(), level.transfers.end(),
+              [](const RoundTransfer& a, const RoundTransfer& b) {
+                return std::tuple(a.src, a.dst, a.bytes) < std::tuple(b.src, b.dst, b.bytes);
+              });
     if (!rounds.empty() && rounds.back().transfers == level.transfers) {
       ++rounds.back().times;
     } else {

@@ -21,16 +21,16 @@
 
 namespace weir::sim {
 
-struct Transfer {
+struct RoundTransfer {
   Rank src = 0;
   Rank dst = 0;
   double bytes = 0;
   uint32_t channel = 0;  ///< its path may differ from that of the pair's other channels
-  bool operator==(const Transfer&) const = default;
+  bool operator==(const RoundTransfer&) const = default;
 };
 
 struct Round {
-  std::vector<Transfer> transfers;
+  std::vector<RoundTransfer> transfers;
   int64_t times = 1;  ///< number of consecutive repetitions
 };
 

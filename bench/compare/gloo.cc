@@ -39,7 +39,7 @@ constexpr uint64_t kSlot = 1 << 20;  // differs from the slots of the collective
 /// Keeps objects for a series of equal calls: Gloo's options, buffers and algorithms.
 class Gloo final : public compare::Library {
  public:
-  Gloo(compare::Control& control, const std::string& folder, const compare::Options& options)
+  Gloo(compare::Control& control, const std::string& folder, const compare::LoopOptions& options)
       : mode_(options.mode.empty() ? "ring" : options.mode) {
     gloo::transport::tcp::attr where;
     where.iface = options.interface.empty() ? "lo" : options.interface;
@@ -81,9 +81,9 @@ class Gloo final : public compare::Library {
       };
       return;
     }
-    using Options = gloo::AllreduceOptions;
-    auto options = std::make_shared<Options>(context_);
-    options->setAlgorithm(mode_ == "ring" ? Options::Algorithm::RING : Options::Algorithm::BCUBE);
+    using LoopOptions = gloo::AllreduceOptions;
+    auto options = std::make_shared<LoopOptions>(context_);
+    options->setAlgorithm(mode_ == "ring" ? LoopOptions::Algorithm::RING : LoopOptions::Algorithm::BCUBE);
     options->setInput(mutable_input(call), call.count);
     options->setOutput(call.output, call.count);
     options->setReduceFunction(
@@ -186,7 +186,7 @@ std::string meeting_folder(compare::Control& control) {
   return folder;
 }
 
-int run_rank(compare::Control& control, const std::string& folder, const compare::Options& options) {
+int run_rank(compare::Control& control, const std::string& folder, const compare::LoopOptions& options) {
   try {
     Gloo library(control, folder, options);
     return compare::run_loop(library, control, options);
@@ -199,7 +199,7 @@ int run_rank(compare::Control& control, const std::string& folder, const compare
 }  // namespace
 
 int main(int argc, char** argv) {
-  const compare::Options options = compare::parse(argc, argv);
+  const compare::LoopOptions options = compare::parse(argc, argv);
   compare::Control control = compare::begin(options);
   const std::string folder = meeting_folder(control);
   const int code = compare::end(options, control, run_rank(control, folder, options));

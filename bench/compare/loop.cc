@@ -167,8 +167,8 @@ size_t count_of(Op op, size_t bytes, int ranks) {
   }
 }
 
-Options parse(int argc, char** argv) {
-  Options options;
+LoopOptions parse(int argc, char** argv) {
+  LoopOptions options;
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i];
     if (i + 1 == argc) refuse("option " + name + " has no value");
@@ -206,7 +206,7 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-Control begin(const Options& options) {
+Control begin(const LoopOptions& options) {
   const int ranks = options.ranks == 0 ? 2 : options.ranks;
   if (options.rank >= 0) {
     if (options.pinned) pin(options.rank);
@@ -217,13 +217,13 @@ Control begin(const Options& options) {
   return control;
 }
 
-int end(const Options& options, const Control& control, int code) {
+int end(const LoopOptions& options, const Control& control, int code) {
   if (options.rank >= 0 || control.rank() != 0) return code;
   const int others = wait_for_ranks();
   return code != 0 ? code : others;
 }
 
-int run_loop(Library& library, Control& control, const Options& options) {
+int run_loop(Library& library, Control& control, const LoopOptions& options) {
   const size_t most = *std::max_element(options.sizes.begin(), options.sizes.end());
   float* input = library.allocate(most);
   float* output = library.allocate(most);

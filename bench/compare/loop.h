@@ -16,7 +16,7 @@
 
 namespace compare {
 
-struct Options {
+struct LoopOptions {
   int ranks = 0;          ///< number of ranks; 0: given by the launcher
   int rank = -1;          ///< rank of this process, if a launcher starts all processes; -1: see begin()
   std::string control;    ///< path of the file for Control; empty: the ranks are forked
@@ -30,19 +30,19 @@ struct Options {
 
 /// Parses --ranks --rank --control --interface --pin --mode --ops --sizes --budget-ms. Exits with an error
 /// message for any other argument.
-Options parse(int argc, char** argv);
+LoopOptions parse(int argc, char** argv);
 
 /// Makes this process a rank: the one that --rank and --control specify, or rank 0 of --ranks (default 2) and
 /// forks the others. For libraries without a launcher.
-Control begin(const Options& options);
+Control begin(const LoopOptions& options);
 /// Waits for the forked processes, if any. Returns `code` if it is not 0, else the first of their exit codes
 /// that is not 0.
-int end(const Options& options, const Control& control, int code);
+int end(const LoopOptions& options, const Control& control, int code);
 
 /// Number of floats of one call of `op` for the size `bytes` as nccl-tests counts it; 0: skip this size.
 size_t count_of(Op op, size_t bytes, int ranks);
 
 /// Times all requested operations and sizes. Returns the exit code: 1 if a result was wrong.
-int run_loop(Library& library, Control& control, const Options& options);
+int run_loop(Library& library, Control& control, const LoopOptions& options);
 
 }  // namespace compare

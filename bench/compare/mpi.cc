@@ -59,7 +59,7 @@ class Mpi final : public compare::Library {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const compare::Options options = compare::parse(argc, argv);
+  const compare::LoopOptions options = compare::parse(argc, argv);
   // Both launchers set the local rank. Binding first keeps threads that the library starts on the core of
   // their rank.
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"}) {

@@ -82,7 +82,7 @@ class Nccl final : public compare::Library {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const compare::Options options = compare::parse(argc, argv);
+  const compare::LoopOptions options = compare::parse(argc, argv);
   compare::Control control = compare::begin(options);
   int code = 0;
   {

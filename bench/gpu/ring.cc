@@ -30,7 +30,7 @@ using device::GpuStream;
 using exec::gpu::KernelExecutor;
 using exec::gpu::LoadedKernels;
 
-struct Options {
+struct RingOptions {
   std::string device = "cuda";
   std::string kernels;  ///< path of the library's kernels; empty: beside this program
   std::string by_hand;
@@ -47,7 +47,7 @@ class Ranks {
  public:
   /// `bytes`: largest size per rank.
   static Result<std::unique_ptr<Ranks>> create(device::Gpu& gpu, const LoadedKernels& kernels, int count,
-                                               const Options& options);
+                                               const RingOptions& options);
   ~Ranks() {
     ready_.clear();
     executors_.clear();
@@ -94,7 +94,7 @@ Status Ranks::clear(std::byte* at, size_t bytes) {
 }
 
 Result<std::unique_ptr<Ranks>> Ranks::create(device::Gpu& gpu, const LoadedKernels& kernels, int count,
-                                             const Options& options) {
+                                             const RingOptions& options) {
   const algorithms::Entry* const ring = algorithms::find("ring", Collective::all_reduce);
   auto plan =
       algorithms::emit("ring", {Collective::all_reduce, count, 0, algorithms::default_chunks(*ring, count)});
@@ -183,7 +183,7 @@ double median(std::vector<double> values) {
 
 /// Loads the kernel in place of the interpreter's.
 Result<LoadedKernels> load(device::Gpu& gpu, const std::string& file, const char* name,
-                           const Options& options) {
+                           const RingOptions& options) {
   auto library = drivers::Library::open_for_good(file.c_str());
   WEIR_TRY(library.status());
   const void* const image = library->find_data("weir_gpu_image");
@@ -201,7 +201,7 @@ Result<LoadedKernels> load(device::Gpu& gpu, const std::string& file, const char
 }
 
 /// Returns whether all sums were correct.
-Result<bool> run(const Options& options) {
+Result<bool> run(const RingOptions& options) {
   const auto gpus = options.device == "hip" ? device::make_hip_gpus() : device::make_cuda_gpus();
   auto gpu = gpus->at(0);
   WEIR_TRY(gpu.status());
@@ -257,7 +257,7 @@ Result<bool> run(const Options& options) {
 }
 
 int main(int argc, char** argv) {
-  Options options;
+  RingOptions options;
   CLI::App app("Compares the interpreted and a hand-written kernel of one plan on one GPU.");
   app.add_option("--device", options.device, "driver: cuda or hip")->check(CLI::IsMember({"cuda", "hip"}));
   app.add_option("--ranks", options.ranks, "numbers of ranks on the GPU, separated by commas")

@@ -25,7 +25,7 @@ bool was_launched() {
   return launched;
 }
 
-Outcome launch(const Options& options, int argc, char** argv) {
+Outcome launch(const PerfOptions& options, int argc, char** argv) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error)

@@ -12,6 +12,6 @@ bool was_launched();
 
 /// Replaces this process with `weir run`, which starts the program again with the same arguments as --ranks
 /// processes. Returns only on failure.
-Outcome launch(const Options& options, int argc, char** argv);
+Outcome launch(const PerfOptions& options, int argc, char** argv);
 
 }  // namespace weir::perf

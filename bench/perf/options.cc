@@ -27,7 +27,7 @@ constexpr int kDevice = 260;
 constexpr int kLimit = 261;
 
 /// Stores the value, or returns a description of the expected value.
-using Setter = std::optional<std::string> (*)(Options&, std::string_view text);
+using Setter = std::optional<std::string> (*)(PerfOptions&, std::string_view text);
 
 struct Row {
   int code;  ///< letter, or one of the codes above
@@ -49,12 +49,12 @@ std::optional<std::string> read_int(std::string_view text, int lowest, int highe
 }
 
 template <auto member, int lowest = 0, int highest = INT32_MAX>
-std::optional<std::string> integer(Options& options, std::string_view text) {
+std::optional<std::string> integer(PerfOptions& options, std::string_view text) {
   return read_int(text, lowest, highest, options.*member);
 }
 
 template <auto member>
-std::optional<std::string> size(Options& options, std::string_view text) {
+std::optional<std::string> size(PerfOptions& options, std::string_view text) {
   std::optional<size_t> bytes = parse_size(text);
   if (!bytes) return "a number of bytes such as 64, 8K, 1.5M or 2G";
   options.*member = *bytes;
@@ -62,7 +62,7 @@ std::optional<std::string> size(Options& options, std::string_view text) {
 }
 
 template <auto member>
-std::optional<std::string> word(Options& options, std::string_view text) {
+std::optional<std::string> word(PerfOptions& options, std::string_view text) {
   options.*member = text;
   return std::nullopt;
 }
@@ -84,53 +84,53 @@ std::optional<std::string> choose(std::string_view text, const Infos& all, std::
   return "one of: " + names + "all";
 }
 
-std::optional<std::string> op(Options& options, std::string_view text) {
+std::optional<std::string> op(PerfOptions& options, std::string_view text) {
   return choose(text, all_ops(), options.ops);
 }
 
-std::optional<std::string> datatype(Options& options, std::string_view text) {
+std::optional<std::string> datatype(PerfOptions& options, std::string_view text) {
   return choose(text, all_types(), options.types);
 }
 
-std::optional<std::string> average(Options& options, std::string_view text) {
+std::optional<std::string> average(PerfOptions& options, std::string_view text) {
   int number = 1;
   auto wrong = read_int(text, 0, 3, number);
   options.average = static_cast<Average>(number);
   return wrong;
 }
 
-std::optional<std::string> cta_policy(Options& options, std::string_view text) {
+std::optional<std::string> cta_policy(PerfOptions& options, std::string_view text) {
   return read_int(text, 0, 2, options.cta_policy.emplace());
 }
 
-std::optional<std::string> bind(Options& options, std::string_view text) {
+std::optional<std::string> bind(PerfOptions& options, std::string_view text) {
   if (text != "auto" && text != "core" && text != "none") return "auto, core or none";
   options.bind = text;
   return std::nullopt;
 }
 
-std::optional<std::string> device(Options& options, std::string_view text) {
+std::optional<std::string> device(PerfOptions& options, std::string_view text) {
   if (text != "host" && text != "cuda" && text != "hip") return "host, cuda or hip";
   options.device = text;
   return std::nullopt;
 }
 
-std::optional<std::string> personality(Options&, std::string_view text) {
+std::optional<std::string> personality(PerfOptions&, std::string_view text) {
   if (text != "nccl-tests") return "nccl-tests";
   return std::nullopt;
 }
 
-std::optional<std::string> net_stats(Options& options, std::string_view) {
+std::optional<std::string> net_stats(PerfOptions& options, std::string_view) {
   options.net_stats = true;
   return std::nullopt;
 }
 
-std::optional<std::string> limit(Options& options, std::string_view) {
+std::optional<std::string> limit(PerfOptions& options, std::string_view) {
   options.limit = true;
   return std::nullopt;
 }
 
-using O = Options;
+using O = PerfOptions;
 constexpr Row kRows[] = {
     {'t', "nthreads", "N", "threads per process (1)", integer<&O::threads, 1>},
     {'g', "ngpus", "N", "ranks per thread (1)", integer<&O::gpus, 1>},
@@ -197,7 +197,7 @@ const Row* row_of(int code) {
 CommandLine stop(int exit_code, std::string text) { return {{}, exit_code, std::move(text)}; }
 
 CommandLine validated(CommandLine line) {
-  Options& o = line.options;
+  PerfOptions& o = line.options;
   if (o.min_bytes > o.max_bytes)
     return stop(kExitBadSize, fmt::format("invalid sizes: minbytes {} is more than maxbytes {}\n",
                                           o.min_bytes, o.max_bytes));

@@ -13,7 +13,7 @@ namespace weir::perf {
 
 enum class Average : int { rank_0 = 0, mean = 1, minimum = 2, maximum = 3 };
 
-struct Options {
+struct PerfOptions {
   int threads = 1;
   int gpus = 1;  ///< ranks per thread
   size_t min_bytes = size_t{32} << 20;
@@ -55,7 +55,7 @@ struct Options {
 
 /// Result of parsing: options, or a text to print and an exit code.
 struct CommandLine {
-  Options options;
+  PerfOptions options;
   std::optional<int> exit_code;
   std::string text;
 };

@@ -18,7 +18,7 @@ Outcome end_group(Outcome inside) {
 
 }  // namespace
 
-Ranks::Ranks(const Options& options, int first, int count, int size) : options_(options), size_(size) {
+Ranks::Ranks(const PerfOptions& options, int first, int count, int size) : options_(options), size_(size) {
   for (int i = 0; i < count; ++i) {
     LocalRank rank;
     rank.rank = first + i;

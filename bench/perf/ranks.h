@@ -26,7 +26,7 @@ struct LocalRank {
 class Ranks {
  public:
   /// Ranks [first, first + count) of a communicator of `size` ranks.
-  Ranks(const Options& options, int first, int count, int size);
+  Ranks(const PerfOptions& options, int first, int count, int size);
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
   /// Frees the buffers; does not destroy communicators.
@@ -65,7 +65,7 @@ class Ranks {
   Outcome allocate_one(LocalRank& rank, size_t bytes, char** out);
   Outcome enroll(LocalRank& rank, void* buffer, size_t bytes);
 
-  const Options& options_;
+  const PerfOptions& options_;
   const int size_;
   std::vector<LocalRank> local_;
   std::vector<Buffer> buffers_;

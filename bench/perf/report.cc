@@ -25,7 +25,7 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
   fmt::print(stdout, format, std::forward<Args>(args)...);
 }
 
-std::string step_text(const Options& o) {
+std::string step_text(const PerfOptions& o) {
   return o.step_factor > 1 ? fmt::format("{}(factor)", o.step_factor)
                            : fmt::format("{}(bytes)", o.step_bytes);
 }
@@ -52,7 +52,7 @@ std::string net_row(const NetStats& net) {
 
 }  // namespace
 
-Report::Report(std::string program, const Options& options, int argc, char** argv)
+Report::Report(std::string program, const PerfOptions& options, int argc, char** argv)
     : program_(std::move(program)), options_(options) {
   if (options.output_file.empty()) return;
   json_ = JsonWriter::open(options.output_file);
@@ -77,7 +77,7 @@ Report::~Report() {
 }
 
 void Report::begin(const std::vector<RankInfo>& ranks, int library_version) {
-  const Options& o = options_;
+  const PerfOptions& o = options_;
   print("# nccl-tests version {} nccl-headers={} nccl-library={}\n", kFaceVersion, NCCL_VERSION_CODE,
         library_version);
   print("# Collective test starting: {}\n", program_);
@@ -108,7 +108,7 @@ void Report::begin(const std::vector<RankInfo>& ranks, int library_version) {
 }
 
 void Report::json_config(const std::vector<RankInfo>& ranks) {
-  const Options& o = options_;
+  const PerfOptions& o = options_;
   JsonWriter& json = *json_;
   json.key("config").begin_object();
   json.key("nthreads").value(o.threads);

@@ -49,7 +49,7 @@ struct Measurement {
 
 class Report {
  public:
-  Report(std::string program, const Options& options, int argc, char** argv);
+  Report(std::string program, const PerfOptions& options, int argc, char** argv);
   ~Report();
 
   /// Prints everything above the table.
@@ -76,7 +76,7 @@ class Report {
   void json_footer(const Outcome& outcome, int wrong_halves, double mean, const std::string& verdict);
 
   const std::string program_;
-  const Options options_;
+  const PerfOptions options_;
   std::unique_ptr<JsonWriter> json_;
   bool table_ = false;
   bool row_ = false;

@@ -40,7 +40,7 @@ const char* environment(const char* name) { return std::getenv(name); }
 /// One process of a run.
 class Process {
  public:
-  Process(const Collective& collective, Options& options) : collective_(collective), options_(options) {}
+  Process(const Collective& collective, PerfOptions& options) : collective_(collective), options_(options) {}
 
   /// Connects to the other processes.
   Outcome meet();
@@ -64,7 +64,7 @@ class Process {
   void abort_all();
 
   const Collective& collective_;
-  Options& options_;
+  PerfOptions& options_;
   Placement placement_;
   GroupPlace group_{};
   std::unique_ptr<Devices> devices_;

@@ -17,7 +17,7 @@ Worker::Worker(const Shared& shared, int thread, Ranks& ranks, Report* report)
       limit_(shared.limit),
       net_(ranks.local(), shared.first_on_host && thread == 0) {}
 
-std::vector<size_t> sizes(const Options& options, int factor, size_t smallest) {
+std::vector<size_t> sizes(const PerfOptions& options, int factor, size_t smallest) {
   std::vector<size_t> all;
   for (size_t size = options.min_bytes; size <= options.max_bytes;) {
     all.push_back(size);

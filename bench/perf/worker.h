@@ -36,7 +36,7 @@ struct Job {
 /// Objects that all workers of a process share.
 struct Shared {
   const Collective& collective;
-  const Options& options;
+  const PerfOptions& options;
   Team& team;
   Watchdog& watchdog;
   bool first_on_host;  ///< whether this process is the first of its host
@@ -78,7 +78,7 @@ class Worker {
   Outcome count_wrong(const Job& job, const LocalRank& rank, bool in_place, uint64_t seed, double* wrong);
 
   const Collective& collective_;
-  const Options& options_;
+  const PerfOptions& options_;
   Team& team_;
   Watchdog& watchdog_;
   const int thread_;
@@ -89,6 +89,6 @@ class Worker {
 };
 
 /// Sizes of a sweep in bytes. Size 0 is followed by the step, or by `smallest`.
-std::vector<size_t> sizes(const Options& options, int factor, size_t smallest);
+std::vector<size_t> sizes(const PerfOptions& options, int factor, size_t smallest);
 
 }  // namespace weir::perf

@@ -48,7 +48,7 @@ class SharedLibrary final : public compare::Library {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const compare::Options options = compare::parse(argc, argv);
+  const compare::LoopOptions options = compare::parse(argc, argv);
   const int ranks = options.ranks == 0 ? 2 : options.ranks;
   const bool shared = options.mode == "shared";
   if (ranks < 2 || ranks > reference::kMostRanks ||

@@ -124,8 +124,8 @@ TEST_F(ClusterProof, RefusesEveryLie) {
 
 TEST_F(ClusterProof, HostsThatServeEachOtherServeNobody) {
   // Two hosts of a group get what comes from outside from each other, and the rest from them as before.
-  Transfer* into = nullptr;
-  for (Transfer& transfer : plan_.transfers) {
+  HostTransfer* into = nullptr;
+  for (HostTransfer& transfer : plan_.transfers) {
     if (transfer.from < 2 && transfer.to >= 2 && into == nullptr) into = &transfer;
   }
   ASSERT_NE(into, nullptr);

@@ -156,7 +156,7 @@ TEST(Caterpillars, GiveEachHostItsDegreeAndCrossBordersAsLittleAsCanBe) {
     ASSERT_EQ(trees.first_block.back(), degrees.blocks) << seed;
     std::vector<int64_t> met(degrees.hosts.size());
     std::vector<int64_t> crossed(groups.size());
-    for (const Transfer& transfer : trees.transfers) {
+    for (const HostTransfer& transfer : trees.transfers) {
       met[static_cast<size_t>(transfer.from)] += count(transfer.blocks);
       met[static_cast<size_t>(transfer.to)] += count(transfer.blocks);
       for (size_t g = 0; g < groups.size(); ++g) {

@@ -45,7 +45,7 @@ TEST(Rounds, ARingHasOne) {
   ASSERT_EQ(rounds.size(), 1u);
   EXPECT_EQ(rounds[0].times, 14);
   ASSERT_EQ(rounds[0].transfers.size(), 8u);
-  EXPECT_EQ(rounds[0].transfers[3], (Transfer{3, 4, 100, 0}));
+  EXPECT_EQ(rounds[0].transfers[3], (RoundTransfer{3, 4, 100, 0}));
   const std::vector<Rank> order{0, 1, 2, 3, 4, 5, 6, 7};
   const auto family = ring_rounds(Collective::all_reduce, {&order, 1}, 800);
   EXPECT_EQ(family[0].transfers, rounds[0].transfers);

@@ -76,7 +76,7 @@ TEST(Collective, EverySegmentOfAResultHasOneOrigin) {
 }
 
 TEST(Sizes, GoFromTheFirstToTheLast) {
-  Options o;
+  PerfOptions o;
   o.min_bytes = 8, o.max_bytes = 100, o.step_factor = 2;
   EXPECT_EQ(sizes(o, 2, 4), (std::vector<size_t>{8, 16, 32, 64}));
   o.step_bytes = 40;

@@ -21,10 +21,10 @@ CommandLine parse(std::vector<std::string> words) {
   return parse_command_line(static_cast<int>(words.size()), arguments.data());
 }
 
-TEST(Options, HaveTheDefaultsOfNcclTests) {
+TEST(PerfOptions, HaveTheDefaultsOfNcclTests) {
   CommandLine line = parse({});
   ASSERT_FALSE(line.exit_code);
-  const Options& o = line.options;
+  const PerfOptions& o = line.options;
   EXPECT_EQ(o.min_bytes, 32u << 20);
   EXPECT_EQ(o.max_bytes, 32u << 20);
   EXPECT_EQ(o.step_bytes, 1u << 20);
@@ -39,7 +39,7 @@ TEST(Options, HaveTheDefaultsOfNcclTests) {
   EXPECT_EQ(o.ranks, 0);
 }
 
-TEST(Options, AreReadInTheirShortForms) {
+TEST(PerfOptions, AreReadInTheirShortForms) {
   CommandLine line =
       parse({"-t",       "2",  "-g3",    "-b", "8", "-e", "1.5M", "-f", "2", "-n", "7",      "-w",
              "0",        "-m", "4",      "-N", "0", "-p", "1",    "-c", "2", "-o", "mulsum", "-d",
@@ -47,7 +47,7 @@ TEST(Options, AreReadInTheirShortForms) {
              "1",        "-J", "x.json", "-a", "3", "-R", "2",    "-x", "1", "-D", "1",      "-V",
              "128",      "-M", "1",      "-u", "3", "-I", "1",    "-K", "6", "-G", "2"});
   ASSERT_FALSE(line.exit_code) << line.text;
-  const Options& o = line.options;
+  const PerfOptions& o = line.options;
   EXPECT_EQ(o.threads, 2);
   EXPECT_EQ(o.gpus, 3);
   EXPECT_EQ(o.min_bytes, 8);
@@ -72,7 +72,7 @@ TEST(Options, AreReadInTheirShortForms) {
   EXPECT_EQ(o.graph, 2);
 }
 
-TEST(Options, AreReadInTheirLongForms) {
+TEST(PerfOptions, AreReadInTheirLongForms) {
   CommandLine line = parse({"--minbytes=1K", "--maxbytes", "2K", "--datatype", "all", "--op", "all",
                             "--ranks", "4", "--bind", "none"});
   ASSERT_FALSE(line.exit_code) << line.text;
@@ -83,7 +83,7 @@ TEST(Options, AreReadInTheirLongForms) {
   EXPECT_EQ(line.options.bind, "none");
 }
 
-TEST(Options, ABadOptionPrintsTheUsageAndIsNoError) {
+TEST(PerfOptions, ABadOptionPrintsTheUsageAndIsNoError) {
   for (const char* word : {"-q", "--nosuch", "stray"}) {
     CommandLine line = parse({word});
     EXPECT_EQ(line.exit_code, 0) << word;
@@ -96,13 +96,13 @@ TEST(Options, ABadOptionPrintsTheUsageAndIsNoError) {
   EXPECT_THAT(help.text, HasSubstr("--per_iter_skip"));
 }
 
-TEST(Options, BadSizesAreErrors) {
+TEST(PerfOptions, BadSizesAreErrors) {
   EXPECT_EQ(parse({"-b", "8X"}).exit_code, 255);
   EXPECT_EQ(parse({"-e", "lots"}).exit_code, 255);
   EXPECT_EQ(parse({"-b", "2M", "-e", "1M"}).exit_code, 255);
 }
 
-TEST(Options, BadValuesAreNamedWithWhatWasExpected) {
+TEST(PerfOptions, BadValuesAreNamedWithWhatWasExpected) {
   const std::vector<std::pair<std::vector<std::string>, const char*>> cases = {
       {{"-n", "0"}, "invalid value '0' of --iters: expected an integer of at least 1"},
       {{"-n", "1x"}, "invalid value '1x' of --iters"},

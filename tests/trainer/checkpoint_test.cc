@@ -16,8 +16,8 @@
 namespace weir::checkpoint {
 namespace {
 
-using shard::Engine;
 using shard::EngineOptions;
+using shard::ShardEngine;
 using shard::Strategy;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -33,7 +33,7 @@ class State {
  public:
   State(ncclComm_t world, std::vector<shard::Unit> units, EngineOptions options) {
     options.limiter.kind = shard::Limit::off;
-    Result<std::unique_ptr<Engine>> made = Engine::create(world, std::move(units), options);
+    Result<std::unique_ptr<ShardEngine>> made = ShardEngine::create(world, std::move(units), options);
     EXPECT_TRUE(made.ok()) << made.status().message();
     engine_ = std::move(*made);
     moment_.name = "moment1";
@@ -77,7 +77,7 @@ class State {
       }
   }
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ShardEngine> engine_;
   std::vector<std::vector<float>> values_;
   ShardArray moment_;
 };

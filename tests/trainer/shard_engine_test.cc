@@ -210,7 +210,7 @@ TEST(ShardEngine, StrategiesGatherAsOftenAsTheyShould) {
     const auto gathers = [&](Strategy strategy) {
       EngineOptions options;
       options.strategy = strategy;
-      Result<std::unique_ptr<Engine>> engine = Engine::create(comm, toy::units(), options);
+      Result<std::unique_ptr<ShardEngine>> engine = ShardEngine::create(comm, toy::units(), options);
       EXPECT_TRUE(engine.ok()) << engine.status().message();
       toy::Run run;
       run.per_micro = 3;  // two micro-batches for the 5 or 6 grains of a rank
@@ -230,7 +230,7 @@ TEST(ShardEngine, ScalarsOfGrainsAreSummedInTheOrderOfTheTree) {
   for (int grain = 0; grain < 13; ++grain) values.push_back(grain % 2 == 0 ? 1e8F : 0.3F * grain);
   for (int world : {1, 3, 4})
     toy::with_ranks(world, [&](int rank, ncclComm_t comm) {
-      Result<std::unique_ptr<Engine>> engine = Engine::create(comm, toy::units(), {});
+      Result<std::unique_ptr<ShardEngine>> engine = ShardEngine::create(comm, toy::units(), {});
       ASSERT_TRUE(engine.ok()) << engine.status().message();
       const GrainPlan plan(values.size(), world);
       const GrainRange own = plan.of(rank);
@@ -243,24 +243,24 @@ TEST(ShardEngine, ScalarsOfGrainsAreSummedInTheOrderOfTheTree) {
 
 TEST(ShardEngine, MisuseIsRefusedWithASentence) {
   toy::with_ranks(1, [](int, ncclComm_t comm) {
-    EXPECT_THAT(Engine::create(comm, {}, {}).status().message(), HasSubstr("the engine has no units"));
-    EXPECT_THAT(Engine::create(comm, {{"head", 0}}, {}).status().message(),
+    EXPECT_THAT(ShardEngine::create(comm, {}, {}).status().message(), HasSubstr("the engine has no units"));
+    EXPECT_THAT(ShardEngine::create(comm, {{"head", 0}}, {}).status().message(),
                 HasSubstr("head has no parameters"));
     EngineOptions options;
     options.strategy = Strategy::hybrid_shard;
     options.shard_ranks = 3;
-    EXPECT_THAT(Engine::create(comm, toy::units(), options).status().message(),
+    EXPECT_THAT(ShardEngine::create(comm, toy::units(), options).status().message(),
                 HasSubstr("divides the 1 ranks"));
 
     options = {};
     options.canonical = true;
     options.reduce = Precision::bfloat16;
-    EXPECT_THAT(Engine::create(comm, toy::units(), options).status().message(),
+    EXPECT_THAT(ShardEngine::create(comm, toy::units(), options).status().message(),
                 HasSubstr("canonical sums with gradients in bf16; expected fp32"));
     options.reduce = Precision::float32;
-    Result<std::unique_ptr<Engine>> made = Engine::create(comm, toy::units(), options);
+    Result<std::unique_ptr<ShardEngine>> made = ShardEngine::create(comm, toy::units(), options);
     ASSERT_TRUE(made.ok()) << made.status().message();
-    Engine& engine = **made;
+    ShardEngine& engine = **made;
     EXPECT_THAT(engine.gathered(0).status().message(), HasSubstr("the pass is over"));
     EXPECT_THAT(engine.begin_step(GrainPlan(4, 2)).message(), HasSubstr("for 2 ranks"));
     ASSERT_TRUE(engine.begin_step(GrainPlan(4, 1)).ok());
@@ -285,10 +285,10 @@ TEST(ShardEngine, TooSmallAMemoryIsRefusedWithTheUnit) {
   toy::with_ranks(2, [](int, ncclComm_t comm) {
     EngineOptions options;
     options.limiter = {Limit::sliding, 2, 20000};
-    EXPECT_THAT(Engine::create(comm, toy::units(), options).status().message(),
+    EXPECT_THAT(ShardEngine::create(comm, toy::units(), options).status().message(),
                 HasSubstr("20000 bytes, but embedding alone takes 24576"));
     options.strategy = Strategy::shard_grad_op;
-    EXPECT_THAT(Engine::create(comm, toy::units(), options).status().message(),
+    EXPECT_THAT(ShardEngine::create(comm, toy::units(), options).status().message(),
                 HasSubstr("SHARD_GRAD_OP keeps"));
   });
 }
@@ -299,9 +299,9 @@ TEST(ShardEngine, AnAbortedRankEndsTheStepOfTheOthers) {
     toy::with_ranks(3, [canonical](int rank, ncclComm_t comm) {
       toy::Run run;
       run.options.canonical = canonical;
-      Result<std::unique_ptr<Engine>> made = Engine::create(comm, toy::units(), run.options);
+      Result<std::unique_ptr<ShardEngine>> made = ShardEngine::create(comm, toy::units(), run.options);
       ASSERT_TRUE(made.ok()) << made.status().message();
-      Engine& engine = **made;
+      ShardEngine& engine = **made;
       if (rank == 1) {
         ASSERT_TRUE(engine.begin_step(GrainPlan(11, 3)).ok());
         engine.abort();

@@ -57,13 +57,13 @@ inline void with_ranks(int ranks, const std::function<void(int, ncclComm_t)>& ac
   for (std::thread& thread : threads) thread.join();
 }
 
-inline void initialise(Engine& engine) {
+inline void initialise(ShardEngine& engine) {
   for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit)
     for (size_t i = 0; i < engine.shard_range(unit).count; ++i)
       engine.shard(unit)[i] = initial(unit, engine.shard_range(unit).first + i);
 }
 
-inline Status backward(Engine& engine, const Run& run, int unit, GrainRange grains) {
+inline Status backward(ShardEngine& engine, const Run& run, int unit, GrainRange grains) {
   Result<std::span<const float>> parameters = engine.gathered(unit);
   if (!parameters.ok()) return parameters.status();
   for (uint64_t grain = grains.first; grain < grains.end; ++grain) {
@@ -76,7 +76,7 @@ inline Status backward(Engine& engine, const Run& run, int unit, GrainRange grai
   return engine.release(unit);
 }
 
-inline Result<StepSums> step(Engine& engine, const Run& run) {
+inline Result<StepSums> step(ShardEngine& engine, const Run& run) {
   const int count = static_cast<int>(engine.units().size());
   const GrainPlan plan(run.grains, engine.ranks(), run.per_micro);
   WEIR_TRY(engine.begin_step(plan));
@@ -99,7 +99,7 @@ inline Result<StepSums> step(Engine& engine, const Run& run) {
 }
 
 /// All parameters as an evaluation sees them.
-inline Result<std::vector<float>> whole(Engine& engine) {
+inline Result<std::vector<float>> whole(ShardEngine& engine) {
   std::vector<float> all;
   WEIR_TRY(engine.begin_evaluation());
   for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
@@ -120,9 +120,9 @@ struct Outcome {
 
 /// `rank`'s part of a run over `world`, from the initial parameters.
 inline Result<Outcome> train(ncclComm_t world, const Run& run) {
-  Result<std::unique_ptr<Engine>> made = Engine::create(world, units(), run.options);
+  Result<std::unique_ptr<ShardEngine>> made = ShardEngine::create(world, units(), run.options);
   if (!made.ok()) return made.status();
-  Engine& engine = **made;
+  ShardEngine& engine = **made;
   initialise(engine);
   Outcome outcome;
   for (int i = 0; i < run.steps; ++i) {

@@ -26,9 +26,9 @@ struct Arguments {
 };
 
 Status train(ncclComm_t world, int rank, const Arguments& arguments) {
-  Result<std::unique_ptr<Engine>> made = Engine::create(world, toy::units(), arguments.run.options);
+  Result<std::unique_ptr<ShardEngine>> made = ShardEngine::create(world, toy::units(), arguments.run.options);
   if (!made.ok()) return made.status();
-  Engine& engine = **made;
+  ShardEngine& engine = **made;
   toy::initialise(engine);
   uint64_t step = 0, skipped = 0;
   if (!arguments.folder.empty()) {

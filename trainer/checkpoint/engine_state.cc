@@ -5,7 +5,7 @@
 namespace weir::checkpoint {
 namespace {
 
-Contents contents_of(const shard::Engine& engine, std::span<const ShardArray> arrays,
+Contents contents_of(const shard::ShardEngine& engine, std::span<const ShardArray> arrays,
                      const WholeModel& whole) {
   Contents contents;
   contents.units = whole.units.empty() ? engine.units() : whole.units;
@@ -15,15 +15,15 @@ Contents contents_of(const shard::Engine& engine, std::span<const ShardArray> ar
 }
 
 /// Array 0 holds the engine's parameters.
-std::span<float> values_of(shard::Engine& engine, std::span<const ShardArray> arrays, size_t array,
+std::span<float> values_of(shard::ShardEngine& engine, std::span<const ShardArray> arrays, size_t array,
                            int unit) {
   return array == 0 ? engine.shard(unit) : arrays[array - 1].units[unit];
 }
 
 }  // namespace
 
-Status start_saving(Saver& saver, shard::Engine& engine, std::span<const ShardArray> arrays, uint64_t step,
-                    std::vector<uint64_t> words, const WholeModel& whole) {
+Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const ShardArray> arrays,
+                    uint64_t step, std::vector<uint64_t> words, const WholeModel& whole) {
   Contents contents = contents_of(engine, arrays, whole);
   contents.step = step;
   contents.words = std::move(words);
@@ -39,8 +39,9 @@ Status start_saving(Saver& saver, shard::Engine& engine, std::span<const ShardAr
   return engine.arrays().status();
 }
 
-Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder, shard::Engine& engine,
-                                          std::span<const ShardArray> arrays, const WholeModel& whole) {
+Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
+                                          shard::ShardEngine& engine, std::span<const ShardArray> arrays,
+                                          const WholeModel& whole) {
   const Contents expected = contents_of(engine, arrays, whole);
   // If the arrays are in a GPU's memory, files are first read into host memory.
   const bool elsewhere = engine.arrays().gpu() != nullptr;

@@ -15,7 +15,7 @@
 namespace weir::checkpoint {
 
 /// State that an optimiser keeps per parameter, such as a moment: one array per unit, as long as
-/// Engine::shard().
+/// ShardEngine::shard().
 struct ShardArray {
   std::string name;
   std::vector<std::span<float>> units;
@@ -30,12 +30,13 @@ struct WholeModel {
 
 /// Starts to save the engine's parameters (array "parameters") and `arrays`. Collective; to be called between
 /// passes. Replicas of a shard write one piece of it each.
-Status start_saving(Saver& saver, shard::Engine& engine, std::span<const ShardArray> arrays, uint64_t step,
-                    std::vector<uint64_t> words, const WholeModel& whole = {});
+Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const ShardArray> arrays,
+                    uint64_t step, std::vector<uint64_t> words, const WholeModel& whole = {});
 
 /// Loads the newest usable checkpoint into the engine and `arrays`, whatever world and strategy wrote it.
 /// Collective; to be called between passes. Results and errors are those of load_latest().
-Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder, shard::Engine& engine,
-                                          std::span<const ShardArray> arrays, const WholeModel& whole = {});
+Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
+                                          shard::ShardEngine& engine, std::span<const ShardArray> arrays,
+                                          const WholeModel& whole = {});
 
 }  // namespace weir::checkpoint

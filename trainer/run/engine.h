@@ -32,9 +32,9 @@ struct StepResult {
   std::vector<Span> spans;  ///< timeline of this rank
 };
 
-class Engine {
+class TrainingEngine {
  public:
-  virtual ~Engine() = default;
+  virtual ~TrainingEngine() = default;
   /// Trains on global batch `step` (from 0); to be called in order.
   virtual Result<StepResult> step(Index step) = 0;
   /// Loads the newest usable checkpoint, if checkpoints are kept.

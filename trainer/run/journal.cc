@@ -23,7 +23,7 @@ void Journal::add_held_out(double step, double bits) {
   if (settings_.any()) held_out_.emplace_back(step, bits);
 }
 
-Status Journal::finish(Engine& engine, const std::string& text, bool writes) {
+Status Journal::finish(TrainingEngine& engine, const std::string& text, bool writes) {
   if (!settings_.any()) return {};
   std::vector<Span> own;
   for (const std::vector<Span>& step : steps_) own.insert(own.end(), step.begin(), step.end());

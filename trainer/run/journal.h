@@ -32,7 +32,7 @@ class Journal {
   void add_held_out(double step, double bits);
   /// Collective; only the rank with `writes` writes. Errors: those of the library; files that cannot be
   /// written.
-  Status finish(Engine& engine, const std::string& text, bool writes);
+  Status finish(TrainingEngine& engine, const std::string& text, bool writes);
 
  private:
   Status write(const Timeline& all, const std::string& text) const;

@@ -10,7 +10,7 @@ namespace {
 /// Passes the gradients of a unit's pieces to the reductions.
 class ShardedGradients final : public Gradients {
  public:
-  ShardedGradients(shard::Engine& shards, int unit, gpu::GpuOps* gpu)
+  ShardedGradients(shard::ShardEngine& shards, int unit, gpu::GpuOps* gpu)
       : shards_(shards), unit_(unit), gpu_(gpu) {}
 
   float* open() override {
@@ -29,7 +29,7 @@ class ShardedGradients final : public Gradients {
   const Status& status() const { return status_; }
 
  private:
-  shard::Engine& shards_;
+  shard::ShardEngine& shards_;
   const int unit_;
   gpu::GpuOps* const gpu_;
   Status status_;

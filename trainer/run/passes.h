@@ -24,7 +24,7 @@ class Passes {
     const Model& model;
     parallel::UnitRange units;  ///< the units of the model that form this stage
     parallel::Team& team;
-    shard::Engine& shards;
+    shard::ShardEngine& shards;
     Ops& ops;
     Recorder& recorder;
     shard::Arrays where;

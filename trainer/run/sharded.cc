@@ -108,7 +108,7 @@ Status Sharded::make_shards() {
   shard::EngineOptions options = settings_.sharding;
   options.canonical = settings_.canonical;
   options.replica = team_->replica();
-  auto shards = shard::Engine::create(team_->data(), units_in(model_, units_), options);
+  auto shards = shard::ShardEngine::create(team_->data(), units_in(model_, units_), options);
   WEIR_TRY(shards.status());
   shards_ = std::move(*shards);
   return {};

@@ -31,7 +31,7 @@
 namespace weir::trainer {
 
 /// Not thread-safe. Keeps references to the arguments of create().
-class Sharded final : public Engine {
+class Sharded final : public TrainingEngine {
  public:
   /// Collective. With Settings::memory, settings that were left open are fitted into it. Errors: those of the
   /// library; invalid_argument for settings that are impossible.
@@ -57,7 +57,7 @@ class Sharded final : public Engine {
   const parallel::Team& team() const { return *team_; }
   /// The units of the model that this rank trains.
   const parallel::UnitRange& units() const { return units_; }
-  const shard::Engine& shards() const { return *shards_; }
+  const shard::ShardEngine& shards() const { return *shards_; }
   /// The maximum memory of its arrays.
   RankMemory memory() const;
   /// This rank's shard of a unit of this part of the model, and of its gradients in the last step.
@@ -102,7 +102,7 @@ class Sharded final : public Engine {
   std::unique_ptr<parallel::Team> team_;
   const Model model_;
   parallel::UnitRange units_;
-  std::unique_ptr<shard::Engine> shards_;
+  std::unique_ptr<shard::ShardEngine> shards_;
   std::vector<Moments> moments_;  ///< index: unit of the part
   std::vector<Tokens> tokens_;    ///< index: slot of passes_
   Recorder recorder_;

@@ -159,8 +159,8 @@ class Progress {
   Index steps_ = 0;
 };
 
-Status evaluate(Engine& engine, const ReportSettings& report, Index step, double seconds, Metrics& metrics,
-                Journal& journal) {
+Status evaluate(TrainingEngine& engine, const ReportSettings& report, Index step, double seconds,
+                Metrics& metrics, Journal& journal) {
   Result<double> loss = engine.evaluate();
   if (!loss.ok()) return loss.status();
   journal.add_held_out(static_cast<double>(step), in_bits(*loss));
@@ -191,7 +191,7 @@ std::string printable(const std::string& text) {
 
 }  // namespace
 
-Status train(Engine& engine, const Settings& settings, const ReportSettings& report) {
+Status train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report) {
   Metrics metrics;
   if (report.prints) WEIR_TRY(metrics.open(report.metrics, report.goes_on));
   Progress progress(settings, report);

@@ -26,6 +26,6 @@ struct ReportSettings {
 };
 
 /// Runs all steps and reports to stdout and to the metrics file. Rates count the time of training only.
-Status train(Engine& engine, const Settings& settings, const ReportSettings& report);
+Status train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report);
 
 }  // namespace weir::trainer

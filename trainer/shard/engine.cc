@@ -49,15 +49,15 @@ Status check_order(const std::vector<Pass>& passes, int micro_batches) {
 
 }  // namespace
 
-Engine::Engine(ncclComm_t world, std::vector<Unit> units, const EngineOptions& options)
+ShardEngine::ShardEngine(ncclComm_t world, std::vector<Unit> units, const EngineOptions& options)
     : world_(world),
       units_(std::move(units)),
       options_(options),
       arrays_(options.gpu),
       reduced_(units_.size()) {}
 
-Result<std::unique_ptr<Engine>> Engine::create(ncclComm_t world, std::vector<Unit> units,
-                                               const EngineOptions& options) {
+Result<std::unique_ptr<ShardEngine>> ShardEngine::create(ncclComm_t world, std::vector<Unit> units,
+                                                         const EngineOptions& options) {
   if (units.empty()) return Status(Code::invalid_argument, "the engine has no units; expected at least one");
   for (const Unit& unit : units)
     if (unit.parameters == 0)
@@ -68,16 +68,16 @@ Result<std::unique_ptr<Engine>> Engine::create(ncclComm_t world, std::vector<Uni
                   fmt::format("{} reductions in flight; expected a limit of at least 1", options.reductions));
   if (options.canonical && options.reduce == Precision::bfloat16)
     return Status(Code::invalid_argument, "canonical sums with gradients in bf16; expected fp32");
-  std::unique_ptr<Engine> engine(new Engine(world, std::move(units), options));
+  std::unique_ptr<ShardEngine> engine(new ShardEngine(world, std::move(units), options));
   WEIR_TRY(engine->kept(engine->set_up()));
   return engine;
 }
 
-Engine::~Engine() {
+ShardEngine::~ShardEngine() {
   if (failed_) abort();
 }
 
-Status Engine::set_up() {
+Status ShardEngine::set_up() {
   Result<std::vector<Place>> places = make_places(world_, options_.strategy, options_.shard_ranks);
   if (!places.ok()) return places.status();
   places_ = std::move(*places);
@@ -91,7 +91,7 @@ Status Engine::set_up() {
   return join_parts();
 }
 
-Status Engine::make_shards() {
+Status ShardEngine::make_shards() {
   const Place& place = places_[rank_];
   for (const Unit& unit : units_) {
     const Cut& cut = cuts_.emplace_back(unit.parameters, place.shards, place.replicas);
@@ -106,7 +106,7 @@ Status Engine::make_shards() {
   return Status();
 }
 
-Status Engine::make_gathers() {
+Status ShardEngine::make_gathers() {
   const Place& place = places_[rank_];
   Communicator comm;
   if (place.shards > 1) {
@@ -128,7 +128,7 @@ Status Engine::make_gathers() {
   return Status();
 }
 
-Status Engine::make_reductions() {
+Status ShardEngine::make_reductions() {
   const Place& place = places_[rank_];
   Communicator shards, replicas;
   if (options_.canonical || place.shards > 1) {
@@ -153,18 +153,18 @@ Status Engine::make_reductions() {
   return Status();
 }
 
-std::span<float> Engine::shard(int unit) { return {masters_[unit].floats(), shard_range(unit).count}; }
+std::span<float> ShardEngine::shard(int unit) { return {masters_[unit].floats(), shard_range(unit).count}; }
 
-std::span<float> Engine::gradient_shard(int unit) {
+std::span<float> ShardEngine::gradient_shard(int unit) {
   return {gradients_[unit].floats(), shard_range(unit).count};
 }
 
-Status Engine::usable() const {
+Status ShardEngine::usable() const {
   return failed_ ? Status(Code::invalid_usage, "the engine has failed or was aborted; expected a new one")
                  : Status();
 }
 
-Status Engine::begin_step(const GrainPlan& plan, std::vector<Pass> passes) {
+Status ShardEngine::begin_step(const GrainPlan& plan, std::vector<Pass> passes) {
   WEIR_TRY(usable());
   if (!gathers_->finished())
     return Status(Code::invalid_usage, "begin_step before all units of the last pass were released");
@@ -181,7 +181,7 @@ Status Engine::begin_step(const GrainPlan& plan, std::vector<Pass> passes) {
   return kept(gathers_->begin(Visits(static_cast<int>(units_.size()), std::move(passes))));
 }
 
-Status Engine::begin_evaluation() {
+Status ShardEngine::begin_evaluation() {
   WEIR_TRY(usable());
   if (!gathers_->finished())
     return Status(Code::invalid_usage, "begin_evaluation before all units of the last pass were released");
@@ -190,14 +190,14 @@ Status Engine::begin_evaluation() {
   return kept(gathers_->begin(Visits(static_cast<int>(units_.size()), 1, false)));
 }
 
-Result<std::span<const float>> Engine::gathered(int unit) {
+Result<std::span<const float>> ShardEngine::gathered(int unit) {
   WEIR_TRY(usable());
   Result<std::span<const float>> parameters = gathers_->gathered(unit);
   if (!parameters.ok()) return kept(parameters.status());
   return parameters;
 }
 
-Status Engine::release(int unit) {
+Status ShardEngine::release(int unit) {
   WEIR_TRY(usable());
   if (training_ && !gathers_->finished() && gathers_->visit().backward && gathers_->visit().unit == unit &&
       !reduced_[unit])
@@ -206,7 +206,7 @@ Status Engine::release(int unit) {
   return kept(gathers_->release(unit));
 }
 
-Status Engine::check_backward(int unit, const char* function) const {
+Status ShardEngine::check_backward(int unit, const char* function) const {
   WEIR_TRY(usable());
   if (!gathers_->finished()) {
     const Visit now = gathers_->visit();
@@ -217,25 +217,25 @@ Status Engine::check_backward(int unit, const char* function) const {
       fmt::format("{} of unit {}, which is not being visited backward, or was reduced", function, unit));
 }
 
-Result<std::span<float>> Engine::gradients(int unit) {
+Result<std::span<float>> ShardEngine::gradients(int unit) {
   WEIR_TRY(check_backward(unit, "gradients"));
   Result<std::span<float>> array = reductions_->gradients(unit);
   if (!array.ok()) return kept(array.status());
   return array;
 }
 
-Status Engine::close(int unit, GrainRange grains) {
+Status ShardEngine::close(int unit, GrainRange grains) {
   WEIR_TRY(check_backward(unit, "close"));
   return reductions_->close(unit, grains);
 }
 
-Status Engine::reduce(int unit) {
+Status ShardEngine::reduce(int unit) {
   WEIR_TRY(check_backward(unit, "reduce"));
   reduced_[unit] = true;
   return kept(reductions_->reduce(unit, gathers_->visit().micro_batch));
 }
 
-Result<StepSums> Engine::finish_step(uint64_t tokens) {
+Result<StepSums> ShardEngine::finish_step(uint64_t tokens) {
   WEIR_TRY(usable());
   if (!training_ || !gathers_->finished())
     return Status(Code::invalid_usage, "finish_step before all units of a training step were released");
@@ -258,7 +258,7 @@ Result<StepSums> Engine::finish_step(uint64_t tokens) {
 }
 
 /// Each block of a unit is squared by the one rank of a copy that owns it; the others add 0.
-Result<float> Engine::gradient_norm() {
+Result<float> ShardEngine::gradient_norm() {
   std::vector<float> blocks(norm_blocks_);
   size_t before = norm_blocks_before_;
   for (size_t unit = 0; unit < units_.size(); ++unit) {
@@ -279,7 +279,7 @@ Result<float> Engine::gradient_norm() {
 }
 
 /// Exchanges the number of norm blocks of the other parts of the model.
-Status Engine::join_parts() {
+Status ShardEngine::join_parts() {
   int part = 0, parts = 1;
   if (options_.replica != nullptr) {
     WEIR_TRY(checked(ncclCommUserRank(options_.replica, &part), "parts"));
@@ -297,7 +297,7 @@ Status Engine::join_parts() {
   return {};
 }
 
-Result<float> Engine::sum_over_grains(const GrainPlan& plan, std::span<const float> own) {
+Result<float> ShardEngine::sum_over_grains(const GrainPlan& plan, std::span<const float> own) {
   WEIR_TRY(usable());
   const GrainRange range = plan.of(rank_);
   if (plan.ranks() != ranks() || own.size() != range.count())
@@ -311,7 +311,7 @@ Result<float> Engine::sum_over_grains(const GrainPlan& plan, std::span<const flo
   return weirTreeSum(all.data(), all.size());
 }
 
-EngineMemory Engine::memory() const {
+EngineMemory ShardEngine::memory() const {
   size_t largest = 0;
   for (const Cut& cut : cuts_) largest = std::max(largest, cut.padded());
   EngineMemory memory;
@@ -322,13 +322,13 @@ EngineMemory Engine::memory() const {
   return memory;
 }
 
-void Engine::abort() {
+void ShardEngine::abort() {
   failed_ = true;
   if (gathers_) gathers_->communicator().abort();
   if (reductions_ != nullptr) reductions_->abort();
 }
 
-Status Engine::kept(Status status) {
+Status ShardEngine::kept(Status status) {
   const Code code = status.code();
   if (code != Code::success && code != Code::invalid_argument && code != Code::invalid_usage) failed_ = true;
   return status;

@@ -62,15 +62,15 @@ struct EngineMemory {
 };
 
 /// Used by one thread.
-class Engine {
+class ShardEngine {
  public:
   /// Collective over `world`, which outlives the engine and is used for sums of a few numbers. Parameters are
   /// initially zero.
-  static Result<std::unique_ptr<Engine>> create(ncclComm_t world, std::vector<Unit> units,
-                                                const EngineOptions& options);
-  ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+  static Result<std::unique_ptr<ShardEngine>> create(ncclComm_t world, std::vector<Unit> units,
+                                                     const EngineOptions& options);
+  ~ShardEngine();
+  ShardEngine(const ShardEngine&) = delete;
+  ShardEngine& operator=(const ShardEngine&) = delete;
 
   const std::vector<Unit>& units() const { return units_; }
   int rank() const { return rank_; }
@@ -118,7 +118,7 @@ class Engine {
   void abort();
 
  private:
-  Engine(ncclComm_t world, std::vector<Unit> units, const EngineOptions& options);
+  ShardEngine(ncclComm_t world, std::vector<Unit> units, const EngineOptions& options);
   Status set_up();
   Status make_shards();
   Status make_gathers();

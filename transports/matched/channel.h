@@ -31,12 +31,12 @@ class PolledEnd {
 /// Advances the other ends while one is polled: networks make progress only when they are called, and a rank
 /// that waits for one end must not delay the others. Not thread-safe; therefore all ends of a transport are
 /// used by one thread at a time.
-class Engine {
+class MatchedEngine {
  public:
-  Engine() = default;
-  Engine(const Engine&) = delete;
+  MatchedEngine() = default;
+  MatchedEngine(const MatchedEngine&) = delete;
   /// Abandons closed ends that have not settled after 0.2 s.
-  ~Engine();
+  ~MatchedEngine();
   /// Registers a sender until none of its messages is in flight.
   void attend(PolledEnd& sender) { busy_.push_back(&sender); }
   /// Registers a receiver until it is dismissed.
@@ -61,7 +61,7 @@ struct ChannelContext {
   std::string_view transport;  ///< name of the transport; static storage
   uint32_t purpose = 0;        ///< purpose of deliveries at listeners, without the channel's number
   drivers::MatchedNetwork* network = nullptr;
-  Engine* engine = nullptr;
+  MatchedEngine* engine = nullptr;
   uint64_t uid = 0;  ///< id of the communicator
   SocketAddress peer_listener;
   Bytes peer_address;  ///< address of the peer in the network's format; may be empty

@@ -51,7 +51,7 @@ class End : public PolledEnd {
 template <typename Kind>
 class Handle {
  public:
-  Handle(Engine& engine, std::unique_ptr<Kind> end) : engine_(engine), end_(std::move(end)) {}
+  Handle(MatchedEngine& engine, std::unique_ptr<Kind> end) : engine_(engine), end_(std::move(end)) {}
   Handle(const Handle&) = delete;
   ~Handle() {
     engine_.dismiss(*end_);
@@ -70,7 +70,7 @@ class Handle {
   }
 
  private:
-  Engine& engine_;
+  MatchedEngine& engine_;
   std::unique_ptr<Kind> end_;
 };
 

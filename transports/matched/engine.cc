@@ -15,27 +15,27 @@ constexpr int64_t kPatienceNs = 200'000'000;
 
 }  // namespace
 
-Engine::~Engine() {
+MatchedEngine::~MatchedEngine() {
   const int64_t until = now_ns() + kPatienceNs;
   for (settle_closed(); !closed_.empty() && now_ns() < until; settle_closed()) sched_yield();
 }
 
-void Engine::dismiss(PolledEnd& end) {
+void MatchedEngine::dismiss(PolledEnd& end) {
   std::erase(busy_, &end);
   std::erase(receivers_, &end);
 }
 
-void Engine::settle(std::unique_ptr<PolledEnd> end) {
+void MatchedEngine::settle(std::unique_ptr<PolledEnd> end) {
   if (!end->settle()) closed_.push_back(std::move(end));
 }
 
-void Engine::serve() {
+void MatchedEngine::serve() {
   std::erase_if(busy_, [](PolledEnd* sender) { return !sender->advance(); });
   if (!receivers_.empty()) receivers_[++next_ % receivers_.size()]->advance();
   if (!closed_.empty()) settle_closed();
 }
 
-void Engine::settle_closed() {
+void MatchedEngine::settle_closed() {
   std::erase_if(closed_, [](const auto& end) { return end->settle(); });
 }
 

@@ -126,7 +126,7 @@ class NetPluginTransport final : public Transport {
   const Status no_plugin_;
   std::unique_ptr<drivers::NetPlugin> plugin_;
   LiveNetCounters live_counters_;
-  matched::Engine engine_;
+  matched::MatchedEngine engine_;
 };
 
 }  // namespace

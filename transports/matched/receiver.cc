@@ -236,7 +236,7 @@ class Incoming final : public End {
 
 class MatchedReceiver final : public Receiver {
  public:
-  MatchedReceiver(Engine& engine, std::unique_ptr<Incoming> end) : end_(engine, std::move(end)) {
+  MatchedReceiver(MatchedEngine& engine, std::unique_ptr<Incoming> end) : end_(engine, std::move(end)) {
     engine.keep(*end_);
   }
   Result<bool> ready() override { return end_.ready(); }

@@ -247,7 +247,7 @@ class Outgoing final : public End {
 
 class MatchedSender final : public Sender {
  public:
-  MatchedSender(Engine& engine, std::unique_ptr<Outgoing> end) : end_(engine, std::move(end)) {}
+  MatchedSender(MatchedEngine& engine, std::unique_ptr<Outgoing> end) : end_(engine, std::move(end)) {}
   Result<bool> ready() override { return end_.ready(); }
   std::byte* acquire() override { return end_->acquire(); }
   void publish(uint64_t tag, uint32_t bytes) override { end_->publish(tag, bytes); }

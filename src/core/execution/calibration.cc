@@ -59,7 +59,7 @@ class Ring {
     const size_t base = *steady;
     const size_t large = manner_.steady ? 2 * base : kLarge;
     double token = kNever, one = kNever, many = kNever;
-    std::array all = {Transfer{base}, Transfer{large}}, alone = all;
+    std::array all = {TimedTransfer{base}, TimedTransfer{large}}, alone = all;
     const int64_t began = now_ns();
     for (int i = 0;; ++i) {
       const bool clear = is_clear(all, one) && (manner_.crowd <= 1 || is_clear(alone, token));
@@ -100,7 +100,7 @@ class Ring {
 
   /// Whether `least` is credible: the times fit(), and the network's share is not small compared with the
   /// delays, which other work on these cores may cause.
-  bool is_clear(const std::array<Transfer, 2>& least, double none) const {
+  bool is_clear(const std::array<TimedTransfer, 2>& least, double none) const {
     return fit(least, none) && (!manner_.steady || least[1].seconds > 2 * none);
   }
 
@@ -234,14 +234,14 @@ double crowd_of(const std::vector<Rank>& ranks, const cost::Environment& by_rank
 
 }  // namespace
 
-bool fit(const std::array<Transfer, 2>& least, double none) {
+bool fit(const std::array<TimedTransfer, 2>& least, double none) {
   const auto [base, large] = least;
   if (!(large.seconds > base.seconds)) return false;
   const double share = static_cast<double>(large.bytes - base.bytes) / static_cast<double>(large.bytes);
   return large.seconds - base.seconds >= share * (large.seconds - none) / 2;
 }
 
-double seconds_per_byte(const std::array<Transfer, 2>& least, double none) {
+double seconds_per_byte(const std::array<TimedTransfer, 2>& least, double none) {
   const auto [base, large] = least;
   if (fit(least, none)) return (large.seconds - base.seconds) / static_cast<double>(large.bytes - base.bytes);
   const double took = large.seconds > none ? large.seconds - none : large.seconds;

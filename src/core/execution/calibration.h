@@ -20,7 +20,7 @@
 namespace weir::core {
 
 /// The shortest time measured for a number of bytes.
-struct Transfer {
+struct TimedTransfer {
   size_t bytes = 0;
   double seconds = std::numeric_limits<double>::infinity();
 };
@@ -28,11 +28,11 @@ struct Transfer {
 /// Whether the times of two transfers, the larger one second, are consistent; an empty transfer took `none`
 /// seconds. Consistent: the extra time of the larger one is at least half of what its extra bytes should
 /// take. On a busy machine each time has a different delay, and the smaller transfer may even seem slower.
-bool fit(const std::array<Transfer, 2>& least, double none);
+bool fit(const std::array<TimedTransfer, 2>& least, double none);
 
 /// Time of an additional byte. If the times do not fit(), the average time of a byte of the larger transfer:
 /// too long if it was delayed, or too short by at most the burst of token buckets on the path.
-double seconds_per_byte(const std::array<Transfer, 2>& least, double none);
+double seconds_per_byte(const std::array<TimedTransfer, 2>& least, double none);
 
 /// The rates that this rank measured: those of the rings whose first rank it is, zeros for all others.
 /// Collective. Takes some milliseconds. Errors: those of operations.

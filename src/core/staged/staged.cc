@@ -22,9 +22,9 @@ constexpr int64_t kStagedAfterAbortNs = 100'000'000;  // instead of kStreamEndNs
 constexpr int64_t kNapsUntilAsked = 10'000;
 
 /// Gates that streams or graphs may still come to. Never destroyed: graphs may outlive static destructors.
-void keep_for_good(std::shared_ptr<Gate> gate) {
+void keep_for_good(std::shared_ptr<LaunchState> gate) {
   static auto* const kMutex = new std::mutex;
-  static auto* const kGates = new std::vector<std::shared_ptr<Gate>>;
+  static auto* const kGates = new std::vector<std::shared_ptr<LaunchState>>;
   std::lock_guard lock(*kMutex);
   kGates->push_back(std::move(gate));
 }
@@ -109,7 +109,7 @@ Status Staged::make_gate() {
   auto idle = dependencies_.gpu->make_stream();
   WEIR_TRY(idle.status());
   idle_ = *idle;
-  gate_ = std::make_shared<Gate>(*dependencies_.gpu);
+  gate_ = std::make_shared<LaunchState>(*dependencies_.gpu);
   WEIR_INFO(init, "rank {} stages memory of {} through pinned host memory", dependencies_.rank,
             dependencies_.gpu->description());
   return {};

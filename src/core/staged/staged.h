@@ -105,7 +105,7 @@ class Staged {
 
   const Dependencies dependencies_;
   std::unique_ptr<device::HostStream> thread_;
-  std::shared_ptr<Gate> gate_;
+  std::shared_ptr<LaunchState> gate_;
   device::GpuStream idle_ = nullptr;    ///< empty stream, whose state shows whether the GPU has failed
   StagingMemory host_memory_{nullptr};  ///< memory for pieces of a rank on host memory
   std::unordered_map<device::GpuStream, StreamFlags> streams_;

@@ -38,8 +38,8 @@ struct StagingMemory {
 };
 
 /// The state that outlives a communicator if streams or graphs may still run one of its launches.
-struct Gate {
-  explicit Gate(device::Gpu& gpu) : flags(gpu), memory(&gpu), graph_memory(&gpu) {}
+struct LaunchState {
+  explicit LaunchState(device::Gpu& gpu) : flags(gpu), memory(&gpu), graph_memory(&gpu) {}
 
   std::mutex mutex;
   bool open = true;  ///< true: launches may be submitted
@@ -85,7 +85,7 @@ struct StagedLaunch : std::enable_shared_from_this<StagedLaunch> {
 
   /// Called by arrive(): submits the launch to the thread that carries it out.
   std::function<void(std::shared_ptr<StagedLaunch>)> submit;
-  Gate* gate = nullptr;
+  LaunchState* gate = nullptr;
   Status status;  ///< result; written by the thread that carries it out, before finish()
 
   const device::GpuFlag& may_flag(size_t step) const { return may[(first + step) % may.size()]; }

@@ -25,7 +25,7 @@ static_assert(weir::exec::gpu::kMostThreads == 512 && weir::exec::gpu::kMostThre
 
 template <RingProtocol kProtocol>
 WEIR_DEVICE void run_block(const Launch& launch, uint32_t host_block) {
-  WEIR_SHARED weir::exec::gpu::Transfer shared;
+  WEIR_SHARED weir::exec::gpu::LaneTransfer shared;
   WEIR_SHARED weir::device::BarrierWords words;
   weir::device::Block block = weir::device::Block::current(host_block, words);
   weir::exec::gpu::LaneRun<kProtocol>(launch, block, shared).run();

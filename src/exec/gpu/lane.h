@@ -20,7 +20,7 @@ namespace weir::exec::gpu {
 template <RingProtocol kProtocol>
 class LaneRun {
  public:
-  WEIR_DEVICE LaneRun(const Launch& launch, device::Block& block, Transfer& shared)
+  WEIR_DEVICE LaneRun(const Launch& launch, device::Block& block, LaneTransfer& shared)
       : launch_(launch),
         block_(block),
         transfer_(shared),
@@ -163,7 +163,7 @@ class LaneRun {
     const Division& division = launch_.division;
     const Piece piece = division.piece_of((step.part + i) % division.chunks, pass);
     const uint32_t element = launch_.element;
-    Transfer& made = transfer_;
+    LaneTransfer& made = transfer_;
     made.count = static_cast<uint32_t>(piece.count);
     made.source_count = step.sources;
     made.destination_count = 0;
@@ -321,7 +321,7 @@ class LaneRun {
 
   const Launch& launch_;
   device::Block& block_;
-  Transfer& transfer_;
+  LaneTransfer& transfer_;
   const bool leads_;
   bool left_ = false;
   const uint32_t shard_;

@@ -14,7 +14,7 @@ namespace weir::exec::gpu {
 /// The only argument of the kernel. Addresses are those of the device that runs it. No source or destination
 /// uses packets.
 struct MoveLaunch {
-  Transfer transfer;
+  LaneTransfer transfer;
   uint32_t blocks = 1;
   uint32_t element = 4;  ///< bytes per element
   DataType type = DataType::float32;

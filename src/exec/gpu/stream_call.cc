@@ -115,7 +115,7 @@ Status StreamCall::move(const Step& step, size_t pass, device::GpuStream stream)
 }
 
 Status StreamCall::move_chunk(MoveLaunch& launch, device::GpuStream stream) {
-  const Transfer& transfer = launch.transfer;
+  const LaneTransfer& transfer = launch.transfer;
   const size_t bytes = transfer.count * element_;
   if (transfer.source_count == 1 && transfer.scaled == 0 && !transfer.divides) {
     for (int d = 0; d < transfer.destination_count; ++d) {
@@ -140,7 +140,7 @@ void StreamCall::describe(const Step& step, uint32_t i, size_t pass, uint64_t of
   launch.factor = factor_;
   launch.factor_at = work_.factor_at;
   launch.divisor = work_.divisor;
-  Transfer& made = launch.transfer;
+  LaneTransfer& made = launch.transfer;
   made = {};
   made.count = static_cast<uint32_t>(piece.count);
   made.source_count = step.sources;

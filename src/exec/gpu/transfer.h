@@ -11,7 +11,7 @@
 namespace weir::exec::gpu {
 
 /// One transfer, described by one thread for all threads of a block.
-struct Transfer {
+struct LaneTransfer {
   const std::byte* sources[kFanIn];
   std::byte* destinations[kFanOut];
   uint32_t source_flags[kFanIn];     ///< expected flags of sources in packets
@@ -116,7 +116,7 @@ WEIR_DEVICE void scale(const Operation& launch, uint64_t (&granules)[kCount]) {
 /// Moves a piece whose sources and destinations are all in plain memory: in units of 16 bytes as far as
 /// possible, then by elements.
 template <typename Operation>
-WEIR_DEVICE void transfer_memory(const Operation& launch, const Transfer& transfer,
+WEIR_DEVICE void transfer_memory(const Operation& launch, const LaneTransfer& transfer,
                                  const device::Block& block) {
   const uint32_t element = launch.element;
   const uint32_t bytes = transfer.count * element;
@@ -214,7 +214,7 @@ WEIR_DEVICE bool may_wait(const Launch& launch, const device::Block& block, uint
 
 /// Moves a piece with at least one source or destination in packets. Returns false if the launch was aborted
 /// while this thread waited.
-WEIR_DEVICE bool transfer_packets(const Launch& launch, const Transfer& transfer,
+WEIR_DEVICE bool transfer_packets(const Launch& launch, const LaneTransfer& transfer,
                                   const device::Block& block) {
   const uint32_t element = launch.element;
   const uint32_t bytes = transfer.count * element;

@@ -36,15 +36,15 @@ class Copier final : public Library {
   float error_;
 };
 
-Options small(std::vector<Op> ops) {
-  Options options;
+LoopOptions small(std::vector<Op> ops) {
+  LoopOptions options;
   options.ops = std::move(ops);
   options.sizes = {4, 256, 4096};
   options.budget_ms = 0.1;
   return options;
 }
 
-int run(Copier& library, const Options& options, std::string& printed) {
+int run(Copier& library, const LoopOptions& options, std::string& printed) {
   Control control = Control::shared_by_fork(1);
   testing::internal::CaptureStdout();
   const int code = run_loop(library, control, options);
@@ -100,7 +100,7 @@ TEST(Loop, ReadsItsOptions) {
                                     "--sizes", "8,64",    "--mode", "ring"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  const Options options = parse(static_cast<int>(arguments.size()), arguments.data());
+  const LoopOptions options = parse(static_cast<int>(arguments.size()), arguments.data());
   EXPECT_EQ(options.ranks, 4);
   EXPECT_EQ(options.mode, "ring");
   EXPECT_THAT(options.ops, testing::ElementsAre(Op::gather, Op::sendrecv));

@@ -51,7 +51,7 @@ constexpr std::array kTable = {
         "NCCL_COMM_BLOCKING", &Options::comm_blocking, "", -1, 1,
         "1 (blocking) or 0 (non-blocking) overrides the configuration of each communicator; -1: no override"},
     OptionRow{"WEIR_INIT_TIMEOUT", &Options::init_timeout_s, "s", 0.1, kBig,
-              "time limit for all ranks to join a communicator, and for a channel to open"},
+              "time limit in seconds for all ranks to join a communicator, and for a channel to open"},
     OptionRow{
         "NCCL_TOPO_FILE", &Options::topology_file, "", 0, 0,
         "file with the topology of each host, read instead of detecting it: NCCL's XML, hwloc's XML, ..."},
@@ -79,9 +79,10 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_PACE", &Options::pace_share, "", 0, 100,
               "send rate of channels between hosts, as a fraction of their fair share of the network, such "
               "as 0.95; 0: no limit"},
-    OptionRow{"WEIR_PATH_TIMEOUT", &Options::path_timeout_s, "s", 0.05, kBig,
-              "time after which a path between two hosts that does not answer, while another path does, is "
-              "abandoned"},
+    OptionRow{
+        "WEIR_PATH_TIMEOUT", &Options::path_timeout_s, "s", 0.05, kBig,
+        "seconds after which a path between two hosts that does not answer, while another path does, is "
+        "abandoned"},
     OptionRow{
         "WEIR_SPREAD_PATHS", &Options::spreads_paths, "", 0, 1,
         "1: TCP connections probe for the least used of several equal-cost (ECMP) paths through the fabric"},
@@ -178,14 +179,15 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_YIELD", &Options::yields, "", -1, 1e9,
               "polls with sched_yield() before a waiting rank blocks; -1: automatic"},
     OptionRow{"WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
-              "time without an answer after which a lost or stopped process is declared failed"},
-    OptionRow{"WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
-              "time after which a rank that runs but does not make the call that others wait for is declared "
-              "failed; 0: never"},
+              "seconds without an answer after which a lost or stopped process is declared failed"},
+    OptionRow{
+        "WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
+        "seconds after which a rank that runs but does not make the call that others wait for is declared "
+        "failed; 0: never"},
     OptionRow{"WEIR_DEADLOCK_TIMEOUT", &Options::deadlock_timeout_s, "s", 0, kBig,
-              "time after which ranks that all wait for each other fail with an error; 0: never"},
+              "seconds after which ranks that all wait for each other fail with an error; 0: never"},
     OptionRow{"WEIR_STUCK_WARNING", &Options::stuck_warning_s, "s", 0, kBig,
-              "warn after this long without progress, naming the rank that blocks; 0: never"},
+              "warn after this many seconds without progress, naming the rank that blocks; 0: never"},
     OptionRow{"WEIR_RECORDER", &Options::recorded, "", 0, 1 << 20,
               "number of operations per communicator that the flight recorder keeps; 0: none"},
     OptionRow{"WEIR_DUMP_FILE", &Options::dump_file, "", 0, 0,

@@ -19,6 +19,7 @@ namespace {
 constexpr int64_t kPeriodNs = 250 * kNsPerMs;
 /// Long enough for messages that a rank sent, or that were sent to it, before it ended to arrive.
 constexpr int64_t kConfirmNs = 300 * kNsPerMs;
+constexpr int64_t kCatchUpNs = 30 * kNsPerMs;
 constexpr int64_t kRetryNs = 200 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
 constexpr size_t kMostMet = 256;  ///< maximum number of ranks in one chase
@@ -263,6 +264,16 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
   return finding;
 }
 
+/// On a busy machine the own listener's thread may not have run since the suspect ended. False: look again
+/// soon; also once after it has run, so that whoever waits finds what it has read.
+bool Watchdog::has_caught_up(int64_t now) {
+  if (suspicion_->caught_up) return true;
+  const bool given_up = now - suspicion_->since_ns > spec_.timeouts.peer_ms * kNsPerMs;
+  suspicion_->caught_up = suspicion_->own_listener->advance() || given_up;
+  rest(now, kCatchUpNs);
+  return false;
+}
+
 /// Decides on the finding at the end of a chain.
 Status Watchdog::conclude(const Finding& finding, int64_t now) {
   using Kind = Finding::Kind;
@@ -276,11 +287,17 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
   const bool sure = finding.kind == Kind::mismatched || (finding.kind == Kind::silent && direct);
   const bool same =
       suspicion_ && suspicion_->finding.kind == finding.kind && suspicion_->finding.rank == finding.rank;
-  if (!sure && !(same && now - suspicion_->since_ns >= kConfirmNs)) {
-    if (!same) suspicion_ = Suspicion{finding, now};
+  if (!sure && !same) {
+    const SocketAddress& own = peers()[static_cast<size_t>(spec_.rank)].listener;
+    suspicion_ = Suspicion{
+        finding, now, std::make_unique<Inquiry>(own, spec_.uid, ActivityRegistry::question(spec_.rank, 0))};
+  }
+  if (!sure && now - suspicion_->since_ns < kConfirmNs) {
+    (void)suspicion_->own_listener->advance();
     rest(now, suspicion_->since_ns + kConfirmNs - now);
     return {};
   }
+  if (!sure && !has_caught_up(now)) return {};
   const Code code = finding.kind == Kind::mismatched ? Code::invalid_usage : Code::remote_error;
   std::string words = finding.words;
   if (finding.kind != Kind::mismatched) words += own_words() + wait_words();

@@ -40,6 +40,10 @@
 #include "src/exec/task.h"
 #include "src/net/listener/listener.h"
 
+namespace weir {
+class Inquiry;
+}
+
 namespace weir::core {
 
 /// A rank that has not run for this long was itself stopped, so missing answers in that time prove nothing.
@@ -118,6 +122,10 @@ class Watchdog {
   struct Suspicion {
     Finding finding;
     int64_t since_ns;
+    /// Asks this process's own listener. Once it has answered, its thread has read what had arrived before: a
+    /// message that the suspect sent before it ended is there.
+    std::unique_ptr<Inquiry> own_listener;
+    bool caught_up = false;  ///< the own listener has answered
   };
 
   int64_t period_ns() const;
@@ -133,6 +141,7 @@ class Watchdog {
   bool has_waited(int64_t ms) const;
   std::string wait_words() const;
   std::string own_words() const;
+  bool has_caught_up(int64_t now);
   void rest(int64_t now, int64_t pause_ns);
   bool is_local(Rank rank) const;
   Status fail(Failure failure, bool culprit_is_gone);

@@ -26,9 +26,12 @@ class DeviceBackend::DeviceCall final : public Call {
     collectives().give_up(call_, why);
   }
   bool advance() override { return false; }
+  /// On streams the call goes on after the return, and its errors with it.
   Status finish() override {
     WEIR_TRY(collectives().leave(call_));
-    return backend_.lifecycle_.usable();
+    const bool waited = std::ranges::any_of(
+        call_.places, [](const StreamPlace& place) { return !place.on_gpu && place.host == nullptr; });
+    return waited ? backend_.lifecycle_.usable() : Status();
   }
 
  private:

@@ -165,14 +165,39 @@ TEST(Mistakes, APortForRankZeroThatIsTaken) {
   });
 }
 
+/// A port of this host whose queue of connections is full: whoever connects gets no answer.
+class FullPort {
+ public:
+  FullPort() {
+    sockaddr_in where{
+        .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    auto* const address = reinterpret_cast<sockaddr*>(&where);
+    socklen_t bytes = sizeof(where);
+    for (int& end : ends_) end = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(ends_[0], address, bytes), 0);
+    EXPECT_EQ(listen(ends_[0], 0), 0);
+    EXPECT_EQ(getsockname(ends_[0], address, &bytes), 0);
+    for (const int end : {ends_[1], ends_[2]}) (void)connect(end, address, bytes);
+    port_ = ntohs(where.sin_port);
+  }
+  ~FullPort() {
+    for (const int end : ends_) close(end);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  int ends_[3];
+  int port_ = 0;
+};
+
 TEST(Mistakes, ARankZeroThatIsOutOfReach) {
-  // An address for examples (RFC 5737): nobody answers there.
-  in_processes(1, {{"NCCL_COMM_ID", "198.51.100.1:4000"}, {"WEIR_INIT_TIMEOUT", "1"}}, [](const Rank&) {
+  const FullPort nobody;
+  in_processes(1, {{"NCCL_COMM_ID", nobody.address()}, {"WEIR_INIT_TIMEOUT", "1"}}, [&](const Rank&) {
     ncclUniqueId id;
     ncclComm_t comm = nullptr;
     expect_success(ncclGetUniqueId(&id), "ncclGetUniqueId");
     EXPECT_NE(ncclCommInitRank(&comm, 2, id, 1), ncclSuccess);
-    EXPECT_THAT(sentence(), HasSubstr("rank 0 at NCCL_COMM_ID=198.51.100.1:4000 cannot be reached: "));
+    EXPECT_THAT(sentence(), HasSubstr("rank 0 at NCCL_COMM_ID=" + nobody.address() + " cannot be reached: "));
   });
 }
 

@@ -44,13 +44,15 @@ void Lifecycle::fail(const Status& error) { end(Phase::failed, error); }
 void Lifecycle::revoke(const Status& error) { end(Phase::revoked, error); }
 
 void Lifecycle::end(Phase phase, const Status& error) {
-  {
-    std::lock_guard lock(mutex_);
-    if (this->phase() != Phase::revoked) phase_.store(phase, std::memory_order_release);
-    if (!error_.ok()) return;
+  std::unique_lock lock(mutex_);
+  if (error_.ok()) {
     error_ = error;
+    lock.unlock();
+    on_failure_();
+    lock.lock();
   }
-  on_failure_();
+  // The last touch: whoever sees it may destroy the communicator.
+  if (this->phase() != Phase::revoked) phase_.store(phase, std::memory_order_release);
 }
 
 }  // namespace weir::core

@@ -34,7 +34,7 @@ class Lifecycle {
     revoked,
   };
 
-  /// `on_failure` is called once, after the first error.
+  /// `on_failure` is called once, with the first error, before others see it.
   explicit Lifecycle(std::function<void()> on_failure) : on_failure_(std::move(on_failure)) {}
 
   Phase phase() const { return phase_.load(std::memory_order_acquire); }

@@ -141,10 +141,20 @@ Status Resources::make_backends(const BackendOwner& owner) {
   return {};
 }
 
-void Resources::end_backends() {
+void Resources::abort() {
+  bootstrap->activity().set_stage(Activity::Stage::aborted);
+  for (Backend* backend : backends())
+    if (backend != nullptr) backend->abort();
+}
+
+void Resources::wait_idle() {
+  for (Backend* backend : backends())
+    if (backend != nullptr) backend->wait_idle();
+}
+
+void Resources::end_gpu_backends() {
   device.reset();
   staged.reset();
-  host.reset();
 }
 
 uint64_t Resources::memory_bytes() const {

@@ -63,8 +63,8 @@ Communicator::Communicator(Runtime& runtime, Origin origin, Config config)
 Communicator::~Communicator() {
   if (state().code() == Code::in_progress) abort();
   queue_.stop();
-  if (resources_ != nullptr) resources_->end_backends();
-  queue_.wait_idle();
+  if (resources_ != nullptr) resources_->end_gpu_backends();
+  queue_.wait_idle();  // what is queued on streams uses the back end on host memory
   if (resources_ != nullptr) log_counters(*resources_);
   queue_.log_counters();
 }
@@ -111,9 +111,15 @@ Status Communicator::connect_now() {
     lifecycle_.fail(status);
     return status;
   }
-  lifecycle_.enter(Phase::ready);
-  if (lifecycle_.aborted().load()) abort();
+  become_ready();
   return status;
+}
+
+/// The last touch of a thread that connects: from then on another thread may destroy the communicator.
+void Communicator::become_ready() {
+  std::lock_guard lock(mutex_);
+  if (resources_ != nullptr && lifecycle_.aborted().load()) resources_->abort();
+  lifecycle_.enter(Phase::ready);
 }
 
 Status Communicator::run(std::span<const Operation> operations, const StreamPlace& place) {
@@ -132,15 +138,8 @@ Status Communicator::finalize() {
   if (lifecycle_.ready()) lifecycle_.enter(Phase::finalizing);
   if (!config_.blocking && state().code() == Code::in_progress)
     return {Code::in_progress, "operations are in flight"};
-  wait_idle();
+  if (resources_ != nullptr) resources_->wait_idle();
   return state();
-}
-
-void Communicator::wait_idle() {
-  if (resources_ != nullptr)
-    for (Backend* backend : resources_->backends())
-      if (backend != nullptr) backend->wait_idle();
-  queue_.wait_idle();
 }
 
 void Communicator::abort(const Status& why) {
@@ -150,10 +149,7 @@ void Communicator::abort(const Status& why) {
   std::lock_guard lock(mutex_);
   const Phase phase = lifecycle_.phase();
   // Who connects looks at the request, and has no resources yet that another thread may touch.
-  if (phase == Phase::connecting || phase == Phase::resuming || resources_ == nullptr) return;
-  resources_->bootstrap->activity().set_stage(Activity::Stage::aborted);
-  for (Backend* backend : resources_->backends())
-    if (backend != nullptr) backend->abort();
+  if (resources_ != nullptr && phase != Phase::connecting && phase != Phase::resuming) resources_->abort();
 }
 
 Status Communicator::revoke() {
@@ -164,7 +160,7 @@ Status Communicator::revoke() {
   lifecycle_.revoke(revoked);
   (void)watchdog.fail({-1, revoked});
   abort();
-  wait_idle();
+  resources_->wait_idle();
   return {};
 }
 

@@ -65,8 +65,6 @@ class Communicator {
   Status suspend();
   /// Makes again what suspend() gave back. Collective, likewise. invalid_usage where it is not suspended.
   Status resume();
-  /// Waits until nothing is queued or under way.
-  void wait_idle();
 
   /// Success, in_progress, or the first error. An error stays.
   Status state() const;
@@ -93,6 +91,7 @@ class Communicator {
 
  private:
   Status connect_now();
+  void become_ready();
   Status suspend_now();
   Status resume_now();
   /// Enters the phase and takes the step: now, or where it is not blocking in the background.

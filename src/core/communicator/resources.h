@@ -100,8 +100,12 @@ struct Resources {
   Status make_backends(const BackendOwner& owner);
   /// The back ends in the order in which they take operations; null: this communicator has none of the kind.
   std::array<Backend*, kBackends> backends() const { return {device.get(), staged.get(), host.get()}; }
-  /// Ends them in that order.
-  void end_backends();
+  /// Ends what the back ends carry out, soon, with an error.
+  void abort();
+  /// Waits until the back ends have nothing queued or under way.
+  void wait_idle();
+  /// Ends those on GPUs, in that order; the one on host memory ends with this object.
+  void end_gpu_backends();
   /// Bytes of memory that it holds for this rank: pages in use of the memory that ranks of a host share, and
   /// what it took of its GPU.
   uint64_t memory_bytes() const;

@@ -8,7 +8,7 @@ namespace weir::core {
 
 Result<JoinResult> join(Runtime& /*runtime*/, const ShrinkOrigin& from, const std::atomic<bool>& abort) {
   Communicator& parent = *from.parent;
-  parent.wait_idle();
+  if (parent.resources() != nullptr) parent.resources()->wait_idle();
   if (parent.lifecycle().phase() == Lifecycle::Phase::suspended) return suspended_status();
   if (parent.resources() == nullptr) {
     const Status why = parent.state();

@@ -46,7 +46,7 @@ Status Communicator::pass_through(Phase phase, Status (Communicator::*step)()) {
 }
 
 Status Communicator::suspend_now() {
-  wait_idle();
+  resources_->wait_idle();
   // Nobody's memory goes while somebody is not done with it.
   if (Status met = resources_->bootstrap->barrier(); !met.ok()) {
     lifecycle_.fail(met);
@@ -95,8 +95,7 @@ Status Communicator::resume_now() {
     resources_ = std::move(*resources);
     left = std::move(suspended_);
   }
-  lifecycle_.enter(Phase::ready);
-  if (lifecycle_.aborted().load()) abort();
+  become_ready();
   return {};
 }
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside gdb: gdb -batch -x call_chain_gdb.py --args PROGRAM...; the environment says where to stop.
 
-CALL_CHAIN_STOP names a function. The first time that it is entered below CALL_CHAIN_FROM, after CALL_CHAIN_SKIP calls of
-the latter, the functions between them are printed, outermost first, one line each behind 'chain: '.
+CALL_CHAIN_STOP names a function. The first CALL_CHAIN_COUNT times that it is entered below CALL_CHAIN_FROM the functions
+between them are recorded, outermost first. Each chain that occurred is printed once, behind 'chain: ': a rank that has to
+wait comes to the same function by way of its waiting loop.
 """
 
 import os
@@ -11,7 +12,8 @@ import gdb
 
 STOP = os.environ["CALL_CHAIN_STOP"]
 FROM = os.environ["CALL_CHAIN_FROM"]
-skipped = int(os.environ["CALL_CHAIN_SKIP"])
+COUNT = int(os.environ["CALL_CHAIN_COUNT"])
+recorded = []
 
 
 def plain(name):
@@ -38,12 +40,10 @@ def chain():
 
 class Stop(gdb.Breakpoint):
   def stop(self):
-    global skipped
     found = chain()
-    if found is None:
-      return False
-    skipped -= 1
-    return skipped < 0
+    if found is not None:
+      recorded.append(" > ".join(found))
+    return len(recorded) >= COUNT
 
 
 for setting in ("pagination off", "breakpoint pending on", "print thread-events off", "debuginfod enabled off"):
@@ -53,7 +53,6 @@ for setting in ("pagination off", "breakpoint pending on", "print thread-events 
     pass  # an older gdb does not know all of them
 Stop(STOP)
 gdb.execute("run", to_string=True)
-found = chain()
-for name in found or []:
-  print("chain: " + name)
+for found in sorted(set(recorded)):
+  print("chain: " + found)
 gdb.execute("kill")

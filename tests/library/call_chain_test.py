@@ -28,15 +28,14 @@ def promised(readme, heading):
 
 
 def recorded(program, stop, variables, options):
-  """The functions that the debugger saw, and all that it said."""
+  """The chains of functions that the debugger saw, and all that it said."""
   environment = {**os.environ, **variables, "CALL_CHAIN_STOP": stop, "CALL_CHAIN_FROM": "pncclAllReduce",
-                 "CALL_CHAIN_SKIP": "20", "PYTHONDONTWRITEBYTECODE": "1"}
+                 "CALL_CHAIN_COUNT": "60", "PYTHONDONTWRITEBYTECODE": "1"}
   command = ["gdb", "-q", "-nx", "-batch", "-x", RECORDER, "--args", program, "-t", "2", "-n", "100", *options]
   done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
   said = done.stdout + done.stderr
-  names = re.findall(r"^chain: (\S+)$", said, flags=re.MULTILINE)
-  return [re.sub(r"^(pnccl|__libc_)", lambda match: match.group(0)[1:] if match.group(0) == "pnccl" else "", name)
-          for name in names], said
+  chains = re.findall(r"^chain: (.+)$", said, flags=re.MULTILINE)
+  return [chain.replace("pnccl", "nccl").replace("__libc_", "").split(" > ") for chain in chains], said
 
 
 def main():
@@ -53,9 +52,9 @@ def main():
     if not found and re.search(r"ptrace|Operation not permitted", said):
       print("gdb may not trace here")
       return SKIPPED
-    if found != expected:
+    if expected not in found:
       wrong += 1
-      print(f"{heading}: README lists\n  {' > '.join(expected)}\nthe program is in\n  {' > '.join(found)}\n{said}")
+      print(f"{heading}: README lists\n  {' > '.join(expected)}\nthe program was in\n{said}")
   return 1 if wrong else 0
 
 

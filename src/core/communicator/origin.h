@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/base/types.h"
 #include "src/core/call/unique_id.h"
 
 namespace weir::core {

@@ -47,13 +47,13 @@ class Classes:
 
   def family(self, path, owner):
     """{(file, line): class} of the class and all that it derives from."""
-    found, todo = {}, [(path, owner)]
-    while todo:
-      file, each = todo.pop()
+    found, pending = {}, [(path, owner)]
+    while pending:
+      file, each = pending.pop()
       if (file, each.line) in found:
         continue
       found[file, each.line] = each
-      todo += filter(None, (self._base(file, base) for base in each.bases))
+      pending += filter(None, (self._base(file, base) for base in each.bases))
     return found
 
   def virtuals(self, path, owner):

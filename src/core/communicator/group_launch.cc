@@ -62,14 +62,17 @@ Status prepare(Rows& rows) {
 
 /// All streams of GPUs come to the beginning of the group before any of them waits for its end: communicators
 /// may share a stream. Back ends on host memory, which come last, may carry their calls out at once.
-Status start(const Rows& rows) {
-  for (const Row& row : rows) {
+/// After an error only the calls of the kinds before are left, which have to be finished.
+Status start(Rows& rows) {
+  Status status;
+  for (Row& row : rows) {
     if (row.calls.empty()) continue;
     std::vector<Backend::Call*> calls;
     for (const auto& call : row.calls) calls.push_back(call.get());
-    WEIR_TRY(row.backends[0]->start(calls));
+    if (status.ok()) status = row.backends[0]->start(calls);
+    if (!status.ok()) row.calls.clear();
   }
-  return {};
+  return status;
 }
 
 /// In rounds: what one call waits for may be what another one brings in its next step.
@@ -98,9 +101,10 @@ Status run(std::vector<Part> parts) {
   for (const Part& part : parts) WEIR_TRY(part.communicator->lifecycle().usable());
   Rows rows = rows_of(std::move(parts));
   WEIR_TRY(prepare(rows));
-  WEIR_TRY(start(rows));
+  const Status started = start(rows);
   advance(rows);
-  return finish(rows);
+  Status finished = finish(rows);
+  return started.ok() ? finished : started;
 }
 
 }  // namespace

@@ -63,11 +63,11 @@ class PlanObject : public weirPlan {
   const Moves& moves() const {
     const ir::Plan& plan = *schedule();
     const std::lock_guard lock(mutex_);
-    if (move_list_.size() != plan.moves.size()) {
+    if (!moves_) {
       for (const ir::Move& move : plan.moves) move_list_.push_back(move_of(move));
+      moves_ = Moves{{move_list_.data(), move_list_.size()}, plan.shape.chunks, plan.scratch_chunks};
     }
-    moves_ = {{move_list_.data(), move_list_.size()}, plan.shape.chunks, plan.scratch_chunks};
-    return moves_;
+    return *moves_;
   }
 
  private:
@@ -81,7 +81,7 @@ class PlanObject : public weirPlan {
   mutable std::mutex mutex_;
   mutable std::optional<Result<ir::Plan>> schedule_;
   mutable std::vector<Move> move_list_;
-  mutable Moves moves_;
+  mutable std::optional<Moves> moves_;
 };
 
 Result<std::unique_ptr<PlanObject>> find_plan(const weirTopology* topology, Collective collective, int root,

@@ -125,6 +125,7 @@ class Root {
   int64_t next_ping_ns_ = 0;
   int64_t last_round_ns_ = 0;
   Status failure_;
+  std::atomic<bool> began_{false};  ///< its thread holds working_ wherever it does not wait
   std::atomic<bool> finished_{false};
   std::atomic<bool> lingers_{false};
   std::thread thread_;
@@ -142,11 +143,14 @@ Status Root::start() {
   thread_ = std::thread([this] { serve(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(thread_.native_handle(), "weir root");
+  began_.wait(false);  // a process forked while the thread begins would inherit locks of the C library
   return {};
 }
 
 void Root::serve() {
   std::unique_lock working(working_);
+  began_.store(true);
+  began_.notify_one();
   last_round_ns_ = now_ns();
   while (wait(working)) {
     const int64_t now = now_ns();
@@ -473,7 +477,12 @@ void Roots::tidy() {
 
 void Roots::pause() {
   mutex_.lock();
-  for (const auto& root : roots_) root->working().lock();
+  std::erase_if(roots_, [](const auto& root) {
+    root->working().lock();
+    if (!root->finished()) return false;
+    root->working().unlock();
+    return true;  // and joined: a thread that ends takes locks, too
+  });
 }
 
 void Roots::resume() {

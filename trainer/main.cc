@@ -41,7 +41,7 @@ struct Arguments {
   int ranks = 0;  ///< number of processes to start; 0: the launcher has started them
   bool automatic = false;
   bool regroup = false;
-  Given given;
+  FixedSettings given;
 };
 
 void add_model(CLI::App& app, Arguments& arguments) {

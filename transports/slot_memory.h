@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Memory for slots of channel ends that the host cannot access: memory of a GPU, which network adapters read
 /// and write directly (GPUDirect RDMA). It is registered as a whole with a transport (SlotRegistrar); ends
-/// may then be opened with slots inside it (LinkSpec::lent).
+/// may then be opened with slots inside it (LinkSpec::slot_memory).
 /// Tests: tests/transports/conformance.cc
 #pragma once
 

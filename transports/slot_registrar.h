@@ -2,7 +2,7 @@
 /// What a transport offers whose ends may have their slots in registered memory (Transport::slot_registrar).
 ///
 /// Used by one thread at a time, like its transport.
-/// Tests: tests/transports/verbs_lent_test.cc
+/// Tests: tests/transports/verbs_registered_slots_test.cc
 #pragma once
 
 #include "src/base/status.h"

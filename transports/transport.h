@@ -81,7 +81,7 @@ struct LinkSpec {
   /// transport allocates slots. The host does not access them: acquire() and Message::data return their
   /// addresses; message n is in slot n % slots. REQUIRES: slot_bytes is a multiple of 64. The other end may
   /// have ordinary slots.
-  std::byte* lent = nullptr;
+  std::byte* slot_memory = nullptr;
 };
 
 /// One arrived message. Its bytes stay valid and unchanged until release().

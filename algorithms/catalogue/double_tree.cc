@@ -58,13 +58,13 @@ NodeTree double_tree(int nodes, int which) {
 
 ir::Plan double_tree_all_reduce(const Shape& shape) {
   Builder plan("double_tree", shape);
-  const Planted planted[kTrees] = {{double_tree(shape.ranks, 0), 0, shape.ranks},
-                                   {double_tree(shape.ranks, 1), 0, shape.ranks}};
+  const RotatedTree rotated[kTrees] = {{double_tree(shape.ranks, 0), 0, shape.ranks},
+                                       {double_tree(shape.ranks, 1), 0, shape.ranks}};
   each_chunk(shape, [&](int tree, uint32_t c) {
     plan.lane(up_lane(tree));
-    const Operand sum = climb(plan, planted[tree], planted[tree].tree.top, c, ir::output(c));
+    const Operand sum = climb(plan, rotated[tree], rotated[tree].tree.top, c, ir::output(c));
     plan.lanes(up_lane(tree), down_lane(tree));
-    descend(plan, planted[tree], planted[tree].tree.top, c, sum, down_lane(tree));
+    descend(plan, rotated[tree], rotated[tree].tree.top, c, sum, down_lane(tree));
   });
   return plan.take();
 }
@@ -72,13 +72,13 @@ ir::Plan double_tree_all_reduce(const Shape& shape) {
 ir::Plan double_tree_reduce(const Shape& shape) {
   Builder plan("double_tree", shape);
   const Rank first = wrap(shape.root + 1, shape.ranks);
-  const Planted planted[kTrees] = {{double_tree(shape.ranks - 1, 0), first, shape.ranks},
-                                   {double_tree(shape.ranks - 1, 1), first, shape.ranks}};
+  const RotatedTree rotated[kTrees] = {{double_tree(shape.ranks - 1, 0), first, shape.ranks},
+                                       {double_tree(shape.ranks - 1, 1), first, shape.ranks}};
   each_chunk(shape, [&](int tree, uint32_t c) {
     plan.lane(up_lane(tree));
-    const int top = planted[tree].tree.top;
-    const Operand sum = climb(plan, planted[tree], top, c, {});
-    plan.send(planted[tree].rank(top), shape.root, sum, {.with = ir::input(c), .to = ir::output(c)});
+    const int top = rotated[tree].tree.top;
+    const Operand sum = climb(plan, rotated[tree], top, c, {});
+    plan.send(rotated[tree].rank(top), shape.root, sum, {.with = ir::input(c), .to = ir::output(c)});
   });
   return plan.take();
 }
@@ -86,14 +86,14 @@ ir::Plan double_tree_reduce(const Shape& shape) {
 ir::Plan double_tree_broadcast(const Shape& shape) {
   Builder plan("double_tree", shape);
   const Rank first = wrap(shape.root + 1, shape.ranks);
-  const Planted planted[kTrees] = {{double_tree(shape.ranks - 1, 0), first, shape.ranks},
-                                   {double_tree(shape.ranks - 1, 1), first, shape.ranks}};
+  const RotatedTree rotated[kTrees] = {{double_tree(shape.ranks - 1, 0), first, shape.ranks},
+                                       {double_tree(shape.ranks - 1, 1), first, shape.ranks}};
   each_chunk(shape, [&](int tree, uint32_t c) {
     plan.lane(down_lane(tree));
-    const int top = planted[tree].tree.top;
-    const MoveId handed = plan.send(shape.root, planted[tree].rank(top), ir::input(c), {.to = ir::output(c)});
+    const int top = rotated[tree].tree.top;
+    const MoveId handed = plan.send(shape.root, rotated[tree].rank(top), ir::input(c), {.to = ir::output(c)});
     plan.local(shape.root, ir::input(c), {.to = ir::output(c)});
-    descend(plan, planted[tree], top, c, ir::value(handed), down_lane(tree));
+    descend(plan, rotated[tree], top, c, ir::value(handed), down_lane(tree));
   });
   return plan.take();
 }

@@ -18,7 +18,7 @@ constexpr uint8_t kDownLane = 1;
 
 Builder begin(const Shape& shape, int arity) { return {fmt::format("tree{}", arity), shape}; }
 
-Planted plant(const Shape& shape, int arity) {
+RotatedTree rotate(const Shape& shape, int arity) {
   return {kary_tree(shape.ranks, arity), has_root(shape.kind) ? shape.root : 0, shape.ranks};
 }
 
@@ -47,30 +47,30 @@ NodeTree kary_tree(int nodes, int arity) {
 
 ir::Plan kary_tree_all_reduce(const Shape& shape, int arity) {
   Builder plan = begin(shape, arity);
-  const Planted planted = plant(shape, arity);
+  const RotatedTree rotated = rotate(shape, arity);
   for (uint32_t c = 0; c < shape.chunks; ++c) {
     plan.lane(kUpLane);
-    const Operand sum = climb(plan, planted, planted.tree.top, c, ir::output(c));
+    const Operand sum = climb(plan, rotated, rotated.tree.top, c, ir::output(c));
     plan.lanes(kUpLane, kDownLane);
-    descend(plan, planted, planted.tree.top, c, sum, kDownLane);
+    descend(plan, rotated, rotated.tree.top, c, sum, kDownLane);
   }
   return plan.take();
 }
 
 ir::Plan kary_tree_reduce(const Shape& shape, int arity) {
   Builder plan = begin(shape, arity);
-  const Planted planted = plant(shape, arity);
+  const RotatedTree rotated = rotate(shape, arity);
   plan.lane(kUpLane);
-  for (uint32_t c = 0; c < shape.chunks; ++c) climb(plan, planted, planted.tree.top, c, ir::output(c));
+  for (uint32_t c = 0; c < shape.chunks; ++c) climb(plan, rotated, rotated.tree.top, c, ir::output(c));
   return plan.take();
 }
 
 ir::Plan kary_tree_broadcast(const Shape& shape, int arity) {
   Builder plan = begin(shape, arity);
-  const Planted planted = plant(shape, arity);
+  const RotatedTree rotated = rotate(shape, arity);
   plan.lane(kDownLane);
   for (uint32_t c = 0; c < shape.chunks; ++c) {
-    descend(plan, planted, planted.tree.top, c, ir::input(c), kDownLane);
+    descend(plan, rotated, rotated.tree.top, c, ir::input(c), kDownLane);
     plan.local(shape.root, ir::input(c), {.to = ir::output(c)});
   }
   return plan.take();

@@ -21,7 +21,7 @@ struct NodeTree {
 };
 
 /// A tree whose node i is rank (first + i) % ranks.
-struct Planted {
+struct RotatedTree {
   NodeTree tree;
   Rank first;
   int ranks;
@@ -32,12 +32,12 @@ struct Planted {
 /// Adds up chunk `c` of the subtree of `node` at `node`, in the builder's current lanes: each node adds its
 /// children's data to its own input, lower child first. Returns the value, which is also stored at `keep`; or
 /// the node's own input if it is a leaf.
-ir::Operand climb(ir::Builder& plan, const Planted& planted, int node, uint32_t c, ir::Operand keep);
+ir::Operand climb(ir::Builder& plan, const RotatedTree& rotated, int node, uint32_t c, ir::Operand keep);
 
 /// Passes `carried`, held by `node`, down its subtree; all nodes below store chunk `c`. The first messages
 /// use the builder's current lanes, later ones leave from and arrive in `lane`, which is the builder's lane
 /// afterwards.
-void descend(ir::Builder& plan, const Planted& planted, int node, uint32_t c, ir::Operand carried,
+void descend(ir::Builder& plan, const RotatedTree& rotated, int node, uint32_t c, ir::Operand carried,
              uint8_t lane);
 
 }  // namespace weir::algorithms

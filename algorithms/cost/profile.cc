@@ -98,7 +98,7 @@ class Clocks {
   /// When the receiver's lane has taken the bytes.
   Times arrival(const Move& move) {
     const bool inside = betas_.inside(move.src, move.dst);
-    const Channel& channel = inside ? around_.rates.inside : around_.rates.between;
+    const ChannelRates& channel = inside ? around_.rates.inside : around_.rates.between;
     const double chunks = move.chunks;
     const double per_byte = betas_.under_way(move.src, move.dst) * chunks;
     const Times& receiver = lane(move.dst, move.dst_lane);

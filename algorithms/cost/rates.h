@@ -14,7 +14,7 @@
 namespace weir::cost {
 
 /// Channels between two ranks with one core each.
-struct Channel {
+struct ChannelRates {
   double alpha = 0;     ///< seconds from sending a message until its receiver continues
   double overhead = 0;  ///< seconds of CPU work per message, of both ends together; part of alpha
   double beta = 0;      ///< seconds per byte, in addition to alpha: work of both ends and of the network
@@ -24,13 +24,13 @@ struct Channel {
   double merging = 0;
   double unasked = 0;
 
-  bool operator==(const Channel&) const = default;
+  bool operator==(const ChannelRates&) const = default;
 };
 
 struct Rates {
-  Channel inside;    ///< channels between ranks of one host
-  Channel between;   ///< channels between ranks of two hosts
-  double gamma = 0;  ///< seconds per byte that a rank sums or copies
+  ChannelRates inside;   ///< channels between ranks of one host
+  ChannelRates between;  ///< channels between ranks of two hosts
+  double gamma = 0;      ///< seconds per byte that a rank sums or copies
 
   bool operator==(const Rates&) const = default;
 };

@@ -43,7 +43,7 @@ std::optional<Profile> profile_for(const algorithms::Entry& entry, const Environ
     const auto made = ranks <= kMostNested ? make(entry, around, ranks) : std::nullopt;
     return made ? std::optional(made->profile) : std::nullopt;
   }
-  while (std::ldexp(Table::kMostRanks, doublings) < ranks) ++doublings;
+  while (std::ldexp(CostTable::kMostRanks, doublings) < ranks) ++doublings;
   if (doublings > 0) {
     std::optional<Made> three[3];
     for (int i = 0; i < 3; ++i) {
@@ -80,7 +80,7 @@ std::string size_words(size_t bytes) {
 
 }  // namespace
 
-Table::Table(Collective kind, const Environment& around, const Allowed& allowed) {
+CostTable::CostTable(Collective kind, const Environment& around, const Allowed& allowed) {
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != kind || (allowed && !allowed(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
@@ -96,7 +96,7 @@ Table::Table(Collective kind, const Environment& around, const Allowed& allowed)
 
 /// A single pass leaves links idle while its bytes are copied and summed: two passes hide that for each
 /// other. The model includes neither this loss nor the gain, only the additional messages.
-int Table::Candidate::least_divisor(double bytes) const {
+int CostTable::Candidate::least_divisor(double bytes) const {
   const double chunk = bytes / profile.chunks;
   int divisor = 1;
   if (chunk <= profile.tile_bytes / most_divisor) return divisor;  // one pass for any tile size
@@ -104,7 +104,7 @@ int Table::Candidate::least_divisor(double bytes) const {
   return divisor;
 }
 
-Estimate Table::Candidate::estimate(double bytes) const {
+Estimate CostTable::Candidate::estimate(double bytes) const {
   Estimate best{entry, predict(profile, bytes)};
   for (int divisor = 2; divisor <= most_divisor; divisor *= 2) {
     const double seconds = predict(profile, bytes, divisor);
@@ -114,13 +114,13 @@ Estimate Table::Candidate::estimate(double bytes) const {
   return best;
 }
 
-double Table::Candidate::unmerged_seconds(double bytes) const {
+double CostTable::Candidate::unmerged_seconds(double bytes) const {
   Candidate alone = *this;
   alone.profile.merging = 0;
   return alone.estimate(bytes).seconds;
 }
 
-Choice Table::choose(double bytes) const {
+Choice CostTable::choose(double bytes) const {
   std::vector<Estimate> estimates;
   for (const Candidate& candidate : candidates_) estimates.push_back(candidate.estimate(bytes));
   if (estimates.empty()) return {};
@@ -146,7 +146,7 @@ Choice Table::choose(double bytes) const {
   return choice;
 }
 
-std::vector<Row> Table::rows() const {
+std::vector<Row> CostTable::rows() const {
   std::vector<Row> rows;
   for (size_t c = 1; c < kClasses; ++c) {
     const size_t least = size_t{1} << (c - 1);
@@ -161,18 +161,18 @@ std::vector<Row> Table::rows() const {
   return rows;
 }
 
-Estimate Table::estimate(std::string_view algorithm, size_t bytes) const {
+Estimate CostTable::estimate(std::string_view algorithm, size_t bytes) const {
   for (const Candidate& candidate : candidates_)
     if (candidate.entry->algorithm == algorithm) return candidate.estimate(static_cast<double>(bytes));
   return {};
 }
 
-double Table::seconds(std::string_view algorithm, size_t bytes) const {
+double CostTable::seconds(std::string_view algorithm, size_t bytes) const {
   const Estimate found = estimate(algorithm, bytes);
   return found.entry != nullptr ? found.seconds : -1;
 }
 
-std::vector<std::string> lines_of(const Table& table) {
+std::vector<std::string> lines_of(const CostTable& table) {
   std::vector<std::string> lines;
   const std::vector<Row> rows = table.rows();
   for (const Row& row : rows) {

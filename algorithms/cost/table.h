@@ -46,13 +46,13 @@ struct Row {
 
 using Allowed = std::function<bool(const algorithms::Entry&)>;
 
-class Table {
+class CostTable {
  public:
   /// Considers all entries for `kind` that `allowed` accepts (null: any) and that can run in this
   /// environment: entries that pull need shared scratch, and messages must fit into slots. The root is
   /// assumed to be position 0. Beyond kMostRanks, plans with very many moves are not made: their profiles are
   /// extrapolated from smaller ones (growth.h). Takes milliseconds.
-  Table(Collective kind, const Environment& around, const Allowed& allowed = nullptr);
+  CostTable(Collective kind, const Environment& around, const Allowed& allowed = nullptr);
 
   static constexpr int kMostRanks = 256;
 
@@ -93,6 +93,6 @@ class Table {
 };
 
 /// One line per row: sizes, algorithm, predicted times, tiles if they are divided, runner-up.
-std::vector<std::string> lines_of(const Table& table);
+std::vector<std::string> lines_of(const CostTable& table);
 
 }  // namespace weir::cost

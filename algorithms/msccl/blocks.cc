@@ -55,7 +55,7 @@ class Assembly {
 
  private:
   std::vector<MscclBlock>& gpu(Rank rank) { return blocks_.gpus[static_cast<size_t>(rank)]; }
-  MscclStep& at(Rank rank, Place place) {
+  MscclStep& at(Rank rank, StepPosition place) {
     return gpu(rank)[static_cast<size_t>(place.block)].steps[place.step];
   }
 
@@ -125,7 +125,7 @@ class Assembly {
     return found;
   }
 
-  Place push(Rank rank, int block, MscclStep step) {
+  StepPosition push(Rank rank, int block, MscclStep step) {
     MscclBlock& own = gpu(rank)[static_cast<size_t>(block)];
     step.order = ++order_;
     if (step.sends) own.last_send = static_cast<int64_t>(own.steps.size());
@@ -166,7 +166,7 @@ class Assembly {
   /// Whether the step that received the value can also send it: before all later sends of its block.
   bool hands_on(const Move& move) {
     if (move.from.kind != Kind::value) return false;
-    const Place place = made_[move.from.index];
+    const StepPosition place = made_[move.from.index];
     MscclBlock& block = gpu(move.src)[static_cast<size_t>(place.block)];
     MscclStep& step = block.steps[place.step];
     if (!step.receives || step.sends || block.last_send > static_cast<int64_t>(place.step)) return false;
@@ -243,8 +243,8 @@ class Assembly {
 
   /// For each chunk of memory the step that wrote it last, and the steps that have read it since.
   struct Uses {
-    Place writer;
-    std::vector<Place> readers;
+    StepPosition writer;
+    std::vector<StepPosition> readers;
   };
 
   void add_waits() {
@@ -252,21 +252,21 @@ class Assembly {
     const ir::MemoryMap map(plan_.shape, most, placement(plan_.shape));
     std::vector<Uses> uses(map.size());
     for (Rank rank = 0; rank < plan_.shape.ranks; ++rank) {
-      std::vector<Place> order;
+      std::vector<StepPosition> order;
       for (size_t b = 0; b < gpu(rank).size(); ++b)
         for (size_t s = 0; s < gpu(rank)[b].steps.size(); ++s) order.push_back({static_cast<int>(b), s});
       std::sort(order.begin(), order.end(),
-                [&](Place a, Place b) { return at(rank, a).order < at(rank, b).order; });
-      for (const Place place : order) add_waits(rank, place, map, uses);
+                [&](StepPosition a, StepPosition b) { return at(rank, a).order < at(rank, b).order; });
+      for (const StepPosition place : order) add_waits(rank, place, map, uses);
     }
   }
 
-  void add_waits(Rank rank, Place own, const ir::MemoryMap& map, std::vector<Uses>& uses) {
+  void add_waits(Rank rank, StepPosition own, const ir::MemoryMap& map, std::vector<Uses>& uses) {
     MscclStep& step = at(rank, own);
-    const auto wait = [&](Place other) {
+    const auto wait = [&](StepPosition other) {
       if (other.block < 0 || other.block == own.block) return;
-      const auto known =
-          std::find_if(step.waits.begin(), step.waits.end(), [&](Place w) { return w.block == other.block; });
+      const auto known = std::find_if(step.waits.begin(), step.waits.end(),
+                                      [&](StepPosition w) { return w.block == other.block; });
       if (known == step.waits.end())
         step.waits.push_back(other);
       else
@@ -283,7 +283,7 @@ class Assembly {
     for (uint32_t c = 0; c < step.chunks; ++c) {
       Uses& chunk = uses[map.place(rank, step.kept) + c];
       wait(chunk.writer);
-      for (const Place reader : chunk.readers) wait(reader);
+      for (const StepPosition reader : chunk.readers) wait(reader);
       chunk = {own, {}};
     }
   }
@@ -291,11 +291,11 @@ class Assembly {
   const ir::Plan& plan_;
   const ir::MemoryMap map_;
   Blocks blocks_;
-  std::vector<size_t> writer_;   // index: chunk of memory; the move that wrote it last
-  std::vector<Place> made_;      // index: move; the step that makes its value
-  std::vector<Operand> stored_;  // index: move; where its value is stored; none: nowhere
-  std::vector<Rank> next_;       // index: move; the rank to which its value is passed on last
-  std::vector<int> channel_;     // index: move
+  std::vector<size_t> writer_;      // index: chunk of memory; the move that wrote it last
+  std::vector<StepPosition> made_;  // index: move; the step that makes its value
+  std::vector<Operand> stored_;     // index: move; where its value is stored; none: nowhere
+  std::vector<Rank> next_;          // index: move; the rank to which its value is passed on last
+  std::vector<int> channel_;        // index: move
   size_t order_ = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace weir::msccl {
 
 /// Refers to another step of the same GPU.
-struct Place {
+struct StepPosition {
   int block = -1;
   size_t step = 0;
 };
@@ -26,7 +26,7 @@ struct MscclStep {
   ir::Operand source;  ///< operand to send, to copy, or to add to received data
   ir::Operand kept;    ///< destination of the result
   uint32_t chunks = 1;
-  std::vector<Place> waits;  ///< steps of other blocks that must precede it; at most one per block
+  std::vector<StepPosition> waits;  ///< steps of other blocks that must precede it; at most one per block
 };
 
 struct MscclBlock {

@@ -167,7 +167,7 @@ class FileReader {
   }
 
   Status spot(pugi::xml_node element, Rank rank, std::array<const char*, 2> attributes, int chunks,
-              Spot& spot) {
+              BufferOffset& spot) {
     std::string buffer;
     WEIR_TRY(xml_.get(element, attributes[0], Need::needed, buffer));
     if (buffer != "i" && buffer != "o" && buffer != "s")

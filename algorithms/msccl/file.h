@@ -30,14 +30,14 @@ constexpr bool sends(Type type) {
 }
 
 /// "i", "o" or "s" and an offset in chunks.
-struct Spot {
+struct BufferOffset {
   char buffer = 'i';
   int offset = -1;
 };
 
 struct FileStep {
   Type type = Type::nothing;
-  Spot source, kept;
+  BufferOffset source, kept;
   int chunks = 0;
   int wait_block = -1;  ///< -1: no wait
   int wait_step = -1;

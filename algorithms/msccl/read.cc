@@ -48,14 +48,14 @@ class Memory {
     for (int c = 0; c < outputs; ++c) cells_[static_cast<size_t>(output_ + c)].output = c;
   }
 
-  Operand read(Spot spot, int chunk) const {
+  Operand read(BufferOffset spot, int chunk) const {
     if (spot.buffer == 's') return ir::scratch(static_cast<uint32_t>(spot.offset + chunk));
     const size_t number = place(spot, chunk);
     const Cell& cell = cells_[number];
     return !cell.written && cell.input >= 0 ? ir::input(static_cast<uint32_t>(cell.input)) : kept(number);
   }
 
-  Operand write(Spot spot, int chunk) {
+  Operand write(BufferOffset spot, int chunk) {
     if (spot.buffer == 's') return ir::scratch(static_cast<uint32_t>(spot.offset + chunk));
     const size_t number = place(spot, chunk);
     cells_[number].written = true;
@@ -84,7 +84,7 @@ class Memory {
   const std::vector<Cell>& cells() const { return cells_; }
 
  private:
-  size_t place(Spot spot, int chunk) const {
+  size_t place(BufferOffset spot, int chunk) const {
     return static_cast<size_t>((spot.buffer == 'i' ? input_ : output_) + spot.offset + chunk);
   }
   Operand kept(size_t number) const {
@@ -197,13 +197,13 @@ class Run {
     return made;
   }
 
-  Operands read(Spot spot, int chunks) const {
+  Operands read(BufferOffset spot, int chunks) const {
     Operands operands;
     for (int c = 0; c < chunks; ++c) operands.push_back(memory_[at()].read(spot, c));
     return operands;
   }
 
-  Operands write(Spot spot, int chunks) {
+  Operands write(BufferOffset spot, int chunks) {
     Operands operands;
     for (int c = 0; c < chunks; ++c) operands.push_back(memory_[at()].write(spot, c));
     save_from(operands);

@@ -85,7 +85,7 @@ class Writer {
     }
     for (const MscclBlock& block : blocks)
       for (const MscclStep& step : block.steps)
-        for (const Place place : step.waits) awaited[static_cast<size_t>(place.block)][place.step] = 1;
+        for (const StepPosition place : step.waits) awaited[static_cast<size_t>(place.block)][place.step] = 1;
     for (size_t b = 0; b < blocks.size(); ++b) {
       add("    <tb id=\"{}\" send=\"{}\" recv=\"{}\" chan=\"{}\">\n", b, blocks[b].send, blocks[b].receive,
           blocks[b].channel);
@@ -100,11 +100,11 @@ class Writer {
     const size_t waits = step.waits.size();
     for (size_t w = 0; w + 1 < waits; ++w)
       line(number - (waits - 1) + w, "nop", {}, {}, 0, step.waits[w], numbers, false);
-    line(number, type_of(step), step.source, step.kept, step.chunks, waits == 0 ? Place{} : step.waits.back(),
-         numbers, awaited);
+    line(number, type_of(step), step.source, step.kept, step.chunks,
+         waits == 0 ? StepPosition{} : step.waits.back(), numbers, awaited);
   }
 
-  void line(size_t number, const char* type, Operand source, Operand kept, uint32_t count, Place wait,
+  void line(size_t number, const char* type, Operand source, Operand kept, uint32_t count, StepPosition wait,
             const std::vector<std::vector<size_t>>& numbers, bool awaited) {
     const auto index = [](Operand operand) {
       return operand.kind == Operand::Kind::none ? -1 : static_cast<int64_t>(operand.index);

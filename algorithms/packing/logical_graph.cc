@@ -7,9 +7,9 @@
 
 namespace weir::algorithms {
 
-void add_piece(std::vector<Piece>& pieces, Piece piece) {
+void add_piece(std::vector<RouteShare>& pieces, RouteShare piece) {
   const auto same = std::find_if(pieces.begin(), pieces.end(),
-                                 [&](const Piece& other) { return other.route == piece.route; });
+                                 [&](const RouteShare& other) { return other.route == piece.route; });
   if (same != pieces.end()) {
     same->amount += piece.amount;
   } else {
@@ -17,10 +17,10 @@ void add_piece(std::vector<Piece>& pieces, Piece piece) {
   }
 }
 
-std::vector<Piece> take_pieces(std::vector<Piece>& pieces, int64_t amount) {
-  std::vector<Piece> taken;
+std::vector<RouteShare> take_pieces(std::vector<RouteShare>& pieces, int64_t amount) {
+  std::vector<RouteShare> taken;
   while (amount > 0) {
-    Piece& last = pieces.back();
+    RouteShare& last = pieces.back();
     const int64_t part = std::min(amount, last.amount);
     taken.push_back({last.route, part});
     amount -= part;
@@ -67,12 +67,12 @@ void LogicalGraph::change(int from, int to, int64_t amount) {
   apply(in_[static_cast<size_t>(to)], from);
 }
 
-void LogicalGraph::add(int from, int to, Piece piece) {
+void LogicalGraph::add(int from, int to, RouteShare piece) {
   change(from, to, piece.amount);
   add_piece(pieces_[{from, to}], std::move(piece));
 }
 
-std::vector<Piece> LogicalGraph::remove(int from, int to, int64_t amount) {
+std::vector<RouteShare> LogicalGraph::remove(int from, int to, int64_t amount) {
   change(from, to, -amount);
   return take_pieces(pieces_[{from, to}], amount);
 }
@@ -80,12 +80,12 @@ std::vector<Piece> LogicalGraph::remove(int from, int to, int64_t amount) {
 void LogicalGraph::reduce(int from, int to, int64_t amount) { remove(from, to, amount); }
 
 void LogicalGraph::split(int from, int middle, int to, int64_t amount) {
-  std::vector<Piece> heads = remove(from, middle, amount);
-  std::vector<Piece> tails = remove(middle, to, amount);
+  std::vector<RouteShare> heads = remove(from, middle, amount);
+  std::vector<RouteShare> tails = remove(middle, to, amount);
   if (from == to) return;
   while (!heads.empty()) {
-    Piece& head = heads.back();
-    Piece& tail = tails.back();
+    RouteShare& head = heads.back();
+    RouteShare& tail = tails.back();
     const int64_t part = std::min(head.amount, tail.amount);
     add(from, to, {joined(head.route, tail.route), part});
     head.amount -= part;
@@ -97,12 +97,12 @@ void LogicalGraph::split(int from, int middle, int to, int64_t amount) {
 
 int64_t LogicalGraph::widest(int from, int to) const {
   int64_t most = 0;
-  for (const Piece& piece : pieces_.at({from, to})) most = std::max(most, piece.amount);
+  for (const RouteShare& piece : pieces_.at({from, to})) most = std::max(most, piece.amount);
   return most;
 }
 
 std::vector<int32_t> LogicalGraph::take(int from, int to, int64_t amount) {
-  std::vector<Piece>& there = pieces_[{from, to}];
+  std::vector<RouteShare>& there = pieces_[{from, to}];
   auto best = there.end();  // the narrowest piece that is wide enough
   for (auto piece = there.begin(); piece != there.end(); ++piece) {
     if (piece->amount >= amount && (best == there.end() || piece->amount < best->amount)) best = piece;

@@ -15,15 +15,15 @@
 namespace weir::algorithms {
 
 /// A route and the part of a logical edge's capacity that uses it.
-struct Piece {
+struct RouteShare {
   std::vector<int32_t> route;  ///< numbers of the network's edges
   int64_t amount = 0;
 };
 
 /// Increases the piece with this route, or adds one.
-void add_piece(std::vector<Piece>& pieces, Piece piece);
+void add_piece(std::vector<RouteShare>& pieces, RouteShare piece);
 /// Removes `amount` from the last pieces. REQUIRES: they have that much.
-std::vector<Piece> take_pieces(std::vector<Piece>& pieces, int64_t amount);
+std::vector<RouteShare> take_pieces(std::vector<RouteShare>& pieces, int64_t amount);
 
 class LogicalGraph {
  public:
@@ -54,14 +54,14 @@ class LogicalGraph {
   static std::vector<int> neighbours(const std::vector<Row>& rows, int node);
   static int64_t sum(const std::vector<Row>& rows, int node);
   void change(int from, int to, int64_t amount);
-  std::vector<Piece> remove(int from, int to, int64_t amount);
-  void add(int from, int to, Piece piece);
+  std::vector<RouteShare> remove(int from, int to, int64_t amount);
+  void add(int from, int to, RouteShare piece);
   std::vector<int32_t> joined(const std::vector<int32_t>& head, const std::vector<int32_t>& tail) const;
 
   const Network& network_;
   std::vector<Row> out_;
   std::vector<Row> in_;
-  std::map<std::pair<int, int>, std::vector<Piece>> pieces_;
+  std::map<std::pair<int, int>, std::vector<RouteShare>> pieces_;
 };
 
 }  // namespace weir::algorithms

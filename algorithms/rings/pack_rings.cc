@@ -10,7 +10,7 @@
 #include <set>
 
 #include "algorithms/network/max_flow.h"
-#include "algorithms/rings/room.h"
+#include "algorithms/rings/ring_capacity.h"
 
 namespace weir::algorithms {
 namespace {
@@ -29,10 +29,10 @@ struct Scale {
 
 /// Considers only edges that rings can use.
 Widths capacities_of(const Network& network) {
-  const Room room(network);
+  const RingCapacity capacity(network);
   Widths widths;
   for (size_t e = 0; e < network.edges.size(); ++e)
-    widths.push_back(room.is_used(e) ? network.edges[e].capacity : 0);
+    widths.push_back(capacity.is_used(e) ? network.edges[e].capacity : 0);
   return widths;
 }
 
@@ -96,18 +96,18 @@ std::vector<Scale> scales_of(const Network& network, const Widths& capacities, i
 /// Adds rings while any can be found; then removes some and searches for others.
 class Search {
  public:
-  explicit Search(const Network& network) : room_(network), ranks_(network.ranks()) {}
+  explicit Search(const Network& network) : capacity_(network), ranks_(network.ranks()) {}
 
   /// At most `most` rings, within the given number of steps.
   std::vector<RoutedRing> run(const Widths& widths, int64_t most, int64_t& steps) {
-    room_.set(widths);
+    capacity_.set(widths);
     std::vector<RoutedRing> rings, best;
     int failures = 0;
     while (static_cast<int64_t>(rings.size()) < most && steps > 0) {
       if (add(rings, steps)) {
         failures = 0;
         if (rings.size() > best.size()) best = rings;
-      } else if (++failures == kPatience) {
+      } else if (++failures == kFailedTries) {
         failures = 0;
         remove_some(rings);
         if (best.empty()) break;  // not even one ring was found
@@ -117,7 +117,7 @@ class Search {
   }
 
  private:
-  static constexpr int kPatience = 3;
+  static constexpr int kFailedTries = 3;
   static constexpr int64_t kStepsPerRank = 50;  // limit per search, which otherwise might not end
 
   bool add(std::vector<RoutedRing>& rings, int64_t& steps) {
@@ -125,12 +125,12 @@ class Search {
     // Links usually have equal widths in both directions, so the reverse of each ring is tried.
     if (!rings.empty() && below(2) == 0) {
       steps -= ranks_;
-      found = room_.take_reverse(rings.back());
+      found = capacity_.take_reverse(rings.back());
     }
     if (!found) {
       int64_t some = std::min(steps, kStepsPerRank * ranks_);
       steps -= some;
-      found = room_.take(static_cast<Rank>(below(static_cast<uint32_t>(ranks_))), some, random_);
+      found = capacity_.take(static_cast<Rank>(below(static_cast<uint32_t>(ranks_))), some, random_);
       steps += some;
     }
     if (found) rings.push_back(std::move(*found));
@@ -140,14 +140,14 @@ class Search {
   void remove_some(std::vector<RoutedRing>& rings) {
     for (uint32_t count = 1 + below(3); count > 0 && !rings.empty(); --count) {
       std::swap(rings[below(static_cast<uint32_t>(rings.size()))], rings.back());
-      room_.give_back(rings.back());
+      capacity_.give_back(rings.back());
       rings.pop_back();
     }
   }
 
   uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
 
-  Room room_;
+  RingCapacity capacity_;
   const int ranks_;
   std::mt19937 random_{20};
 };

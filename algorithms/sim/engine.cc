@@ -48,10 +48,10 @@ FlowEngine::FlowEngine(const FlowSet& set)
 }
 
 /// Groups flows with the same path and ceiling.
-std::vector<Group> FlowEngine::make_groups() {
+std::vector<FlowGroup> FlowEngine::make_groups() {
   const size_t paths = set_.path_ends_.size();
   for (size_t p = 0; p < paths; ++p) latency_.push_back(set_.latency(static_cast<PathId>(p)));
-  std::vector<Group> groups;
+  std::vector<FlowGroup> groups;
   std::vector<GroupId> newest(paths, -1);  // index: path; the last group made, which links to the others
   std::vector<GroupId> older;              // index: group
   for (FlowId f = 0; f < set_.size(); ++f) {
@@ -114,7 +114,7 @@ void FlowEngine::push(Event event) {
 }
 
 /// Notifies the flows that wait for it.
-void FlowEngine::happened(FlowId flow, Point point, double when) {
+void FlowEngine::happened(FlowId flow, FlowEvent point, double when) {
   for (uint32_t n = first_waiter_[flow]; n < first_waiter_[flow + 1]; ++n) {
     const Waiter& next = waiters_[n];
     if (next.point != point) continue;
@@ -142,7 +142,7 @@ void FlowEngine::carry_out_due() {
 
 void FlowEngine::start(FlowId flow) {
   started_[flow] = now_;
-  happened(flow, Point::started, now_);
+  happened(flow, FlowEvent::started, now_);
   if (set_.flow(flow).stream < 0) return send(flow);
   Stream& stream = streams_[at(set_.flow(flow).stream)];
   if (!std::exchange(stream.busy, true)) return send(flow);
@@ -171,8 +171,8 @@ void FlowEngine::sent(FlowId flow) {
   sent_[flow] = now_;
   ended_[flow] = path == kNoPath ? now_ : now_ + latency_[at(path)];
   ++done_;
-  happened(flow, Point::sent, sent_[flow]);
-  happened(flow, Point::ended, ended_[flow]);
+  happened(flow, FlowEvent::sent, sent_[flow]);
+  happened(flow, FlowEvent::ended, ended_[flow]);
   if (set_.flow(flow).stream < 0) return;
   Stream& stream = streams_[at(set_.flow(flow).stream)];
   stream.busy = stream.first != kNobody;

@@ -56,14 +56,14 @@ class FlowEngine {
   };
   struct Waiter {
     FlowId flow;
-    Point point;
+    FlowEvent point;
     double delay;
   };
 
-  std::vector<Group> make_groups();
+  std::vector<FlowGroup> make_groups();
   void index_waits();
   void push(Event event);
-  void happened(FlowId flow, Point point, double when);
+  void happened(FlowId flow, FlowEvent point, double when);
   void ready(FlowId flow);
   void start(FlowId flow);
   void send(FlowId flow);

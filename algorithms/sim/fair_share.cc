@@ -10,7 +10,7 @@
 
 namespace weir::sim {
 
-FairShares::FairShares(const Network& network, std::vector<Group> groups)
+FairShares::FairShares(const Network& network, std::vector<FlowGroup> groups)
     : network_(network),
       groups_(std::move(groups)),
       flows_(groups_.size()),
@@ -25,7 +25,7 @@ FairShares::FairShares(const Network& network, std::vector<Group> groups)
       claims_(network.edges.size()),
       new_rates_(groups_.size()) {
   size_t hops = 0;
-  for (const Group& group : groups_) {
+  for (const FlowGroup& group : groups_) {
     bounds_.push_back(static_cast<int64_t>(std::ceil(group.ceiling)));
     first_place_.push_back(hops);
     hops += group.path.size();

@@ -26,7 +26,7 @@ using algorithms::Network;
 using GroupId = int32_t;
 
 /// Equivalent flows.
-struct Group {
+struct FlowGroup {
   std::span<const int32_t> path;  ///< edges of the network, at least one, none twice; not copied
   double ceiling = 0;  ///< maximum rate of one flow, in units of capacity: above 0, at most that of any edge
 };
@@ -34,7 +34,7 @@ struct Group {
 class FairShares {
  public:
   /// Initially no group has flows. Keeps a reference to the network and to the groups' paths.
-  FairShares(const Network& network, std::vector<Group> groups);
+  FairShares(const Network& network, std::vector<FlowGroup> groups);
 
   /// Adds `flows` to the group, or removes them. Rates are valid again after settle().
   void change(GroupId group, int32_t flows);
@@ -74,7 +74,7 @@ class FairShares {
   void conclude();
 
   const Network& network_;
-  std::vector<Group> groups_;
+  std::vector<FlowGroup> groups_;
   std::vector<int64_t> bounds_;  // index: group; its ceiling, rounded up
   std::vector<int32_t> flows_;
   std::vector<double> rates_;

@@ -46,11 +46,11 @@ struct Flow {
 };
 
 /// The events of a flow. A flow that waits in its stream has started, but sends nothing yet.
-enum class Point : uint8_t { started, sent, ended };
+enum class FlowEvent : uint8_t { started, sent, ended };
 
 struct Wait {
   FlowId flow = 0;  ///< may be added later
-  Point point = Point::ended;
+  FlowEvent point = FlowEvent::ended;
   double delay = 0;  ///< seconds after the event
 };
 

@@ -85,11 +85,11 @@ class Translation {
     flow.shares = channels_.connections / static_cast<int32_t>(channel.abreast);
     const FlowId message = flows().add(flow);
     wait(message, lane(move.src, move.src_lane));
-    lane(move.src, move.src_lane) = {message, Point::started};
-    read(message, move.src, move.from, move.chunks, {message, Point::started}, 0);
+    lane(move.src, move.src_lane) = {message, FlowEvent::started};
+    read(message, move.src, move.from, move.chunks, {message, FlowEvent::started}, 0);
     FlowId& slot =
         taken_[number_of(channel) * at(channels_.slots) + channel.messages++ % at(channels_.slots)];
-    wait(message, {slot, Point::ended, channel.latency});
+    wait(message, {slot, FlowEvent::ended, channel.latency});
     slot = flows().add({});
     wait(slot, {message});
     arrive(m, slot);
@@ -101,7 +101,7 @@ class Translation {
     Flow flow = flow_of(move, channel);
     flow.alpha += channel.latency;
     const FlowId message = flows().add(flow);
-    read(message, move.src, move.from, move.chunks, {message, Point::ended, channel.latency},
+    read(message, move.src, move.from, move.chunks, {message, FlowEvent::ended, channel.latency},
          channel.latency);
     wait(message, lane(move.dst, move.dst_lane));
     const FlowId done = flows().add({});
@@ -130,11 +130,11 @@ class Translation {
 
   /// `flow` needs the operand, some time after it was written, and has finished with it at `through`.
   void read(FlowId flow, Rank rank, Operand operand, uint32_t chunks, Wait through, double delay) {
-    if (operand.kind == Kind::value) wait(flow, {made_[operand.index], Point::ended, delay});
+    if (operand.kind == Kind::value) wait(flow, {made_[operand.index], FlowEvent::ended, delay});
     if (!operand.in_memory()) return;
     const size_t first = map_.place(rank, operand);
     for (size_t place = first; place < first + chunks; ++place) {
-      wait_once(flow, {written_[place], Point::ended, delay});
+      wait_once(flow, {written_[place], FlowEvent::ended, delay});
       if (operand.kind != Kind::input) read_[place].push_back(through);
     }
   }

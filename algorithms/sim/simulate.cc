@@ -78,13 +78,13 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
   return simulate(plan, bytes, network, routes, channels);
 }
 
-Result<JobPrediction> simulate(std::span<const Step> steps, const Network& network,
+Result<JobPrediction> simulate(std::span<const JobStep> steps, const Network& network,
                                const Channels& channels) {
   JobPrediction job;
   job.edge_bytes.resize(network.edges.size());
   FlowRoutes routes(network);
   std::map<std::pair<const ir::Plan*, double>, Prediction> known;
-  for (const Step& step : steps) {
+  for (const JobStep& step : steps) {
     if (!std::isfinite(step.compute) || step.compute < 0) {
       return Status(Code::invalid_argument, fmt::format("step {} computes for {} s: expected 0 or more",
                                                         job.ends.size(), step.compute));

@@ -43,7 +43,7 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
                             const Channels& channels);
 
 /// A step of a job: all ranks compute, then communicate, then the next step begins.
-struct Step {
+struct JobStep {
   double compute = 0;              ///< seconds before the collective
   const ir::Plan* plan = nullptr;  ///< null: only computing
   double bytes = 0;
@@ -58,6 +58,7 @@ struct JobPrediction {
 
 /// Simulates the steps one after the other; equal collectives (the same plan, the same bytes) are simulated
 /// once. Errors: as above, and a compute time that is negative or not finite.
-Result<JobPrediction> simulate(std::span<const Step> steps, const Network& network, const Channels& channels);
+Result<JobPrediction> simulate(std::span<const JobStep> steps, const Network& network,
+                               const Channels& channels);
 
 }  // namespace weir::sim

@@ -49,7 +49,7 @@ void DuplexGraph::change(int32_t a, int32_t b, int64_t amount) {
   }
 }
 
-void DuplexGraph::add(int32_t a, int32_t b, Piece piece) {
+void DuplexGraph::add(int32_t a, int32_t b, RouteShare piece) {
   if (a > b) {
     std::swap(a, b);
     piece.route = mirrored(piece.route);
@@ -59,20 +59,20 @@ void DuplexGraph::add(int32_t a, int32_t b, Piece piece) {
 }
 
 /// Pieces that lead from a to b.
-std::vector<Piece> DuplexGraph::remove(int32_t a, int32_t b, int64_t amount) {
+std::vector<RouteShare> DuplexGraph::remove(int32_t a, int32_t b, int64_t amount) {
   change(a, b, -amount);
-  std::vector<Piece> removed = take_pieces(pieces_[{std::min(a, b), std::max(a, b)}], amount);
+  std::vector<RouteShare> removed = take_pieces(pieces_[{std::min(a, b), std::max(a, b)}], amount);
   if (a > b)
-    for (Piece& piece : removed) piece.route = mirrored(piece.route);
+    for (RouteShare& piece : removed) piece.route = mirrored(piece.route);
   return removed;
 }
 
 void DuplexGraph::join(int32_t a, int32_t middle, int32_t b, int64_t amount) {
-  std::vector<Piece> heads = remove(a, middle, amount);
-  std::vector<Piece> tails = remove(middle, b, amount);
+  std::vector<RouteShare> heads = remove(a, middle, amount);
+  std::vector<RouteShare> tails = remove(middle, b, amount);
   while (!heads.empty()) {
-    Piece& head = heads.back();
-    Piece& tail = tails.back();
+    RouteShare& head = heads.back();
+    RouteShare& tail = tails.back();
     const int64_t part = std::min(head.amount, tail.amount);
     add(a, b, {joined(head.route, tail.route), part});
     head.amount -= part;
@@ -89,7 +89,8 @@ void DuplexGraph::clear(int32_t node) {
 std::vector<DuplexLink> DuplexGraph::links() const {
   std::vector<DuplexLink> all;
   for (const auto& [ends, pieces] : pieces_) {
-    for (const Piece& piece : pieces) all.push_back({ends.first, ends.second, piece.amount, piece.route});
+    for (const RouteShare& piece : pieces)
+      all.push_back({ends.first, ends.second, piece.amount, piece.route});
   }
   return all;
 }

@@ -52,14 +52,14 @@ class DuplexGraph {
  private:
   using Ends = std::pair<int32_t, int32_t>;  // the lower node first; routes begin there
   void change(int32_t a, int32_t b, int64_t amount);
-  void add(int32_t a, int32_t b, Piece piece);
-  std::vector<Piece> remove(int32_t a, int32_t b, int64_t amount);
+  void add(int32_t a, int32_t b, RouteShare piece);
+  std::vector<RouteShare> remove(int32_t a, int32_t b, int64_t amount);
   std::vector<int32_t> joined(const std::vector<int32_t>& head, const std::vector<int32_t>& tail) const;
 
   const Network* network_;
   std::vector<int32_t> opposite_;
   std::vector<std::map<int32_t, int64_t>> sums_;  // index: node; capacity to each other node
-  std::map<Ends, std::vector<Piece>> pieces_;
+  std::map<Ends, std::vector<RouteShare>> pieces_;
 };
 
 }  // namespace weir::algorithms

@@ -84,7 +84,7 @@ MessageReceiver::MessageReceiver(StorePtr store, int from, int to)
       name_(name_of(from, to)),
       communicator_(store, name_, kReceiver, 2, about(from, to)) {}
 
-TaskPtr MessageReceiver::receive(const WantedPtr& wanted, Milliseconds timeout) {
+TaskPtr MessageReceiver::receive(const PostedReceivePtr& wanted, Milliseconds timeout) {
   wanted->task = c10::make_intrusive<Task>(
       queue_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
       timeout, [this, wanted, timeout] { serve(wanted, timeout); }, wanted->passage);
@@ -101,7 +101,7 @@ TaskPtr MessageReceiver::receive(const WantedPtr& wanted, Milliseconds timeout) 
   return wanted->task;
 }
 
-void MessageReceiver::look_for(const WantedPtr& wanted) {
+void MessageReceiver::look_for(const PostedReceivePtr& wanted) {
   std::vector<char> bytes;
   {
     std::lock_guard lock(mutex_);
@@ -118,7 +118,7 @@ void MessageReceiver::look_for(const WantedPtr& wanted) {
   deliver(wanted, bytes);
 }
 
-bool MessageReceiver::take_kept(const WantedPtr& wanted, std::vector<char>& bytes) {
+bool MessageReceiver::take_kept(const PostedReceivePtr& wanted, std::vector<char>& bytes) {
   const auto found = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const Message& message) { return message.tag == wanted->tag; });
   if (found == kept_.end() || wanted->claimed.exchange(true)) return false;
@@ -127,10 +127,10 @@ bool MessageReceiver::take_kept(const WantedPtr& wanted, std::vector<char>& byte
   return true;
 }
 
-WantedPtr MessageReceiver::claim(int tag) {
+PostedReceivePtr MessageReceiver::claim(int tag) {
   std::lock_guard lock(mutex_);
   for (auto it = wanted_.begin(); it != wanted_.end();) {
-    const WantedPtr wanted = *it;
+    const PostedReceivePtr wanted = *it;
     if (wanted->claimed) {  // another message receiver has claimed it
       it = wanted_.erase(it);
     } else if (wanted->tag == tag && !wanted->claimed.exchange(true)) {
@@ -143,7 +143,7 @@ WantedPtr MessageReceiver::claim(int tag) {
   return nullptr;
 }
 
-void MessageReceiver::serve(const WantedPtr& wanted, Milliseconds timeout) {
+void MessageReceiver::serve(const PostedReceivePtr& wanted, Milliseconds timeout) {
   try {
     if (!met_ && !wanted->claimed) {
       const std::vector<uint8_t> yes{'1'};
@@ -158,12 +158,12 @@ void MessageReceiver::serve(const WantedPtr& wanted, Milliseconds timeout) {
     }
     while (!wanted->claimed) take_one(communicator_.get(timeout));
   } catch (...) {  // the receiver failed: no message can arrive here any more
-    std::deque<WantedPtr> all;
+    std::deque<PostedReceivePtr> all;
     {
       std::lock_guard lock(mutex_);
       all.swap(wanted_);
     }
-    for (const WantedPtr& each : all) {
+    for (const PostedReceivePtr& each : all) {
       if (!each->claimed.exchange(true)) finish(each, std::current_exception());
     }
     throw;
@@ -176,7 +176,7 @@ void MessageReceiver::take_one(ncclComm_t comm) {
   const int tag = static_cast<int>(envelope.tag);
   const size_t size = envelope.bytes;
   const bool fits = size <= sizeof(envelope.contents);
-  const WantedPtr wanted = claim(tag);
+  const PostedReceivePtr wanted = claim(tag);
   const bool in_place = wanted && wanted->passage == nullptr && is_packed(wanted->tensor);
   if (!fits && in_place && wanted->tensor.nbytes() == size) {
     std::exception_ptr error;
@@ -206,18 +206,19 @@ void MessageReceiver::take_one(ncclComm_t comm) {
     std::unique_lock lock(mutex_);
     kept_.push_back({tag, std::move(bytes)});
     // A receive may have been posted since claim() looked.
-    const auto late = std::find_if(wanted_.begin(), wanted_.end(),
-                                   [&](const WantedPtr& each) { return each->tag == tag && !each->claimed; });
+    const auto late = std::find_if(wanted_.begin(), wanted_.end(), [&](const PostedReceivePtr& each) {
+      return each->tag == tag && !each->claimed;
+    });
     std::vector<char> message;
     if (late == wanted_.end() || !take_kept(*late, message)) return;
-    const WantedPtr to = *late;
+    const PostedReceivePtr to = *late;
     wanted_.erase(late);
     lock.unlock();
     deliver(to, message);
   }
 }
 
-void MessageReceiver::deliver(const WantedPtr& wanted, const std::vector<char>& bytes) const {
+void MessageReceiver::deliver(const PostedReceivePtr& wanted, const std::vector<char>& bytes) const {
   std::exception_ptr error;
   try {
     const at::Tensor& tensor = wanted->tensor;
@@ -243,7 +244,7 @@ void MessageReceiver::deliver(const WantedPtr& wanted, const std::vector<char>& 
   finish(wanted, error);
 }
 
-void MessageReceiver::finish(const WantedPtr& wanted, const std::exception_ptr& error) const {
+void MessageReceiver::finish(const PostedReceivePtr& wanted, const std::exception_ptr& error) const {
   if (!error) wanted->task->set_source(from_);
   wanted->task->finish(error);
 }
@@ -297,7 +298,7 @@ TaskPtr TaggedMessages::send(const at::Tensor& tensor, const GpuPassagePtr& pass
 TaskPtr TaggedMessages::receive(const at::Tensor& tensor, const GpuPassagePtr& passage, int from, int tag,
                                 Milliseconds timeout) {
   check_peer(from, "receive from");
-  auto wanted = std::make_shared<Wanted>();
+  auto wanted = std::make_shared<PostedReceive>();
   wanted->tensor = tensor;
   wanted->passage = passage;
   wanted->tag = tag;
@@ -306,7 +307,7 @@ TaskPtr TaggedMessages::receive(const at::Tensor& tensor, const GpuPassagePtr& p
 
 TaskPtr TaggedMessages::receive_from_any(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag,
                                          Milliseconds timeout) {
-  auto wanted = std::make_shared<Wanted>();
+  auto wanted = std::make_shared<PostedReceive>();
   wanted->tensor = tensor;
   wanted->passage = passage;
   wanted->tag = tag;

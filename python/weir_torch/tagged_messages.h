@@ -20,14 +20,14 @@
 namespace weir_torch {
 
 /// A posted receive.
-struct Wanted {
+struct PostedReceive {
   at::Tensor tensor;      ///< receiving tensor
   GpuPassagePtr passage;  ///< GPU passage if the tensor is on a GPU
   int tag = 0;
   std::atomic<bool> claimed{false};  ///< a message was found for it
   TaskPtr task;
 };
-using WantedPtr = std::shared_ptr<Wanted>;
+using PostedReceivePtr = std::shared_ptr<PostedReceive>;
 
 /// The sender's end.
 class MessageSender {
@@ -53,9 +53,9 @@ class MessageReceiver {
  public:
   MessageReceiver(StorePtr store, int from, int to);
   /// Sets wanted->task.
-  TaskPtr receive(const WantedPtr& wanted, Milliseconds timeout);
+  TaskPtr receive(const PostedReceivePtr& wanted, Milliseconds timeout);
   /// Looks for a message for a task without a deadline, for which other receivers may look, too.
-  void look_for(const WantedPtr& wanted);
+  void look_for(const PostedReceivePtr& wanted);
   TaskQueue& queue() { return *queue_; }
   Communicator& communicator() { return communicator_; }
   /// Ends all current and later waits.
@@ -68,15 +68,15 @@ class MessageReceiver {
   };
 
   /// Receives messages until one matches `wanted`.
-  void serve(const WantedPtr& wanted, Milliseconds timeout);
+  void serve(const PostedReceivePtr& wanted, Milliseconds timeout);
   /// Reads one message, and delivers or keeps it.
   void take_one(ncclComm_t comm);
   /// Searches the kept messages. REQUIRES: mutex_ is held.
-  bool take_kept(const WantedPtr& wanted, std::vector<char>& bytes);
+  bool take_kept(const PostedReceivePtr& wanted, std::vector<char>& bytes);
   /// Claims and returns the first posted receive with this tag, or null.
-  WantedPtr claim(int tag);
-  void deliver(const WantedPtr& wanted, const std::vector<char>& bytes) const;
-  void finish(const WantedPtr& wanted, const std::exception_ptr& error) const;
+  PostedReceivePtr claim(int tag);
+  void deliver(const PostedReceivePtr& wanted, const std::vector<char>& bytes) const;
+  void finish(const PostedReceivePtr& wanted, const std::exception_ptr& error) const;
 
   const StorePtr store_;
   const int from_;
@@ -85,7 +85,7 @@ class MessageReceiver {
   std::atomic<bool> closed_{false};
   bool met_ = false;
   std::mutex mutex_;
-  std::deque<WantedPtr> wanted_;
+  std::deque<PostedReceivePtr> wanted_;
   std::deque<Message> kept_;
   const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>(TaskQueue::Help::own);
 };

@@ -25,8 +25,8 @@ int number(core::Presence presence) {
 
 Status rank_states(ncclComm* comm, int* states) {
   constexpr const char* kFunction = "weirCommRankStates";
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   if (states == nullptr) return null_argument(kFunction, "states");
   const auto presences = core::presences_of(*comm->core);
   WEIR_TRY(presences.status());
@@ -36,8 +36,8 @@ Status rank_states(ncclComm* comm, int* states) {
 
 Status set_stuck_timeout(ncclComm* comm, long long milliseconds) {
   constexpr const char* kFunction = "weirCommSetStuckTimeout";
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   if (milliseconds < 0)
     return {Code::invalid_argument,
             fmt::format("{} : milliseconds is {}; expected 0 or more", kFunction, milliseconds)};

@@ -61,8 +61,8 @@ struct Setting {
 };
 
 Result<Setting> setting_of(ncclComm* comm, const char* function) {
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, function);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, function);
   if (!comm->core->config().blocking)
     return Status(Code::invalid_usage,
                   fmt::format("{} : the communicator is non-blocking; expected a blocking one", function));
@@ -101,8 +101,8 @@ Status exchange(weirGrainSum_t handle, const weirGrainRange_t* ranges, weirStrea
   auto place = host_stream(stream, kFunction);
   WEIR_TRY(place.status());
   ncclComm* const comm = (*found)->comm;
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   const auto bytes =
       (*found)->sum->exchange(*comm->core, ranges_of(ranges, (*found)->ranks), std::move(*place));
   if (bytes.ok() && sent != nullptr) *sent = *bytes;
@@ -189,8 +189,8 @@ Status all_reduce(const float* grains_data, float* result, size_t count, weirGra
   const bool brings = own.end > own.first;
   if (count > 0 && brings && grains_data == nullptr) return null_argument(kFunction, "grains_data");
   if (count > 0 && result == nullptr) return null_argument(kFunction, "result");
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   core::Communicator& core = *comm->core;
   std::vector<Said> said(static_cast<size_t>(setting->ranks));
   const Said mine{{own.first, own.end}, grains};

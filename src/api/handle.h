@@ -2,9 +2,9 @@
 /// The target of an ncclComm_t: a slot in an array that is never unmapped, so that any pointer can be checked
 /// safely, even one that was freed long ago.
 ///
-/// A call enters a communicator and leaves it again (Entry). To free a communicator, a thread first closes
-/// it, which waits until no thread is inside. Entering costs two stores and two loads. Freed slots wait in a
-/// queue before they are reused.
+/// A call enters a communicator and leaves it again (HandleGuard). To free a communicator, a thread first
+/// closes it, which waits until no thread is inside. Entering costs two stores and two loads. Freed slots
+/// wait in a queue before they are reused.
 ///
 /// Shared words of a slot: `phase` is written by the functions that create, finalize and close; `inside` by
 /// the one thread that is in a call.
@@ -122,14 +122,14 @@ inline bool enter(ncclComm* handle) {
 }
 inline void leave(ncclComm* handle) { handle->inside.store(0, std::memory_order_release); }
 
-class Entry {
+class HandleGuard {
  public:
-  explicit Entry(ncclComm* handle) : handle_(enter(handle) ? handle : nullptr) {}
-  ~Entry() {
+  explicit HandleGuard(ncclComm* handle) : handle_(enter(handle) ? handle : nullptr) {}
+  ~HandleGuard() {
     if (handle_ != nullptr) leave(handle_);
   }
-  Entry(const Entry&) = delete;
-  Entry& operator=(const Entry&) = delete;
+  HandleGuard(const HandleGuard&) = delete;
+  HandleGuard& operator=(const HandleGuard&) = delete;
   explicit operator bool() const { return handle_ != nullptr; }
 
  private:

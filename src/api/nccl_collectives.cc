@@ -191,8 +191,8 @@ inline core::CollectiveOp& fill(core::Operation& operation, Collective kind, con
 inline Status issue(core::Operation& operation, int type, int op, ncclComm_t comm, cudaStream_t stream) {
   auto& call = *std::get_if<core::CollectiveOp>(&operation);
   call.type = static_cast<DataType>(type);
-  const Entry entry(comm);
-  if (!entry) [[unlikely]]
+  const HandleGuard guard(comm);
+  if (!guard) [[unlikely]]
     return explain_no_entry(comm, name_of(call));
   if (!is_valid(call, type, comm->core->size(), comm->core->rank())) [[unlikely]]
     return explain_invalid(call, type, comm->core->size(), comm->core->rank());
@@ -224,8 +224,8 @@ template <typename Pair>
 Status issue_pair(core::Operation& operation, int type, ncclComm_t comm, cudaStream_t stream) {
   auto& call = *std::get_if<Pair>(&operation);
   call.type = static_cast<DataType>(type);
-  const Entry entry(comm);
-  if (!entry) [[unlikely]]
+  const HandleGuard guard(comm);
+  if (!guard) [[unlikely]]
     return explain_no_entry(comm, name_of(call));
   if (!is_valid(call, type, comm->core->size())) [[unlikely]]
     return explain_invalid(call, type, comm->core->size());

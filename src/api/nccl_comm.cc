@@ -55,8 +55,8 @@ Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) 
 }
 
 Status connect(ncclComm* handle, const char* function) {
-  const Entry entry(handle);
-  if (!entry) return explain_no_entry(handle, function);
+  const HandleGuard guard(handle);
+  if (!guard) return explain_no_entry(handle, function);
   return set_up(handle, [core = handle->core] { return core->connect(); });
 }
 
@@ -103,8 +103,8 @@ Status split(ncclComm* parent, int color, int key, ncclComm_t* out, const ncclCo
   constexpr const char* kFunction = "ncclCommSplit";
   if (out == nullptr) return null_argument(kFunction, "newcomm");
   *out = nullptr;
-  const Entry entry(parent);
-  if (!entry) return explain_no_entry(parent, kFunction);
+  const HandleGuard guard(parent);
+  if (!guard) return explain_no_entry(parent, kFunction);
   if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
     return {
         Code::invalid_argument,
@@ -148,8 +148,8 @@ Status shrink(ncclComm* parent, const int* list, int count, ncclComm_t* out, con
   constexpr const char* kFunction = "ncclCommShrink";
   if (out == nullptr) return null_argument(kFunction, "newcomm");
   *out = nullptr;
-  const Entry entry(parent);
-  if (!entry) return explain_no_entry(parent, kFunction);
+  const HandleGuard guard(parent);
+  if (!guard) return explain_no_entry(parent, kFunction);
   if (flags != NCCL_SHRINK_DEFAULT && flags != NCCL_SHRINK_ABORT) {
     return {Code::invalid_argument,
             fmt::format("{} : invalid shrinkFlags {}; expected NCCL_SHRINK_DEFAULT or NCCL_SHRINK_ABORT",
@@ -171,8 +171,8 @@ Status shrink(ncclComm* parent, const int* list, int count, ncclComm_t* out, con
 /// ncclCommGrow for a rank of the parent; new ranks join as in any communicator.
 Status grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclComm_t* out,
             const ncclConfig_t* config) {
-  const Entry entry(parent);
-  if (!entry) return explain_no_entry(parent, kGrow);
+  const HandleGuard guard(parent);
+  if (!guard) return explain_no_entry(parent, kGrow);
   if (ranks <= parent->core->size())
     return {Code::invalid_argument, fmt::format("{} : nRanks is {}; expected more than the current {}", kGrow,
                                                 ranks, parent->core->size())};
@@ -204,8 +204,8 @@ Status id_to_grow(ncclComm* comm, ncclUniqueId* out) {
 
 Status revoke(ncclComm* handle, int flags) {
   constexpr const char* kFunction = "ncclCommRevoke";
-  const Entry entry(handle);
-  if (!entry) return explain_no_entry(handle, kFunction);
+  const HandleGuard guard(handle);
+  if (!guard) return explain_no_entry(handle, kFunction);
   if (flags != NCCL_REVOKE_DEFAULT)
     return {Code::invalid_argument,
             fmt::format("{} : invalid revokeFlags {}; expected NCCL_REVOKE_DEFAULT", kFunction, flags)};
@@ -281,8 +281,8 @@ Status finalize(ncclComm* handle) {
   constexpr const char* kFunction = "ncclCommFinalize";
   Status status;
   {
-    const Entry entry(handle);
-    if (!entry) return explain_no_entry(handle, kFunction);
+    const HandleGuard guard(handle);
+    if (!guard) return explain_no_entry(handle, kFunction);
     if (handle->core->lifecycle().revoked())
       return {Code::invalid_argument,
               fmt::format("{} : the communicator was revoked; expected ncclCommDestroy", kFunction)};

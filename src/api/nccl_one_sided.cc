@@ -135,8 +135,8 @@ Status check_fit(const core::PutOp& put, const Window& window) {
 /// `put` lacks its type and its window.
 Status put_signal(core::PutOp put, int type, ncclWindow_t handle, unsigned flags, ncclComm* comm,
                   cudaStream_t stream) {
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kPut);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kPut);
   WEIR_TRY(check(kPut, {put.peer, put.index, put.context}, flags, *comm->core));
   if (static_cast<unsigned>(type) >= kDataTypes)
     return wrong(kPut, fmt::format("invalid type {}; expected 0 to {}", type, kDataTypes - 1));
@@ -154,16 +154,16 @@ Status put_signal(core::PutOp put, int type, ncclWindow_t handle, unsigned flags
 
 Status signal(const core::SignalOp& signal, unsigned flags, ncclComm* comm, cudaStream_t stream) {
   constexpr const char* kFunction = "ncclSignal";
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   WEIR_TRY(check(kFunction, signal, flags, *comm->core));
   return issue(kFunction, comm, stream, signal);
 }
 
 Status wait_signal(int count, const ncclWaitSignalDesc_t* list, ncclComm* comm, cudaStream_t stream) {
   constexpr const char* kFunction = "ncclWaitSignal";
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   WEIR_TRY(check(kFunction, {}, 0, *comm->core));
   if (count < 1 || list == nullptr)
     return wrong(kFunction,

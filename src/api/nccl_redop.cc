@@ -104,15 +104,15 @@ using namespace weir::api;
 
 ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
                                        ncclScalarResidence_t residence, ncclComm_t comm) {
-  const Entry entry(comm);
-  if (!entry) return report(explain_no_entry(comm, "ncclRedOpCreatePreMulSum"));
+  const HandleGuard guard(comm);
+  if (!guard) return report(explain_no_entry(comm, "ncclRedOpCreatePreMulSum"));
   return report(make(*comm->state, scalar, number(datatype), number(residence), op));
 }
 WEIR_WEAK_ALIAS(ncclRedOpCreatePreMulSum);
 
 ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
-  const Entry entry(comm);
-  if (!entry) return report(explain_no_entry(comm, "ncclRedOpDestroy"));
+  const HandleGuard guard(comm);
+  if (!guard) return report(explain_no_entry(comm, "ncclRedOpDestroy"));
   return report(destroy(*comm->state, number(op)));
 }
 WEIR_WEAK_ALIAS(ncclRedOpDestroy);

@@ -11,8 +11,8 @@ namespace {
 
 Status suspend(ncclComm* comm, int flags) {
   constexpr const char* kFunction = "ncclCommSuspend";
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   if (flags != NCCL_SUSPEND_MEM)
     return {Code::invalid_argument,
             fmt::format("{} : invalid flags {}; expected NCCL_SUSPEND_MEM", kFunction, flags)};
@@ -20,8 +20,8 @@ Status suspend(ncclComm* comm, int flags) {
 }
 
 Status resume(ncclComm* comm) {
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, "ncclCommResume");
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, "ncclCommResume");
   return set_up(comm, [core = comm->core] { return core->resume(); });
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 Status places(ncclComm* comm, weirPlace_t* places) {
   constexpr const char* kFunction = "weirCommPlaces";
-  const Entry entry(comm);
-  if (!entry) return explain_no_entry(comm, kFunction);
+  const HandleGuard guard(comm);
+  if (!guard) return explain_no_entry(comm, kFunction);
   if (places == nullptr) return null_argument(kFunction, "places");
   const auto found = core::places_of(*comm->core);
   WEIR_TRY(found.status());

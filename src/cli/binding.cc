@@ -7,8 +7,8 @@
 
 namespace weir::cli {
 
-Result<Binding> Binding::make(BindMode mode, int ranks) {
-  Binding binding;
+Result<CoreBinding> CoreBinding::make(BindMode mode, int ranks) {
+  CoreBinding binding;
   if (mode == BindMode::none) return binding;
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return Status(Code::system_error, "hwloc cannot be initialised");
@@ -24,7 +24,7 @@ Result<Binding> Binding::make(BindMode mode, int ranks) {
   hwloc_bitmap_free(usable);
 
   int cores = std::max(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE), 1);
-  if (mode == BindMode::automatic && ranks > cores) return Binding();
+  if (mode == BindMode::automatic && ranks > cores) return CoreBinding();
   std::vector<hwloc_bitmap_t> sets(static_cast<size_t>(std::min(ranks, cores)));
   hwloc_obj_t root = hwloc_get_root_obj(topology);
   if (hwloc_distrib(topology, &root, 1, sets.data(), static_cast<unsigned>(sets.size()), INT_MAX, 0) != 0)
@@ -34,16 +34,16 @@ Result<Binding> Binding::make(BindMode mode, int ranks) {
   return binding;
 }
 
-const hwloc_bitmap_s* Binding::set_of(int rank) const {
+const hwloc_bitmap_s* CoreBinding::set_of(int rank) const {
   return sets_.empty() ? nullptr : sets_[static_cast<size_t>(rank) % sets_.size()].get();
 }
 
-bool Binding::apply(int rank) const {
+bool CoreBinding::apply(int rank) const {
   const hwloc_bitmap_s* set = set_of(rank);
   return set == nullptr || hwloc_set_cpubind(topology_.get(), set, HWLOC_CPUBIND_PROCESS) == 0;
 }
 
-std::vector<int> Binding::processors(int rank) const {
+std::vector<int> CoreBinding::processors(int rank) const {
   std::vector<int> numbers;
   const hwloc_bitmap_s* set = set_of(rank);
   if (set == nullptr) return numbers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Binding: the cores on which each local rank runs.
+/// CoreBinding: the cores on which each local rank runs.
 /// Tests: tests/cli/launcher_test.cc
 #pragma once
 
@@ -20,9 +20,9 @@ enum class BindMode : int {
 
 /// Distributes the cores that this process may use among the local ranks: about the same number for each
 /// rank, close together.
-class Binding {
+class CoreBinding {
  public:
-  static Result<Binding> make(BindMode mode, int ranks);
+  static Result<CoreBinding> make(BindMode mode, int ranks);
 
   /// Binds the calling process to the cores of the rank. Returns whether that succeeded.
   bool apply(int rank) const;

@@ -19,7 +19,7 @@ struct ChildSpec {
   std::vector<std::pair<std::string, std::string>>
       environment;  ///< variables that differ from this process's environment
   int rank = 0;
-  const Binding* binding = nullptr;
+  const CoreBinding* binding = nullptr;
   bool capture = true;  ///< create pipes for its output; if false, it writes to this process's output
 };
 

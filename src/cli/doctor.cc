@@ -21,10 +21,10 @@ std::string environment(const char* name) {
 
 /// Prints the interface that the bootstrap uses, and why.
 void print_interface() {
-  InterfaceWish wish;
-  wish.names = environment("NCCL_SOCKET_IFNAME");
-  wish.family = environment("NCCL_SOCKET_FAMILY");
-  const Result<InterfaceChoice> choice = choose_interface(wish);
+  InterfaceSelection selection;
+  selection.names = environment("NCCL_SOCKET_IFNAME");
+  selection.family = environment("NCCL_SOCKET_FAMILY");
+  const Result<InterfaceChoice> choice = choose_interface(selection);
   if (choice.ok()) {
     fmt::print("bootstrap: interface {}: {}\n", choice->interface.name, choice->why);
   } else {

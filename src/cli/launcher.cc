@@ -138,7 +138,7 @@ Status Launcher::prepare_signals() {
 }
 
 Status Launcher::start_all() {
-  Result<Binding> binding = Binding::make(request_.bind, request_.ranks);
+  Result<CoreBinding> binding = CoreBinding::make(request_.bind, request_.ranks);
   if (!binding.ok()) return binding.status();
   Result<std::pair<int, int>> ports = free_ports();
   if (!ports.ok()) return ports.status();

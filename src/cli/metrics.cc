@@ -103,7 +103,7 @@ std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
 /// All metric families, filled process by process.
 class Metrics {
  public:
-  void add(const survey::Asked& process) {
+  void add(const survey::QueriedProcess& process) {
     const std::string labels =
         label("hostname", process.host) + "," + label("pid", std::to_string(process.pid));
     up_.add(labels, process.report ? 1 : 0);
@@ -179,20 +179,25 @@ class Metrics {
     }
   }
 
-  Family up_{"weir_process_up", "gauge", "1: the process answers; 0: it is dead, stopped or out of reach"};
-  Family state_{"weir_rank_state", "gauge", "1 for the state that the rank is in"};
+  Family up_{"weir_process_up", "gauge", "1: the process answered; 0: it is dead, stopped or unreachable"};
+  Family state_{"weir_rank_state", "gauge", "1 for the current state of the rank's communicator"};
   Family waiting_{"weir_rank_waiting_seconds", "gauge",
-                  "for how long nothing has moved while the rank waits for this peer"};
-  Family calls_{"weir_calls_total", "counter", "calls that the rank has begun"};
-  Family begun_{"weir_operations_begun_total", "counter", "operations begun"};
-  Family ended_{"weir_operations_ended_total", "counter", "operations ended"};
-  Family bytes_{"weir_operation_bytes_total", "counter", "bytes of the counts of operations begun"};
+                  "Seconds without progress while the rank waits for this peer"};
+  Family calls_{"weir_calls_total", "counter", "Number of calls that the rank has begun"};
+  Family begun_{"weir_operations_begun_total", "counter", "Number of operations that the rank has begun"};
+  Family ended_{"weir_operations_ended_total", "counter", "Number of operations that have ended on the rank"};
+  Family bytes_{"weir_operation_bytes_total", "counter",
+                "Bytes in the buffers of the operations that the rank has begun"};
   Family carried_{"weir_channel_bytes_total", "counter",
-                  "bytes that went along channels to or from this peer"};
-  Family messages_{"weir_channel_messages_total", "counter", "messages, likewise"};
-  Family time_{"nccl_collective_exec_time_microseconds", "gauge", "of the latest operation that was timed"};
-  Family algorithm_{"nccl_algorithm_bandwidth_gbs", "gauge", "of the same, as nccl-tests counts"};
-  Family bus_{"nccl_bus_bandwidth_gbs", "gauge", "of the same, as nccl-tests counts"};
+                  "Bytes sent to this peer (or received from it) over this transport"};
+  Family messages_{"weir_channel_messages_total", "counter",
+                   "Messages sent to this peer (or received from it) over this transport"};
+  Family time_{"nccl_collective_exec_time_microseconds", "gauge",
+               "Time of the latest collective of this kind that was timed, in microseconds"};
+  Family algorithm_{"nccl_algorithm_bandwidth_gbs", "gauge",
+                    "Algorithm bandwidth of that collective in GB/s, as nccl-tests defines it"};
+  Family bus_{"nccl_bus_bandwidth_gbs", "gauge",
+              "Bus bandwidth of that collective in GB/s, as nccl-tests defines it"};
 };
 
 /// A port alone means an address of this host that other hosts cannot reach.
@@ -215,9 +220,9 @@ Status replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string metrics_of(const std::vector<survey::Asked>& asked) {
+std::string metrics_of(const std::vector<survey::QueriedProcess>& asked) {
   Metrics metrics;
-  for (const survey::Asked& process : asked) metrics.add(process);
+  for (const survey::QueriedProcess& process : asked) metrics.add(process);
   return metrics.text();
 }
 

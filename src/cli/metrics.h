@@ -16,7 +16,7 @@ class App;
 namespace weir::cli {
 
 struct MetricsArguments {
-  survey::Request request;
+  survey::SurveyRequest request;
   std::string listen;  ///< "9477" (loopback only) or "0.0.0.0:9477"; empty: print once
   std::string out;     ///< path of the file to replace; empty: standard output
 };
@@ -28,6 +28,6 @@ int run_metrics(MetricsArguments arguments);
 /// Prometheus's text exposition format, version 0.0.4. Names that begin with nccl_ are those of the
 /// Prometheus output of NCCL's inspector, a profiler plugin (NVIDIA/nccl, ext-profiler/inspector), with its
 /// labels except those that would create a new series for each operation.
-std::string metrics_of(const std::vector<survey::Asked>& asked);
+std::string metrics_of(const std::vector<survey::QueriedProcess>& asked);
 
 }  // namespace weir::cli

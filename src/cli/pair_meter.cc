@@ -18,7 +18,7 @@ constexpr size_t kFirstBlock = 16 << 10;
 constexpr size_t kLargestBlock = 4 << 20;
 
 /// First bytes of each block: what the sending end requests.
-struct Wishes {
+struct RequestedRuns {
   uint32_t stop;
   uint32_t larger;
 };
@@ -79,7 +79,7 @@ Result<double> PairMeter::gb_per_s(Rank peer, double seconds) {
   size_t bytes = 0;
   size_t block = kFirstBlock;
   bool counts = false;
-  Wishes own{0, 0};
+  RequestedRuns own{0, 0};
   for (bool stop = false; !stop;) {
     // The first quarter establishes connections and fills buffers; it does not count.
     if (!counts && seconds_since(begin) >= seconds / 4) {
@@ -92,7 +92,7 @@ Result<double> PairMeter::gb_per_s(Rank peer, double seconds) {
     const int64_t sent = now_ns();
     WEIR_TRY(exchange(peer, block));
     bytes += block;
-    Wishes theirs{};
+    RequestedRuns theirs{};
     std::memcpy(&theirs, in_.data(), sizeof theirs);
     stop = own.stop != 0 || theirs.stop != 0;
     // Both ends know both requests here, so both choose the same size.

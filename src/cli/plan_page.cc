@@ -106,8 +106,8 @@ std::vector<topology::Index> hosts_of_ranks(const PlanTask& task) {
   return hosts;
 }
 
-topology::Traffic traffic_of(const PlanTask& task, const algorithms::BestPlan& plan) {
-  topology::Traffic traffic{std::vector<double>(task.graph.links().size())};
+topology::LinkTraffic traffic_of(const PlanTask& task, const algorithms::BestPlan& plan) {
+  topology::LinkTraffic traffic{std::vector<double>(task.graph.links().size())};
   for (size_t e = 0; e < plan.edge_bytes.size(); ++e) {
     const int32_t link = task.network.edges[e].link;
     if (link >= 0) traffic.bytes[static_cast<size_t>(link)] += plan.edge_bytes[e];
@@ -174,7 +174,7 @@ std::string trees_svg(const Packing& packing, const std::vector<topology::Index>
 
 std::string plan_svg(const PlanTask& task, const algorithms::BestPlan& plan) {
   const std::vector<topology::Index> hosts = task.graph.all(NodeKind::host);
-  const topology::Traffic traffic = traffic_of(task, plan);
+  const topology::LinkTraffic traffic = traffic_of(task, plan);
   const bool alone = hosts.size() == 1 && task.graph.all(NodeKind::fabric_switch).empty();
   return alone ? topology::svg_of_host(task.graph, hosts[0], traffic)
                : topology::svg_of_fabric(task.graph, traffic);
@@ -183,13 +183,13 @@ std::string plan_svg(const PlanTask& task, const algorithms::BestPlan& plan) {
 std::string plan_html(const PlanTask& task, const algorithms::BestPlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences) {
-  topology::Story story;
-  story.title = fmt::format("{} over {}", name(task.collective), plural(task.network.ranks(), "rank"));
-  story.numbers = std::move(numbers);
-  story.sentences = std::move(sentences);
-  story.traffic = traffic_of(task, plan);
-  story.picture = pictures(task, plan);
-  return topology::html_of(task.graph, story);
+  topology::TopologyPage content;
+  content.title = fmt::format("{} over {}", name(task.collective), plural(task.network.ranks(), "rank"));
+  content.numbers = std::move(numbers);
+  content.sentences = std::move(sentences);
+  content.traffic = traffic_of(task, plan);
+  content.picture = pictures(task, plan);
+  return topology::html_of(task.graph, content);
 }
 
 }  // namespace weir::cli

@@ -16,7 +16,7 @@ namespace weir::cli {
 /// One host with its links coloured by load, or the network of several hosts.
 std::string plan_svg(const PlanTask& task, const algorithms::BestPlan& plan);
 
-/// A complete HTML page. `numbers` and `sentences`: see topology::Story.
+/// A complete HTML page. `numbers` and `sentences`: see topology::TopologyPage.
 std::string plan_html(const PlanTask& task, const algorithms::BestPlan& plan,
                       std::vector<std::pair<std::string, std::string>> numbers,
                       std::vector<std::string> sentences);

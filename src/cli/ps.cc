@@ -94,10 +94,10 @@ std::string matrix_of(const survey::CommunicatorView& communicator) {
   return lines.empty() ? "" : out;
 }
 
-std::string json_of(const std::vector<survey::Asked>& asked) {
+std::string json_of(const std::vector<survey::QueriedProcess>& asked) {
   nlohmann::ordered_json out = {{"format", "weir ps 1"}};
   out["processes"] = nlohmann::ordered_json::array();
-  for (const survey::Asked& one : asked) {
+  for (const survey::QueriedProcess& one : asked) {
     nlohmann::ordered_json process = {
         {"pid", one.pid}, {"host", one.host}, {"answers", one.report.has_value()}};
     if (one.report)
@@ -109,7 +109,7 @@ std::string json_of(const std::vector<survey::Asked>& asked) {
   return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-std::string process_words(const survey::Asked& process) {
+std::string process_words(const survey::QueriedProcess& process) {
   if (!process.report)
     return fmt::format("process {} on {} {}\n", process.pid, process.host, process.why_not);
   std::string out;
@@ -150,7 +150,7 @@ void add_ps(CLI::App& app, PsArguments& arguments) {
                  "Process ids on this host; default: all processes that use weir");
   ps->add_flag("--json", arguments.json, "Print as JSON, with recent operations and channels");
   ps->add_flag("!--here", arguments.request.elsewhere, "Do not query processes of other hosts");
-  ps->add_option("--patience", arguments.request.timeout_ms,
+  ps->add_option("--timeout", arguments.request.timeout_ms,
                  "Time to wait for answers of up to 256 processes; ms")
       ->check(CLI::Range(1, 3'600'000))
       ->capture_default_str();
@@ -161,9 +161,9 @@ int run_ps(PsArguments arguments) {
     arguments.request.scope.recent = 0;
     arguments.request.scope.channels = false;
   }
-  const std::vector<survey::Asked> asked = survey::take(arguments.request);
+  const std::vector<survey::QueriedProcess> asked = survey::take(arguments.request);
   const bool all_answer =
-      std::ranges::all_of(asked, [](const survey::Asked& one) { return one.report.has_value(); });
+      std::ranges::all_of(asked, [](const survey::QueriedProcess& one) { return one.report.has_value(); });
   if (arguments.json) {
     fmt::print("{}\n", json_of(asked));
     return all_answer ? 0 : 1;
@@ -173,7 +173,7 @@ int run_ps(PsArguments arguments) {
                arguments.request.pids.empty() ? "" : " with these ids");
     return 0;
   }
-  for (const survey::Asked& process : asked) fmt::print("{}", process_words(process));
+  for (const survey::QueriedProcess& process : asked) fmt::print("{}", process_words(process));
   for (const survey::CommunicatorView& communicator : survey::by_communicator(asked))
     fmt::print("{}", table_of(communicator));
   return all_answer ? 0 : 1;

@@ -15,7 +15,7 @@ class App;
 namespace weir::cli {
 
 struct PsArguments {
-  survey::Request request;
+  survey::SurveyRequest request;
   bool json = false;
 };
 

@@ -25,7 +25,7 @@ constexpr size_t kMostJobBytes = size_t{16} << 20;
 /// A sequence of steps and the plans that they use.
 struct Job {
   std::deque<ir::Plan> plans;  // owns the plans of `steps`
-  std::vector<sim::Step> steps;
+  std::vector<sim::JobStep> steps;
 };
 
 /// Parses the lines "compute 12.5 ms", "all_gather 512M", "all_gather 512M ring".

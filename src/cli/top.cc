@@ -30,9 +30,9 @@ struct EndCount {
   int64_t time_ns = 0;
 };
 
-std::map<EndKey, EndCount> ends_of(const std::vector<survey::Asked>& asked) {
+std::map<EndKey, EndCount> ends_of(const std::vector<survey::QueriedProcess>& asked) {
   std::map<EndKey, EndCount> out;
-  for (const survey::Asked& process : asked) {
+  for (const survey::QueriedProcess& process : asked) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& one : process.report->communicators) {
       for (const core::ChannelReport& channel : one.channels)
@@ -45,15 +45,16 @@ std::map<EndKey, EndCount> ends_of(const std::vector<survey::Asked>& asked) {
 
 /// Calls per second of each communicator (of its fastest rank); calls through shared memory show up only
 /// here.
-std::string calls_between(const std::vector<survey::Asked>& before, const std::vector<survey::Asked>& after) {
+std::string calls_between(const std::vector<survey::QueriedProcess>& before,
+                          const std::vector<survey::QueriedProcess>& after) {
   std::map<std::pair<std::string, Rank>, std::pair<uint64_t, int64_t>> was;
-  for (const survey::Asked& process : before) {
+  for (const survey::QueriedProcess& process : before) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& one : process.report->communicators)
       was[{one.id, one.rank}] = {one.calls, process.report->time_ns};
   }
   std::map<std::string, double> calls;
-  for (const survey::Asked& process : after) {
+  for (const survey::QueriedProcess& process : after) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& one : process.report->communicators) {
       const auto found = was.find({one.id, one.rank});
@@ -86,8 +87,8 @@ std::string table_of(const std::vector<LinkRate>& rates) {
 
 }  // namespace
 
-std::vector<LinkRate> rates_between(const std::vector<survey::Asked>& before,
-                                    const std::vector<survey::Asked>& after) {
+std::vector<LinkRate> rates_between(const std::vector<survey::QueriedProcess>& before,
+                                    const std::vector<survey::QueriedProcess>& after) {
   const auto was = ends_of(before);
   const auto is = ends_of(after);
   std::map<std::tuple<std::string, Rank, Rank, std::string>, LinkRate> links;
@@ -131,10 +132,10 @@ void add_top(CLI::App& app, TopArguments& arguments) {
 
 int run_top(TopArguments arguments) {
   arguments.request.scope.recent = 0;
-  std::vector<survey::Asked> before = survey::take(arguments.request);
+  std::vector<survey::QueriedProcess> before = survey::take(arguments.request);
   for (;;) {
     std::this_thread::sleep_for(std::chrono::duration<double>(arguments.seconds));
-    std::vector<survey::Asked> after = survey::take(arguments.request);
+    std::vector<survey::QueriedProcess> after = survey::take(arguments.request);
     if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
     fmt::print("{}{}", calls_between(before, after), table_of(rates_between(before, after)));
     std::fflush(stdout);

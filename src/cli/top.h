@@ -15,7 +15,7 @@ class App;
 namespace weir::cli {
 
 struct TopArguments {
-  survey::Request request;
+  survey::SurveyRequest request;
   double seconds = 1;  ///< interval between samples; s
   bool once = false;   ///< print one table, then exit
 };
@@ -34,8 +34,8 @@ struct LinkRate {
 
 /// Compares two samples of the same processes; the fastest link first. The receiver's counts apply only if
 /// the sender's are missing.
-std::vector<LinkRate> rates_between(const std::vector<survey::Asked>& before,
-                                    const std::vector<survey::Asked>& after);
+std::vector<LinkRate> rates_between(const std::vector<survey::QueriedProcess>& before,
+                                    const std::vector<survey::QueriedProcess>& after);
 
 void add_top(CLI::App& app, TopArguments& arguments);
 /// Returns the exit code.

@@ -111,7 +111,7 @@ HWY_INLINE void store_four(D d, uint8_t* to, V v0, V v1, V v2, V v3) {
   hn::StoreU(v3, d, to + 3 * kVector);
 }
 
-struct Pair {
+struct TwoSources {
   const uint8_t* first;
   const uint8_t* second;
   template <class Ops, class D, class Where>
@@ -229,7 +229,7 @@ HWY_INLINE void run_streaming(uint8_t* const* dst, int destinations, const Rows&
 
 template <class Ops>
 void fold_pair(uint8_t* dst, const uint8_t* const* src, int /*sources*/, size_t bytes) {
-  run<Ops>(dst, Pair{src[0], src[1]}, bytes);
+  run<Ops>(dst, TwoSources{src[0], src[1]}, bytes);
 }
 
 template <class Ops>
@@ -241,7 +241,7 @@ template <class Ops>
 void fold_streaming(uint8_t* const* dst, int destinations, const uint8_t* const* src, int sources,
                     size_t bytes) {
   if (can_stream<Ops>(dst, destinations, bytes)) {
-    if (sources == 2) return run_streaming<Ops>(dst, destinations, Pair{src[0], src[1]}, bytes);
+    if (sources == 2) return run_streaming<Ops>(dst, destinations, TwoSources{src[0], src[1]}, bytes);
     return run_streaming<Ops>(dst, destinations, Many{src, sources}, bytes);
   }
   fold_many<Ops>(dst[0], src, sources, bytes);

@@ -18,7 +18,7 @@ namespace weir::device::HWY_NAMESPACE {
 
 /// T: the signed integer of the format's size. kGreatest: the magnitude of its greatest number.
 template <typename T, T kGreatest, bool kMax>
-struct Ordered {
+struct OrderedLanes {
   static constexpr size_t kElement = sizeof(T);
   static constexpr bool kHeavy = false;
   static constexpr T kMagnitude = static_cast<T>((uint64_t{1} << (8 * sizeof(T) - 1)) - 1);
@@ -49,8 +49,8 @@ struct Ordered {
 
 template <typename T, T kGreatest>
 void add_order(Kernels& kernels, DataType type) {
-  kernels.at(type, RedOp::max) = kernels_of<Ordered<T, kGreatest, true>>();
-  kernels.at(type, RedOp::min) = kernels_of<Ordered<T, kGreatest, false>>();
+  kernels.at(type, RedOp::max) = kernels_of<OrderedLanes<T, kGreatest, true>>();
+  kernels.at(type, RedOp::min) = kernels_of<OrderedLanes<T, kGreatest, false>>();
 }
 
 /// All kernels of one float type; Arithmetic<Op> are its Ops for sum and prod.

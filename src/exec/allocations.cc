@@ -15,7 +15,7 @@ Allocations::Allocations(Rank self, device::MemoryRegistry& registry,
       exchange_areas_(std::move(exchange_areas)),
       mapped_(exchange_areas_.size()) {}
 
-Posted Allocations::post(const void* data, size_t bytes, const Posted& beside) {
+BufferPosition Allocations::post(const void* data, size_t bytes, const BufferPosition& beside) {
   const auto located = registry_.find(data, bytes);
   if (!located) return {};
   // Each block maps to one slot, so a block that was posted before is found by one comparison.
@@ -32,7 +32,7 @@ Posted Allocations::post(const void* data, size_t bytes, const Posted& beside) {
   return {slot, generations_[slot], located->offset};
 }
 
-Result<std::byte*> Allocations::resolve(Rank peer, const Posted& posted) {
+Result<std::byte*> Allocations::resolve(Rank peer, const BufferPosition& posted) {
   Mapped& mapped = mapped_[peer][posted.slot];
   if (mapped.generation != posted.generation) {
     device::ShareHandle handle;

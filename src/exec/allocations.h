@@ -22,13 +22,13 @@ class Allocations {
  public:
   Allocations(Rank self, device::MemoryRegistry& registry, std::vector<ExchangeArea> exchange_areas);
 
-  /// How peers find [data, data + bytes). Posted::slot is -1 if they cannot: the memory is in no such
+  /// How peers find [data, data + bytes). BufferPosition::slot is -1 if they cannot: the memory is in no such
   /// allocation, or its allocation needs the slot that `beside`, posted for the same operation, uses.
-  Posted post(const void* data, size_t bytes, const Posted& beside = {});
+  BufferPosition post(const void* data, size_t bytes, const BufferPosition& beside = {});
   /// A number that changes when memory is allocated or freed; earlier results of post() may be invalid then.
   uint64_t version() const { return registry_.version(); }
   /// The address in this process of the buffer that `peer` posted.
-  Result<std::byte*> resolve(Rank peer, const Posted& posted);
+  Result<std::byte*> resolve(Rank peer, const BufferPosition& posted);
 
  private:
   struct Mapped {

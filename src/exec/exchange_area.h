@@ -20,19 +20,19 @@ namespace weir::exec {
 
 /// The position of a buffer in an allocation that peers can map; slot < 0: it is in no allocation, and its
 /// bytes are copied to the half.
-struct Posted {
+struct BufferPosition {
   int32_t slot = -1;
   uint32_t generation = 0;
   uint64_t offset = 0;
 
-  bool operator==(const Posted&) const = default;
+  bool operator==(const BufferPosition&) const = default;
 };
 
 /// What a rank announces to all ranks when it enters a stage. `stage` is written last, with release order.
 struct alignas(64) StageEntry {
   std::atomic<uint64_t> stage;  ///< number << 32 | signature
-  Posted input;
-  Posted output;
+  BufferPosition input;
+  BufferPosition output;
 };
 static_assert(sizeof(StageEntry) == 64);
 

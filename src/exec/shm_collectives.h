@@ -74,8 +74,8 @@ class ShmCollectives final : public Task {
 
   /// The buffers that a peer posted last, and their addresses in this process; null: not mapped.
   struct Buffers {
-    Posted posted_input;
-    Posted posted_output;
+    BufferPosition posted_input;
+    BufferPosition posted_output;
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
   };
@@ -97,8 +97,8 @@ class ShmCollectives final : public Task {
 
   /// The buffers that this rank posted last.
   struct OwnBuffers {
-    Posted input;
-    Posted output;
+    BufferPosition input;
+    BufferPosition output;
     const std::byte* posted_input = nullptr;  ///< buffer described by `input`; null: none yet
     const std::byte* posted_output = nullptr;
     uint64_t version = 0;  ///< version of the allocations when they were posted

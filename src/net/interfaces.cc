@@ -98,18 +98,18 @@ void describe_device(Interface& interface) {
 }
 
 /// Says why an interface other than the first carries no data; empty if it does carry data.
-std::string why_no_rail(const Interface& entry, const Interface& first, const InterfaceWish& wish) {
-  if (!wish.names.empty() && !NameFilter(wish.names).passes(entry.name))
-    return fmt::format("NCCL_SOCKET_IFNAME={} does not select it", wish.names);
+std::string why_no_rail(const Interface& entry, const Interface& first, const InterfaceSelection& selection) {
+  if (!selection.names.empty() && !NameFilter(selection.names).passes(entry.name))
+    return fmt::format("NCCL_SOCKET_IFNAME={} does not select it", selection.names);
   if (entry.address.family() != first.address.family() || is_link_local(entry.address))
     return fmt::format("it has no routable {} address, which it needs to carry data beside {}",
                        family_text(first.address.family()), first.name);
   if (entry.address.is_loopback() != first.address.is_loopback())
     return "exactly one of it and the first interface is a loopback interface";
-  if (!wish.names.empty() && !wish.names.starts_with('^')) return {};
+  if (!selection.names.empty() && !selection.names.starts_with('^')) return {};
   if (preference(entry.name) != preference(first.name))
     return fmt::format("interfaces of its kind are used only if there are none like {}", first.name);
-  if (!wish.names.empty()) return {};
+  if (!selection.names.empty()) return {};
   if (!first.hardware || !entry.hardware)
     return "only hardware devices carry data without being named; set NCCL_SOCKET_IFNAME to use it";
   if (entry.megabits_per_s != first.megabits_per_s)
@@ -121,7 +121,7 @@ std::string why_no_rail(const Interface& entry, const Interface& first, const In
 /// Adds the other interfaces, as rails or as left out; each is represented by its first address of the
 /// family.
 InterfaceChoice with_rails(InterfaceChoice choice, const std::vector<Interface>& interfaces,
-                           const InterfaceWish& wish) {
+                           const InterfaceSelection& selection) {
   const Interface& first = choice.interface;
   std::set<std::string> seen = {first.name};
   for (const Interface& entry : interfaces) {
@@ -130,7 +130,7 @@ InterfaceChoice with_rails(InterfaceChoice choice, const std::vector<Interface>&
       return other.name == entry.name && other.address.family() == first.address.family();
     });
     const Interface& rail = fitting == interfaces.end() ? entry : *fitting;
-    const std::string why_not = why_no_rail(rail, first, wish);
+    const std::string why_not = why_no_rail(rail, first, selection);
     if (why_not.empty()) {
       choice.rails.push_back(rail);
     } else {
@@ -189,12 +189,13 @@ bool same_network(const SocketAddress& a, const SocketAddress& b, uint32_t bits)
   return true;
 }
 
-Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces, const InterfaceWish& wish,
+Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces,
+                                         const InterfaceSelection& selection,
                                          const std::optional<SocketAddress>& route) {
-  auto family = read_family(wish.family);
+  auto family = read_family(selection.family);
   WEIR_TRY(family.status());
-  const NameFilter filter(wish.names);
-  const bool named = !wish.names.empty();
+  const NameFilter filter(selection.names);
+  const bool named = !selection.names.empty();
   std::vector<Interface> fitting;
   for (const Interface& entry : interfaces) {
     if (*family != AF_UNSPEC && entry.address.family() != *family) continue;
@@ -202,8 +203,9 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
     fitting.push_back(entry);
   }
   if (fitting.empty()) {
-    const std::string names = named ? fmt::format(" NCCL_SOCKET_IFNAME={}", wish.names) : "";
-    const std::string want = *family == AF_UNSPEC ? "" : fmt::format(" NCCL_SOCKET_FAMILY={}", wish.family);
+    const std::string names = named ? fmt::format(" NCCL_SOCKET_IFNAME={}", selection.names) : "";
+    const std::string want =
+        *family == AF_UNSPEC ? "" : fmt::format(" NCCL_SOCKET_FAMILY={}", selection.family);
     return Status(Code::invalid_argument,
                   fmt::format("no running network interface matches{}{}; running interfaces: {}", names, want,
                               list_text(interfaces)));
@@ -211,25 +213,28 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
   const auto reaching = std::ranges::find_if(
       fitting, [&](const Interface& entry) { return route && same_ip(entry.address, *route); });
   if (reaching != fitting.end()) {
-    return with_rails({*reaching, fmt::format("the route to the bootstrap root at {}", wish.reach->text())},
-                      interfaces, wish);
+    return with_rails(
+        {*reaching, fmt::format("the route to the bootstrap root at {}", selection.reach->text())},
+        interfaces, selection);
   }
   if (named) {
-    const auto first = wish.names.starts_with('^')
+    const auto first = selection.names.starts_with('^')
                            ? std::ranges::min_element(
                                  fitting, {}, [](const Interface& entry) { return preference(entry.name); })
                            : fitting.begin();
-    return with_rails({*first, fmt::format("NCCL_SOCKET_IFNAME={}", wish.names)}, interfaces, wish);
+    return with_rails({*first, fmt::format("NCCL_SOCKET_IFNAME={}", selection.names)}, interfaces, selection);
   }
   const auto best =
       std::ranges::min_element(fitting, {}, [](const Interface& entry) { return preference(entry.name); });
-  return with_rails({*best, fmt::format("the preferred one of: {}", list_text(fitting))}, interfaces, wish);
+  return with_rails({*best, fmt::format("the preferred one of: {}", list_text(fitting))}, interfaces,
+                    selection);
 }
 
-Result<InterfaceChoice> choose_interface(const InterfaceWish& wish) {
+Result<InterfaceChoice> choose_interface(const InterfaceSelection& selection) {
   auto interfaces = list_interfaces();
   WEIR_TRY(interfaces.status());
-  return choose_interface(*interfaces, wish, wish.reach ? route_to(*wish.reach) : std::nullopt);
+  return choose_interface(*interfaces, selection,
+                          selection.reach ? route_to(*selection.reach) : std::nullopt);
 }
 
 }  // namespace weir

@@ -24,7 +24,7 @@ struct Interface {
 };
 
 /// What the user wants of the interface, and the address to reach through it.
-struct InterfaceWish {
+struct InterfaceSelection {
   std::string names;   ///< value of NCCL_SOCKET_IFNAME: prefixes; a leading '^' excludes, '=' first (or
                        ///< second) means exact names
   std::string family;  ///< value of NCCL_SOCKET_FAMILY: AF_INET, AF_INET6 or empty
@@ -45,15 +45,16 @@ Result<std::vector<Interface>> list_interfaces();
 /// True if both addresses are of one family and agree in their first `bits`.
 bool same_network(const SocketAddress& a, const SocketAddress& b, uint32_t bits);
 
-/// Chooses an interface that the wish names; else the one on the route to `reach`; else the first whose name
-/// begins with "ib"; else any but docker, lo and virbr; else docker, else lo, else virbr. `route` is the
+/// Chooses an interface that the selection names; else the one on the route to `reach`; else the first whose
+/// name begins with "ib"; else any but docker, lo and virbr; else docker, else lo, else virbr. `route` is the
 /// local address from which the kernel would connect to `reach`, if any. Rails are the interfaces that the
-/// wish names; without names, devices as fast as the first. A pure function. If none matches,
+/// selection names; without names, devices as fast as the first. A pure function. If none matches,
 /// invalid_argument lists the existing interfaces.
-Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces, const InterfaceWish& wish,
+Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces,
+                                         const InterfaceSelection& selection,
                                          const std::optional<SocketAddress>& route);
 
 /// Calls list_interfaces() and then choose_interface() on this machine.
-Result<InterfaceChoice> choose_interface(const InterfaceWish& wish);
+Result<InterfaceChoice> choose_interface(const InterfaceSelection& selection);
 
 }  // namespace weir

@@ -57,7 +57,8 @@ algorithms::Rational seconds_per_gb(const algorithms::Rational& time) {
   return time * kUnitsPerGb;
 }
 
-Result<Request> request_of(const weirTopology* handle, Collective collective, std::span<const int> devices) {
+Result<DeviceNetwork> request_of(const weirTopology* handle, Collective collective,
+                                 std::span<const int> devices) {
   const auto object = topology_of(handle);
   WEIR_TRY(object.status());
   if (static_cast<int>(collective) >= kCollectives) {
@@ -77,10 +78,10 @@ Result<Request> request_of(const weirTopology* handle, Collective collective, st
   if (devices.empty()) nodes.assign(all.begin(), all.end());
   auto network = algorithms::network_of((*object)->graph(), nodes);
   WEIR_TRY(network.status());
-  return Request{*object, std::move(*network)};
+  return DeviceNetwork{*object, std::move(*network)};
 }
 
-BoundObject::BoundObject(const algorithms::Bound& bound, const Request& request) {
+BoundObject::BoundObject(const algorithms::Bound& bound, const DeviceNetwork& request) {
   const Graph& graph = request.topology->graph();
   collective = bound.collective;
   witness = static_cast<Witness>(bound.witness);
@@ -93,7 +94,7 @@ BoundObject::BoundObject(const algorithms::Bound& bound, const Request& request)
   fill_cuts(algorithms::outside_devices(bound, request.network, graph), request);
 }
 
-void BoundObject::fill_cuts(const algorithms::Bound& bound, const Request& request) {
+void BoundObject::fill_cuts(const algorithms::Bound& bound, const DeviceNetwork& request) {
   const Graph& graph = request.topology->graph();
   const bool into = bound.witness != algorithms::Witness::out_of;
   const LinksAt links(graph, into);

@@ -36,24 +36,25 @@ class ExactFraction {
 algorithms::Rational seconds_per_gb(const algorithms::Rational& time);
 
 /// A collective among some devices of a topology.
-struct Request {
+struct DeviceNetwork {
   const TopologyObject* topology = nullptr;
   algorithms::Network network;
 };
 /// `devices` are numbers in weirTopology::devices; none: all. Errors: invalid_argument for an empty topology,
 /// a collective that is none and a device that is not there; those of network_of().
-Result<Request> request_of(const weirTopology* handle, Collective collective, std::span<const int> devices);
+Result<DeviceNetwork> request_of(const weirTopology* handle, Collective collective,
+                                 std::span<const int> devices);
 
 /// Constant once it is made. Never moved: lists point into it.
 class BoundObject : public weirBound {
  public:
   /// REQUIRES: check_bound() accepts the bound of the request's network.
-  BoundObject(const algorithms::Bound& bound, const Request& request);
+  BoundObject(const algorithms::Bound& bound, const DeviceNetwork& request);
   BoundObject(const BoundObject&) = delete;
   BoundObject& operator=(const BoundObject&) = delete;
 
  private:
-  void fill_cuts(const algorithms::Bound& bound, const Request& request);
+  void fill_cuts(const algorithms::Bound& bound, const DeviceNetwork& request);
 
   struct CutLists {
     std::vector<int> nodes;

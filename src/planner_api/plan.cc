@@ -36,7 +36,7 @@ Move move_of(const ir::Move& move) {
 /// for first. Never moved: it is pointed into.
 class PlanObject : public weirPlan {
  public:
-  PlanObject(algorithms::BestPlan best, const Request& request)
+  PlanObject(algorithms::BestPlan best, const DeviceNetwork& request)
       : best_(std::move(best)), network_(request.network), bound_(best_.bound, request) {
     algorithm_text_ = best_.algorithm();
     words_text_ = best_.words();

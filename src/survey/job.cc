@@ -14,11 +14,11 @@ namespace {
 /// Whether all ranks should have the same count: those of sends and receives may differ.
 bool is_compared(Collective kind) { return kind != Collective::send_recv; }
 
-Standing standing_of(core::RankState state) {
+CommState standing_of(core::RankState state) {
   switch (state) {
-    case core::RankState::joining: return Standing::init;
-    case core::RankState::aborted: return Standing::abort;
-    default: return Standing::running;
+    case core::RankState::joining: return CommState::init;
+    case core::RankState::aborted: return CommState::abort;
+    default: return CommState::running;
   }
 }
 
@@ -27,9 +27,9 @@ class Processes {
   using Key = std::pair<std::string, int32_t>;  // host and pid
 
  public:
-  explicit Processes(const std::vector<Asked>& asked) {
+  explicit Processes(const std::vector<QueriedProcess>& asked) {
     std::map<Key, JobProcess> found;
-    for (const Asked& one : asked) {
+    for (const QueriedProcess& one : asked) {
       JobProcess& process = found[{one.host, one.pid}];
       process.node = one.listener.valid() ? one.listener.host_text() : one.host;
       if (one.report)
@@ -37,7 +37,7 @@ class Processes {
       else
         process.state = one.dead ? JobProcess::State::dead : JobProcess::State::silent;
     }
-    for (const Asked& one : asked) {
+    for (const QueriedProcess& one : asked) {
       if (!one.report) continue;
       for (const core::CommunicatorReport& communicator : one.report->communicators) {
         for (const core::PeerAddress& peer : communicator.members) {
@@ -102,14 +102,14 @@ void count_nodes(JobCommunicator& communicator, const Processes& processes) {
 }
 
 void judge(JobCommunicator& communicator, const Processes& processes) {
-  std::set<Standing> standings;
+  std::set<CommState> standings;
   for (const JobRank& one : communicator.ranks) {
     standings.insert(one.standing);
     communicator.error = communicator.error || one.code != Code::success;
   }
   for (const JobRank& one : communicator.missing) {
     if (processes[one.process].state == JobProcess::State::answers)
-      standings.insert(Standing::no_communicator);
+      standings.insert(CommState::no_communicator);
     else
       ++communicator.silent;
   }
@@ -132,7 +132,7 @@ JobCommunicator communicator_of(const CommunicatorView& view, const Processes& p
     if (member.report) one = rank_of(*member.report);
     one.rank = static_cast<Rank>(rank);
     one.process = processes.number(member.host, member.pid);
-    if (!member.report) one.standing = Standing::no_communicator;
+    if (!member.report) one.standing = CommState::no_communicator;
     (member.report ? out.ranks : out.missing).push_back(std::move(one));
   }
   count_nodes(out, processes);
@@ -167,7 +167,7 @@ int devices_of(const std::vector<JobCommunicator>& communicators, const JobGroup
 
 }  // namespace
 
-std::string_view name(Standing standing) {
+std::string_view name(CommState standing) {
   constexpr std::string_view kNames[] = {"NOCOMM", "INIT", "RUNNING", "FINALIZE", "ABORT"};
   return kNames[static_cast<size_t>(standing)];
 }
@@ -178,7 +178,7 @@ bool JobCommunicator::differs_in(Collective kind) const {
   return std::ranges::any_of(ranks, [&](const JobRank& one) { return count(one) != count(ranks.front()); });
 }
 
-Job job_of(const std::vector<Asked>& asked, double seconds) {
+Job job_of(const std::vector<QueriedProcess>& asked, double seconds) {
   Processes processes(asked);
   Job job;
   job.seconds = seconds;
@@ -196,7 +196,7 @@ Job job_of(const std::vector<Asked>& asked, double seconds) {
     ++job.groups.back().count;
   }
   for (JobGroup& group : job.groups) group.ranks = devices_of(job.communicators, group);
-  for (const Asked& one : asked) {
+  for (const QueriedProcess& one : asked) {
     if (!one.report) continue;
     for (const core::ActivityRegistry::Joining& joining : one.report->joining)
       job.joining.push_back({processes.number(one.host, one.pid), joining.rank, joining.ranks,

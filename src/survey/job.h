@@ -26,7 +26,7 @@ struct JobProcess {
 
 /// The state of a rank's communicator. If ranks differ, the communicator's is the largest of this
 /// enumeration.
-enum class Standing : uint8_t {
+enum class CommState : uint8_t {
   no_communicator,  ///< its process answers, but does not have the communicator (any more)
   init,
   running,
@@ -34,13 +34,13 @@ enum class Standing : uint8_t {
   abort,
 };
 /// NCCL's name of the state: "RUNNING".
-std::string_view name(Standing standing);
+std::string_view name(CommState standing);
 
 struct JobRank {
   Rank rank = 0;
   size_t process = 0;  ///< index into Job::processes
   int gpu = -1;        ///< number of its GPU; -1: host memory, or unknown
-  Standing standing = Standing::running;
+  CommState standing = CommState::running;
   Code code = Code::success;                    ///< code of its failure
   std::string sentence;                         ///< message of its failure
   std::array<uint64_t, kCollectives> counts{};  ///< number of operations begun
@@ -58,10 +58,10 @@ struct JobCommunicator {
   int nodes = 0;
   int least_per_node = 0;
   int most_per_node = 0;
-  Standing standing = Standing::running;  ///< largest Standing of its ranks
-  size_t silent = 0;                      ///< number of missing ranks whose processes do not answer
-  bool incomplete = false;                ///< true: `silent` is not 0
-  bool error = false;                     ///< true: ranks have failed
+  CommState standing = CommState::running;  ///< largest CommState of its ranks
+  size_t silent = 0;                        ///< number of missing ranks whose processes do not answer
+  bool incomplete = false;                  ///< true: `silent` is not 0
+  bool error = false;                       ///< true: ranks have failed
   bool mismatch = false;  ///< true: ranks differ in their standings, or in the operations begun
 
   /// Whether ranks have begun different numbers of operations of `kind`.
@@ -92,6 +92,6 @@ struct Job {
 };
 
 /// Makes a job of the processes' reports. `seconds`: Job::seconds.
-Job job_of(const std::vector<Asked>& asked, double seconds);
+Job job_of(const std::vector<QueriedProcess>& asked, double seconds);
 
 }  // namespace weir::survey

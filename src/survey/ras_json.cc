@@ -32,12 +32,12 @@ ordered_json place_of(const Job& job, const JobRank& rank) {
 ordered_json json_of(const Job& job, const JobRank& rank) {
   const auto count = [&](Collective kind) { return rank.counts[static_cast<size_t>(kind)]; };
   ordered_json out = place_of(job, rank);
-  const Code begun = rank.standing == Standing::init ? Code::in_progress : Code::success;
+  const Code begun = rank.standing == CommState::init ? Code::in_progress : Code::success;
   out["status"] = {{"init_state", static_cast<int>(begun)},
                    {"async_error", static_cast<int>(rank.code)},
-                   {"finalize_called", rank.standing == Standing::finalize},
-                   {"destroy_flag", rank.standing == Standing::finalize},
-                   {"abort_flag", rank.standing == Standing::abort}};
+                   {"finalize_called", rank.standing == CommState::finalize},
+                   {"destroy_flag", rank.standing == CommState::finalize},
+                   {"abort_flag", rank.standing == CommState::abort}};
   ordered_json& counts = out["collective_counts"] = ordered_json::object();
   for (const Collective kind : kNcclCounts) counts[core::nccl_name(kind)] = count(kind);
   for (const Collective kind : kMoreCounts) {

@@ -142,14 +142,14 @@ void RasServer::tell_changes() {
 
 Job RasServer::gather(int64_t timeout_ms) const {
   const int64_t begun = now_ns();
-  Request request;
+  SurveyRequest request;
   request.own = setup_.own();
   request.scope.recent = 0;
   request.scope.channels = false;
   request.timeout_ms =
       std::max<int64_t>(static_cast<int64_t>(setup_.timeout_factor * static_cast<double>(timeout_ms)), 1);
   request.abort = &stopping_;
-  const std::vector<Asked> asked = take(request);
+  const std::vector<QueriedProcess> asked = take(request);
   return job_of(asked, static_cast<double>(now_ns() - begun) / 1e9);
 }
 

@@ -151,7 +151,7 @@ std::string failed_ranks(const Job& job, const JobCommunicator& one, bool verbos
 }
 
 std::string differing_standings(const Job& job, const JobCommunicator& one, bool verbose) {
-  std::map<Standing, Alike> by_standing;
+  std::map<CommState, Alike> by_standing;
   const auto add = [&](const JobRank& rank) {
     Alike& alike = by_standing[rank.standing];
     alike.all = fmt::format("have status {}", name(rank.standing));

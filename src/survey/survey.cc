@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kAtOnce = 256;  // listeners asked at a time: each needs a descriptor
 
 /// Sets the reason for a missing answer.
-void explain(Asked& process, const Answer& answer, int64_t timeout_ms) {
+void explain(QueriedProcess& process, const Answer& answer, int64_t timeout_ms) {
   const bool here = process.host == short_hostname();
   const char state = here ? process_state(process.pid) : '\0';
   if (answer.kind == Answer::Kind::refused) {
@@ -35,15 +35,15 @@ void explain(Asked& process, const Answer& answer, int64_t timeout_ms) {
   }
 }
 
-void ask_some(std::span<Asked> processes, const Request& request) {
+void ask_some(std::span<QueriedProcess> processes, const SurveyRequest& request) {
   core::ReportScope scope = request.scope;
   scope.members = true;
   std::vector<SocketAddress> listeners;
-  for (const Asked& process : processes) listeners.push_back(process.listener);
+  for (const QueriedProcess& process : processes) listeners.push_back(process.listener);
   const std::vector<Answer> answers =
       ask_all(listeners, 0, core::report_question(scope), Deadline::in_ms(request.timeout_ms, request.abort));
   for (size_t i = 0; i < answers.size(); ++i) {
-    Asked& process = processes[i];
+    QueriedProcess& process = processes[i];
     if (answers[i].kind != Answer::Kind::given) {
       explain(process, answers[i], request.timeout_ms);
       continue;
@@ -58,23 +58,23 @@ void ask_some(std::span<Asked> processes, const Request& request) {
   }
 }
 
-void ask_each(std::span<Asked> processes, const Request& request) {
+void ask_each(std::span<QueriedProcess> processes, const SurveyRequest& request) {
   for (size_t at = 0; at < processes.size(); at += kAtOnce)
     ask_some(processes.subspan(at, std::min(kAtOnce, processes.size() - at)), request);
 }
 
 /// Processes that are named in reports and were not asked yet.
-std::vector<Asked> others_of(const std::vector<Asked>& asked, bool elsewhere) {
+std::vector<QueriedProcess> others_of(const std::vector<QueriedProcess>& asked, bool elsewhere) {
   std::set<std::pair<std::string, int32_t>> known;
-  for (const Asked& one : asked) known.insert({one.host, one.pid});
-  std::vector<Asked> others;
-  for (const Asked& one : asked) {
+  for (const QueriedProcess& one : asked) known.insert({one.host, one.pid});
+  std::vector<QueriedProcess> others;
+  for (const QueriedProcess& one : asked) {
     if (!one.report) continue;
     for (const core::CommunicatorReport& communicator : one.report->communicators) {
       for (const core::PeerAddress& peer : communicator.members) {
         const bool wanted = elsewhere || peer.hostname == short_hostname();
         if (!wanted || !known.insert({peer.hostname, peer.pid}).second) continue;
-        Asked& other = others.emplace_back();
+        QueriedProcess& other = others.emplace_back();
         other.pid = peer.pid;
         other.host = peer.hostname;
         other.listener = peer.listener;
@@ -84,10 +84,10 @@ std::vector<Asked> others_of(const std::vector<Asked>& asked, bool elsewhere) {
   return others;
 }
 
-std::vector<Asked> first_of(const Request& request) {
-  std::vector<Asked> first;
+std::vector<QueriedProcess> first_of(const SurveyRequest& request) {
+  std::vector<QueriedProcess> first;
   if (request.own) {
-    Asked& own = first.emplace_back();
+    QueriedProcess& own = first.emplace_back();
     own.pid = request.own->pid;
     own.host = request.own->hostname;
     own.report = request.own;
@@ -95,7 +95,7 @@ std::vector<Asked> first_of(const Request& request) {
   }
   for (const RegisteredListener& entry : read_local_registry()) {
     if (!request.pids.empty() && std::ranges::find(request.pids, entry.pid) == request.pids.end()) continue;
-    Asked& one = first.emplace_back();
+    QueriedProcess& one = first.emplace_back();
     one.pid = entry.pid;
     one.host = short_hostname();
     one.listener = entry.listener;
@@ -106,28 +106,28 @@ std::vector<Asked> first_of(const Request& request) {
 
 }  // namespace
 
-std::vector<Asked> take(const Request& request) {
-  std::vector<Asked> asked = first_of(request);
+std::vector<QueriedProcess> take(const SurveyRequest& request) {
+  std::vector<QueriedProcess> asked = first_of(request);
   for (;;) {
-    std::vector<Asked> others = others_of(asked, request.elsewhere);
+    std::vector<QueriedProcess> others = others_of(asked, request.elsewhere);
     if (others.empty()) return asked;
     ask_each(others, request);
     asked.insert(asked.end(), others.begin(), others.end());
   }
 }
 
-std::vector<CommunicatorView> by_communicator(const std::vector<Asked>& asked) {
+std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>& asked) {
   std::map<std::string, CommunicatorView> by_id;
   const auto member = [](CommunicatorView& communicator, size_t rank) -> CommunicatorView::Member& {
     if (communicator.members.size() <= rank) communicator.members.resize(rank + 1);
     return communicator.members[rank];
   };
   std::map<std::pair<std::string, int32_t>, std::string> silent;
-  for (const Asked& process : asked) {
+  for (const QueriedProcess& process : asked) {
     if (!process.report) silent[{process.host, process.pid}] = process.why_not;
   }
   constexpr size_t kMostRanks = 1 << 20;
-  for (const Asked& process : asked) {
+  for (const QueriedProcess& process : asked) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& report : process.report->communicators) {
       CommunicatorView& communicator = by_id[report.id];

@@ -15,7 +15,7 @@
 namespace weir::survey {
 
 /// A process that was asked.
-struct Asked {
+struct QueriedProcess {
   int32_t pid = 0;
   std::string host;
   SocketAddress listener;
@@ -24,7 +24,7 @@ struct Asked {
   std::string why_not;  ///< reason for a missing report: "is stopped", ...
 };
 
-struct Request {
+struct SurveyRequest {
   /// This process's report, to survey its job; empty: start with the processes of this host.
   std::optional<core::ProcessReport> own;
   std::vector<int32_t> pids;                 ///< processes of this host to start with; empty: all
@@ -35,8 +35,8 @@ struct Request {
 };
 
 /// Asks the first processes, then those that share a communicator with them, and so on. Each step takes at
-/// most Request::timeout_ms for each 256 processes.
-std::vector<Asked> take(const Request& request);
+/// most SurveyRequest::timeout_ms for each 256 processes.
+std::vector<QueriedProcess> take(const SurveyRequest& request);
 
 /// A communicator with the reports of all its ranks.
 struct CommunicatorView {
@@ -53,6 +53,6 @@ struct CommunicatorView {
 };
 
 /// The communicators of all reports, sorted by id.
-std::vector<CommunicatorView> by_communicator(const std::vector<Asked>& asked);
+std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>& asked);
 
 }  // namespace weir::survey

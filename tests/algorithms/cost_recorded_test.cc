@@ -46,7 +46,7 @@ struct Recorded {
   double of_least;   ///< a large size takes at most so many times what its bytes need
 };
 
-std::string rows_of(const Table& table) {
+std::string rows_of(const CostTable& table) {
   std::string text;
   size_t next = 1;
   for (const Row& row : table.rows()) {
@@ -89,10 +89,10 @@ TEST(RecordedMachine, ChoosesWithTheRatesThatWereMeasuredThere) {
     ASSERT_TRUE(rates.ok()) << rates.status().message();
     Environment around = regular(ranks, ranks, cores, *rates);
     around.scratch_bytes = std::string_view(transport) == "shm" ? size_t{1} << 20 : 0;
-    const Table table(kind, around);
+    const CostTable table(kind, around);
     EXPECT_EQ(rows_of(table), expected) << what;
     // A byte has to arrive, and all can send to all: that work over the cores, and one rank's part of it.
-    const Channel& channel = rates->inside;
+    const ChannelRates& channel = rates->inside;
     const double all_to_all = ranks * (ranks - 1) * channel.overhead / cores;
     const double least = table.at(1).best.seconds;
     EXPECT_GE(least, channel.alpha) << what;

@@ -25,13 +25,13 @@ Environment island(int ranks, int cores) {
 /// "1 one_shot, 1024 ring": from which sizes on what is taken.
 std::string choices(Collective kind, const Environment& around, const Allowed& allowed = nullptr) {
   std::string text;
-  for (const Row& row : Table(kind, around, allowed).rows()) {
+  for (const Row& row : CostTable(kind, around, allowed).rows()) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row.least, row.at_least.best.entry->algorithm);
   }
   return text;
 }
 
-TEST(Table, ChoosesForTheMachine) {
+TEST(CostTable, ChoosesForTheMachine) {
   using enum Collective;
   const struct {
     Collective kind;
@@ -58,7 +58,7 @@ TEST(Table, ChoosesForTheMachine) {
     EXPECT_EQ(choices(kind, around), expected) << name(kind) << " over " << around.ranks();
 }
 
-TEST(Table, NarrowLeavesAskForGroups) {
+TEST(CostTable, NarrowLeavesAskForGroups) {
   Environment around = regular(16, 1, 8, kServers);
   around.layout.levels = {{0, 4, 8, 12}};
   Border leaves;
@@ -66,24 +66,24 @@ TEST(Table, NarrowLeavesAskForGroups) {
   leaves.beta = 8 * kServers.between.beta;
   around.borders.push_back(leaves);
   const auto large = [&](Collective kind) {
-    return Table(kind, around).at(size_t{1} << 24).best.entry->algorithm;
+    return CostTable(kind, around).at(size_t{1} << 24).best.entry->algorithm;
   };
   EXPECT_EQ(large(Collective::all_reduce), "hierarchical");
   EXPECT_EQ(large(Collective::all_gather), "pat") << "as little across, in fewer messages";
   EXPECT_EQ(large(Collective::reduce_scatter), "pat");
   around.layout.levels.clear();
-  EXPECT_EQ(Table(Collective::all_reduce, around).seconds("hierarchical", 1), -1) << "no groups";
-  EXPECT_GT(Table(Collective::all_gather, around).seconds("pat", 1), 0) << "does without";
+  EXPECT_EQ(CostTable(Collective::all_reduce, around).seconds("hierarchical", 1), -1) << "no groups";
+  EXPECT_GT(CostTable(Collective::all_gather, around).seconds("pat", 1), 0) << "does without";
 }
 
 /// Rings have one sender for each rank. Plans of groups have several, and are taken all the same where they
 /// leave something on the leaves' uplinks, though hosts are as narrow.
-TEST(Table, RanksWithOneSenderAreTakenUnlessOthersSpareUplinks) {
+TEST(CostTable, RanksWithOneSenderAreTakenUnlessOthersSpareUplinks) {
   Rates rates = kServers;
   rates.between.merging = 1.0 / 3;
   rates.between.unasked = 1 << 14;
   for (const int hosts : {4, 6, 16}) {
-    const Table table(Collective::all_reduce, regular(hosts, 1, 8, rates));
+    const CostTable table(Collective::all_reduce, regular(hosts, 1, 8, rates));
     for (size_t bytes = size_t{1} << 20; bytes <= size_t{1} << 30; bytes *= 2)
       EXPECT_EQ(table.at(bytes).best.entry->algorithm, "ring") << bytes << " over " << hosts;
   }
@@ -93,16 +93,17 @@ TEST(Table, RanksWithOneSenderAreTakenUnlessOthersSpareUplinks) {
   for (int place = 0; place < 16; ++place) leaves.group_of.push_back(place / 4);
   leaves.beta = rates.between.beta;
   around.borders.push_back(leaves);
-  EXPECT_EQ(Table(Collective::all_reduce, around).at(size_t{1} << 24).best.entry->algorithm, "hierarchical");
+  EXPECT_EQ(CostTable(Collective::all_reduce, around).at(size_t{1} << 24).best.entry->algorithm,
+            "hierarchical");
 }
 
 /// 512 hosts whose messages take long and are little work.
-TEST(Table, SlowHopsAskForHighArity) {
+TEST(CostTable, SlowHopsAskForHighArity) {
   Rates rates = kServers;
   rates.between = {2e-5, 1e-6, 3e-10};
   const Environment around = regular(512, 1, 8, rates);
   for (const Collective kind : {Collective::all_reduce, Collective::broadcast, Collective::reduce}) {
-    const Table table(kind, around);
+    const CostTable table(kind, around);
     EXPECT_EQ(table.at(8).best.entry->algorithm, "tree8") << name(kind);
     EXPECT_LT(table.seconds("tree8", 8), table.seconds("tree4", 8)) << name(kind);
     EXPECT_LT(table.seconds("tree4", 8), 0.75 * table.seconds("double_tree", 8)) << name(kind);
@@ -112,10 +113,10 @@ TEST(Table, SlowHopsAskForHighArity) {
 
 /// Profiles of PAT over very many hosts grow out of smaller plans. What these do not show is how the steps
 /// into many branches wait for each other, which counts for the smallest sizes.
-TEST(Table, PatGrowsNearlyAsItIs) {
+TEST(CostTable, PatGrowsNearlyAsItIs) {
   for (const int ranks : {400, 600, 1200}) {
     const Environment around = regular(ranks, 1, 8, kServers);
-    const Table table(Collective::all_gather, around);
+    const CostTable table(Collective::all_gather, around);
     const auto plan = algorithms::emit("pat", {Collective::all_gather, ranks, 0, 1});
     const Profile whole = profile_of(*plan, around);
     for (const size_t bytes : {8, 1024, 65536, 1 << 20}) {
@@ -126,8 +127,8 @@ TEST(Table, PatGrowsNearlyAsItIs) {
   }
 }
 
-TEST(Table, RowsAreAllSizesOnceAndTimesRise) {
-  const Table table(Collective::all_reduce, regular(16, 4, 4, kServers));
+TEST(CostTable, RowsAreAllSizesOnceAndTimesRise) {
+  const CostTable table(Collective::all_reduce, regular(16, 4, 4, kServers));
   size_t next = 1;
   double last = 0;
   for (const Row& row : table.rows()) {
@@ -146,25 +147,25 @@ TEST(Table, RowsAreAllSizesOnceAndTimesRise) {
   EXPECT_LT(table.seconds("pairwise", 8), 0) << "does no all-reduce";
 }
 
-TEST(Table, TakesOnlyWhatIsAllowedAndCanRun) {
+TEST(CostTable, TakesOnlyWhatIsAllowedAndCanRun) {
   const Environment around = regular(8, 8, 8, kServers);
   EXPECT_EQ(choices(Collective::all_reduce, around, [](const auto& e) { return e.algorithm == "ring"; }),
             "1 ring");
   EXPECT_EQ(choices(Collective::all_reduce, around, [](const auto&) { return false; }), "");
-  EXPECT_LT(Table(Collective::all_reduce, around).seconds("two_shot", 8), 0) << "no rank can be read";
-  EXPECT_GT(Table(Collective::all_reduce, island(8, 8)).seconds("two_shot", 8), 0);
+  EXPECT_LT(CostTable(Collective::all_reduce, around).seconds("two_shot", 8), 0) << "no rank can be read";
+  EXPECT_GT(CostTable(Collective::all_reduce, island(8, 8)).seconds("two_shot", 8), 0);
   Environment narrow = regular(64, 64, 64, kServers);
   narrow.slot_bytes = 256;  // less than halves of 64 blocks have in a message
-  EXPECT_LT(Table(Collective::all_gather, narrow).seconds("halving_doubling", 8), 0);
-  EXPECT_GT(Table(Collective::all_gather, narrow).seconds("ring", 8), 0);
+  EXPECT_LT(CostTable(Collective::all_gather, narrow).seconds("halving_doubling", 8), 0);
+  EXPECT_GT(CostTable(Collective::all_gather, narrow).seconds("ring", 8), 0);
 }
 
-TEST(Table, CoresAndBordersMoveTheChoice) {
+TEST(CostTable, CoresAndBordersMoveTheChoice) {
   // A slow border makes the one ring across it worth its hops earlier.
   const auto from = [](double border) {
     Environment around = regular(32, 8, 8, kServers);
     around.borders[0].beta = border;
-    for (const Row& row : Table(Collective::all_reduce, around).rows())
+    for (const Row& row : CostTable(Collective::all_reduce, around).rows())
       if (row.at_least.best.entry->algorithm == "ring") return row.least;
     return size_t{0};
   };
@@ -175,14 +176,14 @@ TEST(Table, CoresAndBordersMoveTheChoice) {
 /// Four hosts that are namespaces of one machine with two cores: bytes that are work of cores cost every
 /// plan the same, and the one that leaves every host the least to carry is taken; where the network has most
 /// of the time, that one is faster anyway.
-TEST(Table, HostsThatShareCoresTakeTheRingForMuch) {
+TEST(CostTable, HostsThatShareCoresTakeTheRingForMuch) {
   Environment around = regular(4, 1, 2, kServers);
   around.machine_of.assign(4, 0);
   around.cores = {2};
   around.rates.between = {1.7e-5, 8e-6, 8e-9};
   for (const double wire : {0.0, 7e-9}) {
     around.rates.between.wire = wire;
-    const Table table(Collective::all_reduce, around);
+    const CostTable table(Collective::all_reduce, around);
     EXPECT_EQ(table.at((size_t{1} << 30)).best.entry->algorithm, "ring") << wire;
     const double ring = table.seconds("ring", (size_t{1} << 30));
     const double tree = table.seconds("double_tree", (size_t{1} << 30));
@@ -211,20 +212,20 @@ Environment hosts_with(const std::vector<double>& gigabytes) {
 constexpr size_t kLarge = size_t{1} << 30;
 
 /// 2 (n - 1) / n of all bytes cross the slow cable in a ring, all of them once in planned trees.
-TEST(Table, ASlowHostAsksForPlannedTrees) {
+TEST(CostTable, ASlowHostAsksForPlannedTrees) {
   for (const int ranks : {4, 8}) {
     std::vector<double> gigabytes(static_cast<size_t>(ranks), 0.02);
     gigabytes[1] = 0.01;
-    const Table table(Collective::all_reduce, hosts_with(gigabytes));
+    const CostTable table(Collective::all_reduce, hosts_with(gigabytes));
     EXPECT_EQ(table.at(kLarge).best.entry->algorithm, "planned") << ranks;
     EXPECT_NEAR(table.seconds("ring", kLarge), 2.0 * (ranks - 1) / ranks * kLarge / 1e7, 0.01 * kLarge / 1e7);
     EXPECT_NEAR(table.seconds("planned", kLarge), kLarge / 1e7, 0.01 * kLarge / 1e7);
   }
 }
 
-TEST(Table, HostsThatAreAlikeKeepTheRing) {
+TEST(CostTable, HostsThatAreAlikeKeepTheRing) {
   for (const size_t ranks : {3u, 4u, 6u}) {
-    const Table table(Collective::all_reduce, hosts_with(std::vector<double>(ranks, 0.02)));
+    const CostTable table(Collective::all_reduce, hosts_with(std::vector<double>(ranks, 0.02)));
     EXPECT_EQ(table.at(kLarge).best.entry->algorithm, "ring") << ranks;
     EXPECT_LT(table.seconds("planned", kLarge), 0) << ranks;
   }
@@ -232,11 +233,11 @@ TEST(Table, HostsThatAreAlikeKeepTheRing) {
 
 /// What was measured is that of the slowest host. It may be the link, or the work of the ends, which no tree
 /// saves.
-TEST(Table, MeasuredRatesAreDividedIntoLinksAndEnds) {
+TEST(CostTable, MeasuredRatesAreDividedIntoLinksAndEnds) {
   Environment around = hosts_with({0.02, 0.02, 0.01, 0.02});
   const auto ratio = [&](double beta) {
     around.rates.between.beta = beta;
-    const Table table(Collective::all_reduce, around);
+    const CostTable table(Collective::all_reduce, around);
     return table.seconds("ring", kLarge) / table.seconds("planned", kLarge);
   };
   EXPECT_NEAR(ratio(0.5e-7), 1.5, 0.02) << "faster than the link: the link counts";

@@ -16,7 +16,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr Channel kBetween = {.alpha = 1e-5, .overhead = 3e-6, .beta = 3e-10};
+constexpr ChannelRates kBetween = {.alpha = 1e-5, .overhead = 3e-6, .beta = 3e-10};
 constexpr size_t kKiB = 1024;
 
 /// Hosts of one rank with cores to spare.
@@ -26,7 +26,7 @@ Environment hosts(int ranks, size_t slot_bytes) {
   return around;
 }
 
-Table table_of(std::string_view algorithm, Collective kind, const Environment& around) {
+CostTable table_of(std::string_view algorithm, Collective kind, const Environment& around) {
   return {kind, around, [=](const algorithms::Entry& entry) { return entry.algorithm == algorithm; }};
 }
 
@@ -40,7 +40,7 @@ double chain_seconds(int ranks, double bytes, double tile) {
 
 TEST(Tiles, OfAChainAreSmallUntilMessagesAreTheWork) {
   for (const int ranks : {4, 16}) {
-    const Table table = table_of("ring", Collective::broadcast, hosts(ranks, 256 * kKiB));
+    const CostTable table = table_of("ring", Collective::broadcast, hosts(ranks, 256 * kKiB));
     int small = 0;
     for (size_t bytes = kKiB; bytes <= size_t{1} << 32; bytes *= 2) {
       const auto with = [&](int divisor) {
@@ -69,7 +69,7 @@ TEST(Tiles, OfARingAreWholeInTwoPassesOrMore) {
     shared.machine_of.assign(shared.machine_of.size(), 0);
     shared.cores = {2};
     for (const Environment& around : {hosts(ranks, 256 * kKiB), shared}) {
-      const Table table = table_of("ring", Collective::all_reduce, around);
+      const CostTable table = table_of("ring", Collective::all_reduce, around);
       for (int bits = 0; bits < 40; ++bits) {
         const size_t chunk = (size_t{1} << bits) / static_cast<size_t>(ranks);
         const int divisor = chunk == 128 * kKiB ? 4 : chunk == 256 * kKiB ? 2 : 1;
@@ -83,7 +83,7 @@ TEST(Tiles, OfARingAreWholeInTwoPassesOrMore) {
 /// into quarters.
 TEST(Tiles, AreNeverSmallerThanMessagesOf64KiB) {
   const auto divisors = [](size_t slot_bytes) {
-    const Table table = table_of("ring", Collective::broadcast, hosts(16, slot_bytes));
+    const CostTable table = table_of("ring", Collective::broadcast, hosts(16, slot_bytes));
     int most = 1;
     for (int bits = 0; bits < 40; ++bits)
       most = std::max(most, table.at(size_t{1} << bits).best.tile_divisor);
@@ -101,8 +101,8 @@ TEST(Tiles, AreNeverSmallerThanMessagesOf64KiB) {
 /// What slots of 64 KiB take is what a quarter of 256 KiB takes.
 TEST(Tiles, OfAQuarterAreThoseOfSmallerSlots) {
   for (const Collective kind : {Collective::broadcast, Collective::all_reduce}) {
-    const Table large = table_of("double_tree", kind, hosts(8, 256 * kKiB));
-    const Table small = table_of("double_tree", kind, hosts(8, 64 * kKiB));
+    const CostTable large = table_of("double_tree", kind, hosts(8, 256 * kKiB));
+    const CostTable small = table_of("double_tree", kind, hosts(8, 64 * kKiB));
     for (int bits = 0; bits < 36; ++bits) {
       const size_t bytes = size_t{1} << bits;
       const Estimate& best = large.at(bytes).best;
@@ -115,7 +115,7 @@ TEST(Tiles, OfAQuarterAreThoseOfSmallerSlots) {
 }
 
 TEST(Tiles, AreInTheRows) {
-  const Table table = table_of("ring", Collective::broadcast, hosts(16, 256 * kKiB));
+  const CostTable table = table_of("ring", Collective::broadcast, hosts(16, 256 * kKiB));
   size_t next = 1;
   for (const Row& row : table.rows()) {
     EXPECT_EQ(row.least, next);

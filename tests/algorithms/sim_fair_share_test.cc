@@ -81,7 +81,7 @@ TEST(FairShare, RandomNetworksAgainstTheDefinition) {
       kind.ceiling = static_cast<double>(narrowest) * (any(3) == 0 ? 0.3 : 1);
       kinds.push_back(kind);
     }
-    std::vector<Group> groups;
+    std::vector<FlowGroup> groups;
     for (const SlowFlow& kind : kinds) groups.push_back({kind.path, kind.ceiling});
     FairShares shares(network, groups);
     for (int round = 0; round < 30; ++round) {

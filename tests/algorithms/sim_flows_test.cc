@@ -70,9 +70,9 @@ TEST(Flows, BucketsSaveUpWhatIsNotUsed) {
   const PathId path = along(set, {0});
   const FlowId first = set.add({.path = path, .bytes = 20 * kGiga});
   const FlowId soon = set.add({.path = path, .bytes = 3 * kGiga});
-  set.wait(soon, {first, Point::ended, 0.2});
+  set.wait(soon, {first, FlowEvent::ended, 0.2});
   const FlowId later = set.add({.path = path, .bytes = 14 * kGiga});
-  set.wait(later, {soon, Point::ended, 5});
+  set.wait(later, {soon, FlowEvent::ended, 5});
   const Timeline timeline = run(set);
   EXPECT_NEAR(timeline.ended[first], 2, 1e-9);
   EXPECT_NEAR(timeline.ended[soon], 2 + 0.2 + 0.1, 1e-9);
@@ -150,9 +150,9 @@ TEST(Flows, LatenciesAdd) {
   const FlowId next = set.add({.path = along(set, {0}), .bytes = 10 * kGiga, .alpha = 1e-3});
   set.wait(next, {.flow = flow});
   const FlowId after_sending = set.add({});
-  set.wait(after_sending, {flow, Point::sent, 0.25});
+  set.wait(after_sending, {flow, FlowEvent::sent, 0.25});
   const FlowId after_starting = set.add({});
-  set.wait(after_starting, {next, Point::started, 0.125});
+  set.wait(after_starting, {next, FlowEvent::started, 0.125});
   const Timeline timeline = run(set);
   EXPECT_NEAR(timeline.ended[flow], 1.007, 1e-9);
   EXPECT_NEAR(timeline.started[next], 1.008, 1e-9);
@@ -221,7 +221,7 @@ TEST(Flows, BytesAreConserved) {
     expected[static_cast<size_t>(2 * dst + 1)] += bytes;
     for (int w = 0; w < 2 && i > 0; ++w) {
       set.wait(static_cast<FlowId>(i),
-               {static_cast<FlowId>(random() % static_cast<unsigned>(i)), Point::ended, 1e-6});
+               {static_cast<FlowId>(random() % static_cast<unsigned>(i)), FlowEvent::ended, 1e-6});
     }
   }
   const Timeline timeline = run(set);

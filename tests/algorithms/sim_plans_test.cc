@@ -248,7 +248,7 @@ TEST(Jobs, StepsFollowEachOther) {
   const auto gather = plan_of("ring", Collective::all_gather, 8);
   const Network network = star(8, kWire);
   const double one = run(reduce, 1e9, network, {}).seconds, other = run(gather, 2e9, network, {}).seconds;
-  const Step steps[] = {{0.5, &reduce, 1e9}, {0.25, &gather, 2e9}, {0.5, &reduce, 1e9}, {1, nullptr, 0}};
+  const JobStep steps[] = {{0.5, &reduce, 1e9}, {0.25, &gather, 2e9}, {0.5, &reduce, 1e9}, {1, nullptr, 0}};
   const auto job = simulate(steps, network, {});
   ASSERT_TRUE(job.ok()) << job.status().message();
   EXPECT_NEAR(job->seconds, 2.25 + 2 * one + other, 1e-9);
@@ -256,7 +256,7 @@ TEST(Jobs, StepsFollowEachOther) {
   ASSERT_EQ(job->ends.size(), 4u);
   EXPECT_NEAR(job->ends[0], 0.5 + one, 1e-9);
   EXPECT_NEAR(job->edge_bytes[0], (2 * 14 * 1e9 + 7 * 2e9) / 8, 1);
-  const Step wrong[] = {{-1, nullptr, 0}};
+  const JobStep wrong[] = {{-1, nullptr, 0}};
   EXPECT_EQ(simulate(wrong, network, {}).status().message(), "step 0 computes for -1 s: expected 0 or more");
 }
 

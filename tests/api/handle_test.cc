@@ -82,8 +82,8 @@ TEST(Handle, AFinalizedCommunicatorCanOnlyBeAskedAndFreed) {
 
 TEST(Handle, TwoThreadsInsideOneCommunicatorAreNoticed) {
   Alone alone;
-  const Entry entry(alone);
-  ASSERT_TRUE(entry);
+  const HandleGuard guard(alone);
+  ASSERT_TRUE(guard);
   std::thread([&] {
     EXPECT_EQ(reduce_one(alone), ncclInvalidUsage);
     EXPECT_THAT(last_sentence(), HasSubstr("another thread is inside a call"));

@@ -286,16 +286,16 @@ int cores_here() {
   return CPU_COUNT(&set);
 }
 
-TEST(Binding, DealsCoresOut) {
-  Result<Binding> one = Binding::make(BindMode::core, 1);
+TEST(CoreBinding, DealsCoresOut) {
+  Result<CoreBinding> one = CoreBinding::make(BindMode::core, 1);
   ASSERT_TRUE(one.ok()) << one.status().message();
   EXPECT_EQ(one->processors(0).size(), static_cast<size_t>(cores_here())) << "a rank alone has all";
-  Result<Binding> many = Binding::make(BindMode::core, 5000);
+  Result<CoreBinding> many = CoreBinding::make(BindMode::core, 5000);
   ASSERT_TRUE(many.ok());
   EXPECT_FALSE(many->processors(4999).empty());
-  EXPECT_TRUE(Binding::make(BindMode::automatic, 5000)->processors(0).empty());
-  EXPECT_TRUE(Binding::make(BindMode::none, 1)->processors(0).empty());
-  Result<Binding> two = Binding::make(BindMode::automatic, 2);
+  EXPECT_TRUE(CoreBinding::make(BindMode::automatic, 5000)->processors(0).empty());
+  EXPECT_TRUE(CoreBinding::make(BindMode::none, 1)->processors(0).empty());
+  Result<CoreBinding> two = CoreBinding::make(BindMode::automatic, 2);
   ASSERT_TRUE(two.ok());
   std::vector<int> first = two->processors(0), second = two->processors(1);
   for (int processor : first) EXPECT_THAT(second, ::testing::Not(::testing::Contains(processor)));

@@ -64,7 +64,7 @@ TEST_F(Ps, AStoppedProcessIsSaidToBe) {
   patient.peer_timeout_s = 600;
   start(patient);
   processes_->signal(kLate, SIGSTOP);
-  const CommandResult found = until("ps --patience 500" + pids(), "wait for 2");
+  const CommandResult found = until("ps --timeout 500" + pids(), "wait for 2");
   EXPECT_EQ(found.code, 1) << "somebody does not answer";
   EXPECT_THAT(found.text, AllOf(HasSubstr(fmt::format("process {} on", processes_->pid(kLate))),
                                 HasSubstr("is stopped"), HasSubstr("wait for 2")));

@@ -46,7 +46,7 @@ TEST(BootstrapAllGather, RanksOfAProcessGetTheSameObject) {
   for (const int processes : {1, 2, 3}) {
     constexpr int kRanks = 7;
     auto sites = make_sites(processes);
-    std::vector<std::vector<std::shared_ptr<Gathered>>> got(kRanks);
+    std::vector<std::vector<std::shared_ptr<GatherResult>>> got(kRanks);
     with_ranks(sites, kRanks, [&](std::unique_ptr<Bootstrap> bootstrap) {
       const Rank self = bootstrap->rank();
       for (int turn = 0; turn < 3; ++turn) {
@@ -57,7 +57,7 @@ TEST(BootstrapAllGather, RanksOfAProcessGetTheSameObject) {
     });
     for (size_t rank = 0; rank < kRanks; ++rank) {
       for (size_t turn = 0; turn < 3; ++turn) {
-        const Gathered& all = *got[rank].at(turn);
+        const GatherResult& all = *got[rank].at(turn);
         for (size_t other = 0; other < kRanks; ++other) {
           EXPECT_EQ(to_text(all.by_rank().at(other)), fmt::format("{} in turn {}", other, turn));
           const bool together =
@@ -78,7 +78,7 @@ TEST(BootstrapAllGather, WhoLeavesInsteadIsNamed) {
 }
 
 TEST(BootstrapAllGather, WhatFollowsIsMadeOnce) {
-  Gathered all({to_bytes("a"), to_bytes("b")});
+  GatherResult all({to_bytes("a"), to_bytes("b")});
   std::atomic<int> made{0};
   std::vector<std::thread> threads;
   std::vector<std::shared_ptr<int>> got(8);
@@ -96,7 +96,7 @@ TEST(BootstrapAllGather, WhatFollowsIsMadeOnce) {
 }
 
 TEST(BootstrapAllGather, WhatCannotFollowIsTheSameErrorForAll) {
-  Gathered all({});
+  GatherResult all({});
   int tried = 0;
   for (int i = 0; i < 2; ++i) {
     const auto derived = all.derive<int>([&]() -> Result<std::shared_ptr<int>> {

@@ -54,8 +54,8 @@ struct Host {
           GpuSlots::make(gpu_rank.gpu, rings.slots_bytes(), [](const std::string&) { return Status(); });
       ASSERT_TRUE(made.ok()) << made.status().message();
       slots = std::move(*made);
-      const Status lent = slots->lend_to(*transports[0]);
-      ASSERT_TRUE(lent.ok()) << lent.message();
+      const Status registered = slots->register_with(*transports[0]);
+      ASSERT_TRUE(registered.ok()) << registered.message();
       rings.place_slots(1 - rank, rank == 0, slots->begin());
     }
     auto opened = ProxiedEnd::open(rank, gpu_rank.gpu, rings, rank == 0 ? kOut : kIn, *routes);

@@ -42,7 +42,7 @@ class PairRanks {
     }
   }
   /// Begins the call of a rank. `along`: the table is in the argument.
-  void start(Rank rank, std::span<const Pair> pairs, bool along = true) {
+  void start(Rank rank, std::span<const PeerTransfer> pairs, bool along = true) {
     GpuRank& gpu_rank = gpu_ranks_[static_cast<size_t>(rank)];
     const PairTable table = pair_table(pairs, cut_);
     PairsLaunch& launch = gpu_rank.launch;
@@ -100,7 +100,7 @@ void exchange(PairRanks& all, int ranks, size_t messages, bool along, uint32_t s
     size_t bytes;
   };
   std::vector<Message> expected;
-  std::vector<std::vector<Pair>> pairs(static_cast<size_t>(ranks));
+  std::vector<std::vector<PeerTransfer>> pairs(static_cast<size_t>(ranks));
   for (size_t i = 0; i < messages; ++i) {
     const auto from = static_cast<Rank>(random() % static_cast<uint32_t>(ranks));
     const auto to = static_cast<Rank>(random() % static_cast<uint32_t>(ranks));
@@ -139,7 +139,7 @@ TEST(GpuPairs, TablesThatAreTooLongForAnArgument) {
 TEST(GpuPairs, WhoSendsOtherBytesIsNamed) {
   PairRanks all(2, 4, 2);
   std::vector<std::byte> in(100'000), out(100'000);
-  const Pair sends{1, true, in.data(), 100}, receives{0, false, out.data(), 100'000};
+  const PeerTransfer sends{1, true, in.data(), 100}, receives{0, false, out.data(), 100'000};
   all.start(0, {&sends, 1});
   all.start(1, {&receives, 1});
   while (__atomic_load_n(&all.note(1).foreign, __ATOMIC_ACQUIRE) == 0) std::this_thread::yield();
@@ -153,7 +153,7 @@ TEST(GpuPairs, WhoSendsOtherBytesIsNamed) {
 TEST(GpuPairs, BlocksSayWhomTheyWaitForUntilTheyAreAborted) {
   PairRanks all(3, 1, 1);
   std::vector<std::byte> bytes(3 * kSlotBytes);
-  const Pair pairs[] = {{1, true, bytes.data(), bytes.size()}, {2, false, bytes.data(), 8}};
+  const PeerTransfer pairs[] = {{1, true, bytes.data(), bytes.size()}, {2, false, bytes.data(), 8}};
   all.start(0, pairs);
   while (__atomic_load_n(&all.note(0).waiting, __ATOMIC_RELAXED) == 0) std::this_thread::yield();
   all.abort();
@@ -168,7 +168,7 @@ TEST(GpuPairs, MessagesAreCutByTheirBytesAlone) {
   EXPECT_EQ(cut_pair(nullptr, 64 << 10, {16, 4096}).piece, 4096u);
   EXPECT_EQ(cut_pair(nullptr, 64 << 10, {16, 1 << 20}).piece, 16u << 10);
   EXPECT_EQ(cut_pair(nullptr, 1 << 30, {5, 4096}).rings, 5u);
-  const Pair pairs[] = {{1, true, nullptr, 9}, {0, false, nullptr, 8}, {1, true, nullptr, 100'000}};
+  const PeerTransfer pairs[] = {{1, true, nullptr, 9}, {0, false, nullptr, 8}, {1, true, nullptr, 100'000}};
   const PairTable table = pair_table(pairs, {4, 4096});
   EXPECT_EQ(table.directions, 2u);
   EXPECT_EQ(table.rings, 4u);

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint64_t kUid = 77;
-constexpr int64_t kPatienceNs = 20'000'000'000;
+constexpr int64_t kTimeoutNs = 20'000'000'000;
 
 /// A file that contains `number`.
 Socket file_with(int number) {
@@ -49,7 +49,7 @@ TEST(FilePost, AllGetTheFilesOfAll) {
   for (Rank rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&office, rank] {
       const auto files =
-          office.posts[static_cast<size_t>(rank)].exchange(office.addresses, file_with(rank), kPatienceNs);
+          office.posts[static_cast<size_t>(rank)].exchange(office.addresses, file_with(rank), kTimeoutNs);
       ASSERT_TRUE(files.ok()) << files.status().message();
       for (Rank other = 0; other < kRanks; ++other) {
         const Socket& file = (*files)[static_cast<size_t>(other)];
@@ -70,8 +70,8 @@ TEST(FilePost, StrangersAreNotHeard) {
   const std::vector<std::string> to_first{office.addresses[0], ""};
   EXPECT_FALSE(stranger->exchange(to_first, file_with(66), 0).ok()) << "nobody answers";
   std::thread other(
-      [&] { EXPECT_TRUE(office.posts[1].exchange(office.addresses, file_with(1), kPatienceNs).ok()); });
-  const auto files = office.posts[0].exchange(office.addresses, file_with(0), kPatienceNs);
+      [&] { EXPECT_TRUE(office.posts[1].exchange(office.addresses, file_with(1), kTimeoutNs).ok()); });
+  const auto files = office.posts[0].exchange(office.addresses, file_with(0), kTimeoutNs);
   other.join();
   ASSERT_TRUE(files.ok()) << files.status().message();
   EXPECT_EQ(number_in((*files)[1]), 1);
@@ -82,7 +82,7 @@ TEST(FilePost, SaysWhoDoesNotAnswer) {
   EXPECT_THAT(office.posts[0].exchange(office.addresses, file_with(0), 0).status().message(),
               HasSubstr("sent no file descriptor in time"));
   office.posts.pop_back();
-  EXPECT_THAT(office.posts[0].exchange(office.addresses, file_with(0), kPatienceNs).status().message(),
+  EXPECT_THAT(office.posts[0].exchange(office.addresses, file_with(0), kTimeoutNs).status().message(),
               HasSubstr("cannot send a file descriptor to rank 2: Connection refused"));
 }
 

@@ -28,9 +28,9 @@ std::vector<Interface> without(std::initializer_list<std::string_view> names) {
   return left;
 }
 
-std::string choose(const std::vector<Interface>& interfaces, const InterfaceWish& wish = {},
+std::string choose(const std::vector<Interface>& interfaces, const InterfaceSelection& selection = {},
                    const std::optional<SocketAddress>& route = {}) {
-  auto choice = choose_interface(interfaces, wish, route);
+  auto choice = choose_interface(interfaces, selection, route);
   if (!choice.ok()) return choice.status().message();
   EXPECT_FALSE(choice->why.empty());
   const std::string address = choice->interface.address.text();
@@ -46,11 +46,12 @@ TEST(Interfaces, TheOrderWithoutWishes) {
 }
 
 TEST(Interfaces, TheWayToWhereRanksGatherWins) {
-  InterfaceWish wish;
-  wish.reach = *SocketAddress::parse("10.0.1.77:5000");
-  EXPECT_EQ(choose(kMany, wish, *SocketAddress::parse("10.0.1.5:41234")), "eth1 10.0.1.5");
-  EXPECT_EQ(choose(kMany, wish, *SocketAddress::parse("127.0.0.1:41234")), "lo 127.0.0.1");
-  EXPECT_EQ(choose(kMany, wish, *SocketAddress::parse("9.9.9.9:1")), "ib0 10.1.0.5") << "no interface has it";
+  InterfaceSelection selection;
+  selection.reach = *SocketAddress::parse("10.0.1.77:5000");
+  EXPECT_EQ(choose(kMany, selection, *SocketAddress::parse("10.0.1.5:41234")), "eth1 10.0.1.5");
+  EXPECT_EQ(choose(kMany, selection, *SocketAddress::parse("127.0.0.1:41234")), "lo 127.0.0.1");
+  EXPECT_EQ(choose(kMany, selection, *SocketAddress::parse("9.9.9.9:1")), "ib0 10.1.0.5")
+      << "no interface has it";
 }
 
 TEST(Interfaces, NamesArePrefixesExactOrExcluded) {
@@ -83,8 +84,8 @@ Interface device(const std::string& name, const std::string& address, int64_t sp
 
 /// Names and addresses of the first interface and its rails; then, in brackets, the interfaces that are left
 /// out.
-std::string rails(const std::vector<Interface>& interfaces, const InterfaceWish& wish = {}) {
-  const auto choice = choose_interface(interfaces, wish, std::nullopt);
+std::string rails(const std::vector<Interface>& interfaces, const InterfaceSelection& selection = {}) {
+  const auto choice = choose_interface(interfaces, selection, std::nullopt);
   if (!choice.ok()) return choice.status().message();
   std::string text = choice->interface.name;
   for (const Interface& rail : choice->rails) text += " " + rail.name + "=" + rail.address.host_text();
@@ -136,12 +137,12 @@ TEST(Interfaces, NetworksAreComparedByTheirPrefix) {
 }
 
 TEST(Interfaces, ThisMachineHasOne) {
-  auto choice = choose_interface(InterfaceWish{});
+  auto choice = choose_interface(InterfaceSelection{});
   ASSERT_TRUE(choice.ok()) << choice.status().message();
   EXPECT_TRUE(Socket::listen(choice->interface.address).ok());
-  InterfaceWish wish;
-  wish.reach = *SocketAddress::parse("127.0.0.1:9");
-  choice = choose_interface(wish);
+  InterfaceSelection selection;
+  selection.reach = *SocketAddress::parse("127.0.0.1:9");
+  choice = choose_interface(selection);
   ASSERT_TRUE(choice.ok());
   EXPECT_TRUE(choice->interface.address.is_loopback()) << choice->interface.address.text();
 }

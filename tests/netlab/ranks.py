@@ -46,8 +46,8 @@ def relay(source, drain, prefix, lock):
       drain.flush()
 
 
-def wait_for(processes, prefixed=True, patience=0):
-  """Passes on what they print, "[rank] " before each line. When one fails the others have `patience` seconds, then SIGTERM,
+def wait_for(processes, prefixed=True, grace=0):
+  """Passes on what they print, "[rank] " before each line. When one fails the others have `grace` seconds, then SIGTERM,
   then SIGKILL. Returns the code of the first that failed, 128 plus the signal that killed it, or 0."""
   lock = threading.Lock()
   threads = [threading.Thread(target=relay, args=(source, drain, f"[{rank}] " if prefixed else "", lock), daemon=True)
@@ -61,7 +61,7 @@ def wait_for(processes, prefixed=True, patience=0):
       codes = [code for code in (process.poll() for process in processes) if code]
       if codes and not failed:
         failed = codes[0]
-        ends = [(time.monotonic() + patience, "terminate"), (time.monotonic() + patience + AFTER_DEATH, "kill")]
+        ends = [(time.monotonic() + grace, "terminate"), (time.monotonic() + grace + AFTER_DEATH, "kill")]
       while ends and time.monotonic() >= ends[0][0]:
         way = ends.pop(0)[1]
         for process in processes:

@@ -464,6 +464,15 @@ class Words(ToyTree):
     self.assertEqual([breach.split("; ")[0] for breach in self.breaches()],
                      ["src/core/log.cc:1: 'turn' in turns_", "src/core/log.cc:3: 'Watch' in Watch"])
 
+  def test_one_name_stands_for_one_class(self):
+    self.write("src/core/log.h", "class Log {\n};\nclass Group {\n};\nclass Hello {\n};\n")
+    self.write("algorithms/log.h", "// Log.\nenum class Log {\n};\nclass Group;\nstruct Hello {\n};\n")
+    self.write("src/drivers/log_abi.h", "struct Group {\n};\n")
+    self.write("trainer/log.h", "struct Group {\n};\n")
+    self.write("docs/glossary.md", "| weir | NCCL | meaning |\n|---|---|---|\n| abi, hello | - | a word |\n")
+    self.assertEqual(self.breaches(),
+                     ["src/core/log.h:1: Log is also a class at algorithms/log.h:2; one name for one thing"])
+
   def test_names_of_files_are_names(self):
     self.write("src/core/own_log.cc", "")
     self.write("src/core/turn_log.cc", "")

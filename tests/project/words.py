@@ -4,7 +4,8 @@
 
 Refuses the words that weir once had for things which NCCL, UCX and MPI have words for, and says what each became. Refuses
 names of classes and files whose last word is neither ordinary vocabulary (ordinary_words.txt beside this file) nor
-explained in docs/glossary.md. CHANGELOG.md and docs/glossary.md may say everything.
+explained in docs/glossary.md. Refuses one name for two classes that headers of the library define. CHANGELOG.md and
+docs/glossary.md may say everything.
 """
 
 import os
@@ -31,6 +32,9 @@ ANYWHERE = {
     "outbox": "sender (of messages)",
     "tally": "counters",
     "landing": "window",
+    "lend": "register (memory with a transport)",
+    "lent": "registered (memory)",
+    "patience": "timeout, or grace",
 }
 
 # Words that mean something else in English or in other folders: refused in names of C++ below these folders.
@@ -60,6 +64,12 @@ CLASSES = {
     "Exchange": (("src/exec",), "ShmCollectives"),
     "Line": (("transports", "python"), "SetupConnection, ControlConnection or TaskQueue"),
 }
+
+# The library's folders: a name stands for one class in all of their headers, but for mirrors and ABIs of others
+# (*_abi.h): include/weir shows the planner's ideas once more, as values of a stable layout.
+ONE_NAME = ("src", "transports", "algorithms", "topology")
+# The part that each transport plays for itself, and the frames of two wires.
+SAME_ROLE = {"ChannelContext", "Rail", "Hello", "Offer", "Answer", "MessageHead"}
 
 # Beginnings of file names.
 FILES = {"own_": "local_", "known_": "rate_cache, or what keeps it", "found_": "select_, or what chooses it"}
@@ -143,11 +153,25 @@ def check_names(root, path, known):
       yield from check_head(known, f"{path}:{line}", found.group(1))
 
 
+def check_one_name(root):
+  """A class of the library's headers whose name another one has."""
+  first = {}
+  for path in source_tree.source_files(root, (".h",)):
+    if not is_below(path, ONE_NAME) or path.endswith("_abi.h"):
+      continue
+    text = source_tree.without_comments(source_tree.read(root, path))
+    for found in _CLASS.finditer(text):
+      name, place = found.group(1), f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
+      if name not in SAME_ROLE and name in first:
+        yield f"{place}: {name} is also a class at {first[name]}; one name for one thing"
+      first.setdefault(name, place)
+
+
 def check(root, ordinary=ORDINARY):
   """All breaches as 'file:line: sentence'."""
   with open(ordinary, encoding="utf-8") as file:
     known = {word for line in file if not line.startswith("#") for word in line.split()} | explained(root)
-  breaches = []
+  breaches = list(check_one_name(root))
   for path in source_tree.source_files(root, TEXTS):
     if path not in EXEMPT:
       breaches += [*check_path(path), *check_text(path, source_tree.read(root, path)), *check_names(root, path, known)]

@@ -19,7 +19,7 @@ using weir::testing::process_of;
 using weir::testing::without_answer;
 
 TEST(Job, OfAlikeRanksIsAllRight) {
-  std::vector<Asked> asked = {process_of(1, 20), process_of(1, 10), process_of(2, 30)};
+  std::vector<QueriedProcess> asked = {process_of(1, 20), process_of(1, 10), process_of(2, 30)};
   join(asked, kId, {7, 7, 7});
   const Job job = job_of(asked, 0.25);
   EXPECT_EQ(job.seconds, 0.25);
@@ -32,7 +32,7 @@ TEST(Job, OfAlikeRanksIsAllRight) {
   EXPECT_EQ(one.nodes, 2);
   EXPECT_EQ(one.least_per_node, 1);
   EXPECT_EQ(one.most_per_node, 2);
-  EXPECT_EQ(one.standing, Standing::running);
+  EXPECT_EQ(one.standing, CommState::running);
   EXPECT_FALSE(one.incomplete || one.error || one.mismatch);
   EXPECT_EQ(job.processes[one.ranks[0].process].pid, 20);
   ASSERT_THAT(job.groups, SizeIs(1));
@@ -40,7 +40,8 @@ TEST(Job, OfAlikeRanksIsAllRight) {
 }
 
 TEST(Job, RanksWithoutAnAnswerAreMissing) {
-  std::vector<Asked> asked = {process_of(1, 1), process_of(1, 2), process_of(1, 3), process_of(1, 4)};
+  std::vector<QueriedProcess> asked = {process_of(1, 1), process_of(1, 2), process_of(1, 3),
+                                       process_of(1, 4)};
   join(asked, kId, {1, 1, 1, 1});
   asked[1] = without_answer(asked[1], false);
   asked[2] = without_answer(asked[2], true);
@@ -60,7 +61,7 @@ TEST(Job, RanksWithoutAnAnswerAreMissing) {
 }
 
 TEST(Job, DifferentCountsAreAMismatchButForSendsAndReceives) {
-  std::vector<Asked> asked = {process_of(1, 1), process_of(1, 2)};
+  std::vector<QueriedProcess> asked = {process_of(1, 1), process_of(1, 2)};
   join(asked, kId, {4, 4});
   asked[0].report->communicators[0].counts[static_cast<size_t>(Collective::send_recv)].begun = 9;
   EXPECT_FALSE(job_of(asked, 0).communicators[0].mismatch);
@@ -72,7 +73,7 @@ TEST(Job, DifferentCountsAreAMismatchButForSendsAndReceives) {
 }
 
 TEST(Job, StatesAndFailuresOfRanks) {
-  std::vector<Asked> asked = {process_of(1, 1), process_of(1, 2), process_of(1, 3)};
+  std::vector<QueriedProcess> asked = {process_of(1, 1), process_of(1, 2), process_of(1, 3)};
   join(asked, kId, {1, 1, 1});
   core::CommunicatorReport& failed = asked[0].report->communicators[0];
   failed.state = core::RankState::failed;
@@ -87,18 +88,18 @@ TEST(Job, StatesAndFailuresOfRanks) {
   const JobCommunicator& one = job.communicators[0];
   EXPECT_TRUE(one.error);
   EXPECT_TRUE(one.mismatch) << "one still joins";
-  EXPECT_EQ(one.standing, Standing::running);
+  EXPECT_EQ(one.standing, CommState::running);
   EXPECT_EQ(one.ranks[0].code, Code::remote_error);
-  EXPECT_EQ(one.ranks[1].standing, Standing::init);
+  EXPECT_EQ(one.ranks[1].standing, CommState::init);
   EXPECT_THAT(one.ranks[2].waiting_for, ElementsAre(0, 1));
   EXPECT_EQ(one.ranks[2].waiting_s, 1.5);
 }
 
 TEST(Job, GroupsAreOfAlikeCommunicatorsTheLargestFirst) {
-  std::vector<Asked> four = {process_of(1, 1), process_of(1, 2), process_of(2, 3), process_of(2, 4)};
+  std::vector<QueriedProcess> four = {process_of(1, 1), process_of(1, 2), process_of(2, 3), process_of(2, 4)};
   join(four, kId, {1, 1, 1, 1});
   for (size_t i = 0; i < 4; i += 2) {
-    std::vector<Asked> two = {four[i], four[i + 1]};
+    std::vector<QueriedProcess> two = {four[i], four[i + 1]};
     join(two, fmt::format("{:016x}", i), {1, 1});
     four[i] = two[0];
     four[i + 1] = two[1];
@@ -117,7 +118,7 @@ TEST(Job, GroupsAreOfAlikeCommunicatorsTheLargestFirst) {
 }
 
 TEST(Job, WhoHasNoOthersYetIsJoining) {
-  std::vector<Asked> asked = {process_of(1, 1)};
+  std::vector<QueriedProcess> asked = {process_of(1, 1)};
   asked[0].report->time_ns = 5'000'000'000;
   asked[0].report->joining.push_back({2, 8, "10.0.0.1:99", 2'000'000'000});
   core::CommunicatorReport& begun = asked[0].report->communicators.emplace_back();  // has no members yet
@@ -131,11 +132,11 @@ TEST(Job, WhoHasNoOthersYetIsJoining) {
   ASSERT_THAT(job.communicators, SizeIs(1));
   EXPECT_THAT(job.communicators[0].ranks, SizeIs(1));
   EXPECT_THAT(job.communicators[0].missing, IsEmpty());
-  EXPECT_EQ(job.communicators[0].standing, Standing::init);
+  EXPECT_EQ(job.communicators[0].standing, CommState::init);
 }
 
 TEST(Job, ABrokenReportOfNoRankIsNoCommunicator) {
-  std::vector<Asked> asked = {process_of(1, 1), process_of(1, 2)};
+  std::vector<QueriedProcess> asked = {process_of(1, 1), process_of(1, 2)};
   join(asked, kId, {1, 1});
   asked[0].report->communicators[0].rank = -1;
   asked[1] = without_answer(asked[1], false);

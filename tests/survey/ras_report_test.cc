@@ -20,18 +20,18 @@ using weir::testing::kId;
 using weir::testing::process_of;
 using weir::testing::without_answer;
 
-std::vector<Asked> ranks(int count) {
-  std::vector<Asked> out;
+std::vector<QueriedProcess> ranks(int count) {
+  std::vector<QueriedProcess> out;
   for (int rank = 0; rank < count; ++rank) out.push_back(process_of(1 + rank / 8, 100 + rank));
   return out;
 }
 
-std::string text_of(const std::vector<Asked>& asked, bool verbose = false) {
+std::string text_of(const std::vector<QueriedProcess>& asked, bool verbose = false) {
   return ras_text(job_of(asked, 0.0625), {}, verbose);
 }
 
 TEST(RasText, OfASoundJob) {
-  std::vector<Asked> asked = ranks(16);
+  std::vector<QueriedProcess> asked = ranks(16);
   join(asked, kId, std::vector<uint64_t>(16, 3));
   const std::string text = text_of(asked);
   EXPECT_EQ(text.substr(text.find("CUDA runtime")),
@@ -65,7 +65,7 @@ TEST(RasText, OfNothing) {
 }
 
 TEST(RasText, NamesTheDeadAndTheSilent) {
-  std::vector<Asked> asked = ranks(16);
+  std::vector<QueriedProcess> asked = ranks(16);
   join(asked, kId, std::vector<uint64_t>(16, 3));
   asked[3] = without_answer(asked[3], true);
   asked[9] = without_answer(asked[9], false);
@@ -87,7 +87,7 @@ TEST(RasText, NamesTheDeadAndTheSilent) {
 }
 
 TEST(RasText, SaysWhoIsBehindAndWhoWaits) {
-  std::vector<Asked> asked = ranks(8);
+  std::vector<QueriedProcess> asked = ranks(8);
   std::vector<uint64_t> sums(8, 6);
   sums[5] = 0;
   join(asked, kId, sums);
@@ -116,7 +116,7 @@ TEST(RasText, SaysWhoIsBehindAndWhoWaits) {
 }
 
 TEST(RasText, SaysWhyRanksHaveFailed) {
-  std::vector<Asked> asked = ranks(8);
+  std::vector<QueriedProcess> asked = ranks(8);
   join(asked, kId, std::vector<uint64_t>(8, 1));
   for (const size_t rank : {2, 4}) {
     core::CommunicatorReport& one = asked[rank].report->communicators[0];
@@ -133,7 +133,7 @@ TEST(RasText, SaysWhyRanksHaveFailed) {
 }
 
 TEST(RasText, ManyAreListedOnlyOnRequest) {
-  std::vector<Asked> asked = ranks(32);
+  std::vector<QueriedProcess> asked = ranks(32);
   std::vector<uint64_t> sums(32, 6);
   for (size_t rank = 0; rank < 12; ++rank) sums[rank] = 5;
   join(asked, kId, sums);
@@ -146,7 +146,7 @@ TEST(RasText, ManyAreListedOnlyOnRequest) {
 }
 
 TEST(RasText, ShowsUnequalNodesAsRanges) {
-  std::vector<Asked> asked = ranks(11);
+  std::vector<QueriedProcess> asked = ranks(11);
   join(asked, kId, std::vector<uint64_t>(11, 1));
   asked[0].report->communicators[0].gpu = 0;
   EXPECT_THAT(text_of(asked), AllOf(HasSubstr("      2        3-8          0-1         11        1\n"),
@@ -154,7 +154,7 @@ TEST(RasText, ShowsUnequalNodesAsRanges) {
 }
 
 TEST(RasJson, HasNcclsKeys) {
-  std::vector<Asked> asked = ranks(3);
+  std::vector<QueriedProcess> asked = ranks(3);
   join(asked, kId, {3, 2, 2});
   asked[2] = without_answer(asked[2], true);
   core::CommunicatorReport& failed = asked[1].report->communicators[0];

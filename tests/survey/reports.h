@@ -15,8 +15,8 @@ namespace weir::testing {
 inline const std::string kId = "00000000000000aa";
 
 /// One rank in each process, at the address 10.0.0.<node>.
-inline survey::Asked process_of(int node, int32_t pid) {
-  survey::Asked out;
+inline survey::QueriedProcess process_of(int node, int32_t pid) {
+  survey::QueriedProcess out;
   out.pid = pid;
   out.host = fmt::format("node{}", node);
   out.listener = *SocketAddress::parse(fmt::format("10.0.0.{}:4000", node));
@@ -26,7 +26,7 @@ inline survey::Asked process_of(int node, int32_t pid) {
   return out;
 }
 
-inline survey::Asked without_answer(survey::Asked process, bool dead) {
+inline survey::QueriedProcess without_answer(survey::QueriedProcess process, bool dead) {
   process.report.reset();
   process.dead = dead;
   process.why_not = dead ? "is dead" : "is stopped";
@@ -34,10 +34,11 @@ inline survey::Asked without_answer(survey::Asked process, bool dead) {
 }
 
 /// Makes these processes the ranks of a communicator, each with as many all-reduces as `sums` says.
-inline void join(std::vector<survey::Asked>& processes, const std::string& id,
+inline void join(std::vector<survey::QueriedProcess>& processes, const std::string& id,
                  const std::vector<uint64_t>& sums) {
   std::vector<core::PeerAddress> members;
-  for (const survey::Asked& one : processes) members.push_back({one.listener, 0, one.pid, one.host, {}});
+  for (const survey::QueriedProcess& one : processes)
+    members.push_back({one.listener, 0, one.pid, one.host, {}});
   for (size_t rank = 0; rank < processes.size(); ++rank) {
     core::CommunicatorReport& report = processes[rank].report->communicators.emplace_back();
     report.id = id;

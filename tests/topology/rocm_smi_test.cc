@@ -47,10 +47,10 @@ constexpr const char* kText =
     "GPU3 : (Topology) Numa Node: 1\n"
     "============================ End of ROCm SMI Log =============================\n";
 
-RocmSmi rocm_smi_of(const std::string& text, Notes* notes = nullptr) {
+RocmSmiReport rocm_smi_of(const std::string& text, Notes* notes = nullptr) {
   auto matrix = read_rocm_smi({"topo.txt", text}, notes);
   EXPECT_TRUE(matrix.ok()) << matrix.status().message();
-  return matrix.ok() ? *matrix : RocmSmi{};
+  return matrix.ok() ? *matrix : RocmSmiReport{};
 }
 
 std::string rocm_smi_error(const std::string& text) {
@@ -70,9 +70,9 @@ std::vector<std::string> links(const Graph& graph, LinkKind kind) {
 }
 
 TEST(RocmSmi, SectionsAreRead) {
-  const RocmSmi matrix = rocm_smi_of(kText);
-  EXPECT_THAT(matrix.gpus, ElementsAre(RocmSmiGpu{0, 0, 0}, RocmSmiGpu{1, 0, -1}, RocmSmiGpu{2, 0, -1},
-                                       RocmSmiGpu{3, 1, -1}));
+  const RocmSmiReport matrix = rocm_smi_of(kText);
+  EXPECT_THAT(matrix.gpus, ElementsAre(RocmSmiReportGpu{0, 0, 0}, RocmSmiReportGpu{1, 0, -1},
+                                       RocmSmiReportGpu{2, 0, -1}, RocmSmiReportGpu{3, 1, -1}));
   EXPECT_EQ(matrix.weights.at(0, 2), 30);
   EXPECT_EQ(matrix.hops.at(3, 1), 3);
   EXPECT_EQ(matrix.links.at(0, 1), RocmLink::xgmi);
@@ -87,7 +87,7 @@ TEST(RocmSmi, WhatIsNotAvailableStaysUnknown) {
   text = replaced(text, "GPU1   15           0 ", "GPU1   N/A          0 ");
   text = replaced(text, "GPU[0] 0            XGMI         XGMI", "GPU[0] N/A          XGMI         N/A ");
   text = replaced(text, "GPU[2] XGMI ", "GPU[2] N/A  ");
-  const RocmSmi matrix = rocm_smi_of(text);
+  const RocmSmiReport matrix = rocm_smi_of(text);
   EXPECT_EQ(matrix.weights.at(1, 0), -1);
   EXPECT_EQ(matrix.links.at(0, 2), RocmLink::unknown);
   EXPECT_EQ(rocm_smi_of(write_rocm_smi(matrix)), matrix);
@@ -129,7 +129,7 @@ TEST(RocmSmi, WhatMeansNothingIsNoted) {
                            "=== Link accessibility between two GPUs ===\n  GPU0\nGPU0 True\n";
   EXPECT_EQ(rocm_smi_error(text), "topo.txt:1: unknown line \"WARNING: something\"");
   Notes notes;
-  const RocmSmi matrix = rocm_smi_of(text, &notes);
+  const RocmSmiReport matrix = rocm_smi_of(text, &notes);
   EXPECT_THAT(notes, SizeIs(2));
   EXPECT_EQ(matrix, rocm_smi_of(kText));
   const std::string uneven = replaced(kText, "GPU2   30 ", "GPU2   15 ");
@@ -151,7 +151,7 @@ TEST(RocmSmiGraph, OnlyDirectXgmiIsALink) {
 TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
   const std::string text = kText;
   const std::string without = text.substr(0, text.find("================================ Numa"));
-  const RocmSmi matrix = rocm_smi_of(without);
+  const RocmSmiReport matrix = rocm_smi_of(without);
   EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("no NUMA node is given for 4 of 4 GPUs"));
   Notes notes;
   auto graph = graph_of(matrix, &notes);
@@ -163,14 +163,14 @@ TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
 }
 
 TEST(RocmSmiGraph, HopsThatContradictTheNodesAreRefusedOrNoted) {
-  const RocmSmi matrix =
+  const RocmSmiReport matrix =
       rocm_smi_of(replaced(kText, "GPU3 : (Topology) Numa Node: 1", "GPU3 : (Topology) Numa Node: 0"));
   EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("GPU0 and GPU3 are 3 PCIE hops apart"));
   Notes notes;
   auto graph = graph_of(matrix, &notes);
   ASSERT_TRUE(graph.ok());
   EXPECT_THAT(graph->all(NodeKind::numa), SizeIs(1));
-  RocmSmi by_hand;
+  RocmSmiReport by_hand;
   by_hand.gpus.resize(2);
   EXPECT_FALSE(graph_of(by_hand).ok());
 }

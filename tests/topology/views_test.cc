@@ -471,7 +471,7 @@ TEST(Svg, BoxesHaveRoomForTheModelOfAGpu) {
 
 TEST(Views, TrafficColoursWires) {
   const Graph graph = make_graph("(3 gpu mesh 50)");
-  Traffic traffic{std::vector<double>(graph.links().size())};
+  LinkTraffic traffic{std::vector<double>(graph.links().size())};
   double share = 1;
   for (size_t link = 0; link < traffic.bytes.size(); ++link) {
     if (graph.links()[link].kind != LinkKind::nvlink || graph.links()[link].from > graph.links()[link].to)

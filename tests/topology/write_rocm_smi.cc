@@ -24,11 +24,11 @@ std::string text_of(RocmLink link) {
 }
 
 template <typename Cell>
-std::string section(std::string_view title, const std::vector<RocmSmiGpu>& gpus,
+std::string section(std::string_view title, const std::vector<RocmSmiReportGpu>& gpus,
                     const SmiMatrix<Cell>& matrix) {
   if (matrix.size() == 0) return "";
   std::string text = banner(title) + fmt::format("{:7}", "");
-  for (const RocmSmiGpu& gpu : gpus) text += fmt::format("{:13}", fmt::format("GPU{}", gpu.number));
+  for (const RocmSmiReportGpu& gpu : gpus) text += fmt::format("{:13}", fmt::format("GPU{}", gpu.number));
   for (size_t row = 0; row < matrix.size(); ++row) {
     text += fmt::format("\n{:7}", fmt::format("GPU{}", gpus[row].number));
     if (!text.ends_with(' ')) text += ' ';
@@ -40,13 +40,13 @@ std::string section(std::string_view title, const std::vector<RocmSmiGpu>& gpus,
 
 }  // namespace
 
-std::string write_rocm_smi(const RocmSmi& matrix) {
+std::string write_rocm_smi(const RocmSmiReport& matrix) {
   std::string text = banner("ROCm System Management Interface");
   text += section("Weight between two GPUs", matrix.gpus, matrix.weights);
   text += section("Hops between two GPUs", matrix.gpus, matrix.hops);
   text += section("Link Type between two GPUs", matrix.gpus, matrix.links);
   std::string numas;
-  for (const RocmSmiGpu& gpu : matrix.gpus) {
+  for (const RocmSmiReportGpu& gpu : matrix.gpus) {
     const auto add = [&](const char* what, int value) {
       if (value >= 0) numas += fmt::format("GPU[{}]\t\t: (Topology) Numa {}: {}\n", gpu.number, what, value);
     };

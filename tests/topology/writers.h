@@ -28,7 +28,7 @@ std::string write_ibnetdiscover(const IbFabric& fabric);
 /// With tabs, without explanations.
 std::string write_nvidia_smi(const NvidiaSmi& matrix);
 
-std::string write_rocm_smi(const RocmSmi& matrix);
+std::string write_rocm_smi(const RocmSmiReport& matrix);
 
 /// Lists of names compressed, one line per switch or block.
 std::string write_slurm_topology(const SlurmTopology& topology);

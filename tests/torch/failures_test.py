@@ -102,12 +102,12 @@ def without_rank_1(ranks):
   expect_words(error, "rank 1 ")
 
 
-def patience(ranks):
+def wait_timeout(ranks):
   """wait(timeout) raises and harms nobody: the operation goes on."""
   group = new_group(ranks, LONG)
   if ranks.rank == CULPRIT:
-    ranks.meet("patience", wait=False)
-    while not all(os.path.exists(f"{ranks.folder}/patience.{rank}") for rank in range(ranks.size)):
+    ranks.meet("wait_timeout", wait=False)
+    while not all(os.path.exists(f"{ranks.folder}/wait_timeout.{rank}") for rank in range(ranks.size)):
       time.sleep(0.01)
     tensor = sum_of_ones(ranks, group)
   else:
@@ -115,7 +115,7 @@ def patience(ranks):
     work = ranks.dist.all_reduce(tensor, group=group, async_op=True)
     error = error_of("wait", lambda: work.wait(datetime.timedelta(seconds=0.5)))
     expect_words(error, "all_reduce was not done within 0.5 s")
-    ranks.meet("patience", wait=False)
+    ranks.meet("wait_timeout", wait=False)
     work.wait()
   expect_same("after waiting in vain", tensor, ranks.torch.full((4,), float(ranks.size)))
 
@@ -164,7 +164,7 @@ def killed_rank(ranks):
   expect(time.monotonic() - start < LONG, "it took as long as the timeout")
 
 
-CHECKS = (without_rank_1, patience, mismatch, abort, killed_rank)
+CHECKS = (without_rank_1, wait_timeout, mismatch, abort, killed_rank)
 
 
 if __name__ == "__main__":

@@ -26,15 +26,15 @@ Model gpt(double layers, double width) {
   return decoder({"gpt", layers, width, width / 64, 512, 32000, false, true});
 }
 
-Wish batches_of(int sequences) {
-  Wish wish;
-  wish.batch = sequences;
-  return wish;
+PlanConstraints batches_of(int sequences) {
+  PlanConstraints constraints;
+  constraints.batch = sequences;
+  return constraints;
 }
 
-const Entrant* find(const Ranking& ranking, Strategy strategy, int shard) {
-  for (const Entrant& entrant : ranking.entrants)
-    if (entrant.strategy == strategy && entrant.shard == shard) return &entrant;
+const StrategyResult* find(const Ranking& ranking, Strategy strategy, int shard) {
+  for (const StrategyResult& result : ranking.results)
+    if (result.strategy == strategy && result.shard == shard) return &result;
   return nullptr;
 }
 
@@ -63,14 +63,14 @@ TEST(PlanChoose, WhatIsChosenFits) {
   for (const int batch : {0, 1, 7, 48}) {
     const auto ranking = choose(gpt(32, 4096), ethernet(), batches_of(batch));
     ASSERT_TRUE(ranking.ok());
-    for (const Entrant& entrant : ranking->entrants) {
-      if (!entrant.best) {
-        EXPECT_THAT(entrant.refused, HasSubstr("GB per GPU"));
+    for (const StrategyResult& result : ranking->results) {
+      if (!result.best) {
+        EXPECT_THAT(result.refused, HasSubstr("GB per GPU"));
         continue;
       }
-      EXPECT_TRUE(check_memory(ethernet(), entrant.best->prediction.memory).ok());
+      EXPECT_TRUE(check_memory(ethernet(), result.best->prediction.memory).ok());
       if (batch > 0) {
-        EXPECT_GE(entrant.best->job.micro_batch * entrant.best->job.micro_batches, batch);
+        EXPECT_GE(result.best->job.micro_batch * result.best->job.micro_batches, batch);
       }
     }
   }
@@ -141,16 +141,16 @@ TEST(PlanChoose, OneGpuHasNothingToShare) {
 }
 
 TEST(PlanChoose, WhatWasWishedStays) {
-  Wish wish = batches_of(24);
-  wish.strategy = Strategy::hybrid_shard;
-  wish.shard = 16;
-  wish.micro_batch = 5;
-  wish.recompute = Recompute::selective;
-  wish.prefetch = 3;
-  wish.limiter = Limiter{Limiter::Kind::block, 7, 0};
-  const auto ranking = choose(gpt(24, 2048), ethernet(), wish);
+  PlanConstraints constraints = batches_of(24);
+  constraints.strategy = Strategy::hybrid_shard;
+  constraints.shard = 16;
+  constraints.micro_batch = 5;
+  constraints.recompute = Recompute::selective;
+  constraints.prefetch = 3;
+  constraints.limiter = Limiter{Limiter::Kind::block, 7, 0};
+  const auto ranking = choose(gpt(24, 2048), ethernet(), constraints);
   ASSERT_TRUE(ranking.ok()) << ranking.status().message();
-  ASSERT_EQ(ranking->entrants.size(), 1u);
+  ASSERT_EQ(ranking->results.size(), 1u);
   EXPECT_EQ(ranking->tried, 1u);
   const Job& job = ranking->first().best->job;
   EXPECT_EQ(job.strategy, Strategy::hybrid_shard);
@@ -164,16 +164,16 @@ TEST(PlanChoose, WhatWasWishedStays) {
 }
 
 TEST(PlanChoose, MemoryIsTheCallersWhereItKnowsBetter) {
-  Wish wish = batches_of(24);
-  const auto estimated = choose(gpt(24, 2048), ethernet(), wish);
-  wish.memory = [](const Job& job) { return Memory{1e9, 0, job.micro_batch * 20e9}; };
-  const auto told = choose(gpt(24, 2048), ethernet(), wish);
+  PlanConstraints constraints = batches_of(24);
+  const auto estimated = choose(gpt(24, 2048), ethernet(), constraints);
+  constraints.memory = [](const Job& job) { return Memory{1e9, 0, job.micro_batch * 20e9}; };
+  const auto told = choose(gpt(24, 2048), ethernet(), constraints);
   ASSERT_TRUE(told.ok() && estimated.ok());
   EXPECT_GT(estimated->first().best->job.micro_batch, 3);
   EXPECT_LE(told->first().best->job.micro_batch, 3);
   EXPECT_EQ(told->first().best->prediction.memory.states, 1e9);
-  wish.memory = [](const Job&) { return Memory{100e9, 0, 0}; };
-  EXPECT_FALSE(choose(gpt(24, 2048), ethernet(), wish).ok());
+  constraints.memory = [](const Job&) { return Memory{100e9, 0, 0}; };
+  EXPECT_FALSE(choose(gpt(24, 2048), ethernet(), constraints).ok());
 }
 
 TEST(PlanChoose, GivesReasons) {

@@ -51,9 +51,9 @@ TEST_P(PlanPublished, IsPlanned) {
   for (const Question& question : file.questions) {
     Cluster cluster = file.cluster;
     cluster.nodes = question.nodes;
-    Wish wish;
-    wish.batch = question.batch;
-    const auto ranking = choose(*file.model(question.model), cluster, wish);
+    PlanConstraints constraints;
+    constraints.batch = question.batch;
+    const auto ranking = choose(*file.model(question.model), cluster, constraints);
     ASSERT_TRUE(ranking.ok()) << ranking.status().message();
     EXPECT_THAT(describe(*ranking, *file.model(question.model), cluster), HasSubstr("choice "));
   }

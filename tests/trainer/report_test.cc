@@ -57,16 +57,16 @@ TEST(Trace, OfNothingIsStillOne) {
 }
 
 TEST(Page, ShowsWhatItWasTold) {
-  Story story;
-  story.title = "a <run> & more";
-  story.facts = {{"seed", "1 < 2"}};
+  TrainingPage content;
+  content.title = "a <run> & more";
+  content.facts = {{"seed", "1 < 2"}};
   for (int step = 1; step <= 100; ++step)
-    story.steps.push_back({double(step), 8.0 - step * 0.05, 1000, 5, 2, 3});
-  story.held_out = {{100, 3.1}};
-  story.levels = {{"a level that losses cross", 3.5}, {"one far below", 0.5}};
-  story.last_step = {{{{0, 4'000'000, 99, 0, Row::computing, Phase::backward}}}, {"embedding"}};
-  story.text = "And God said <b>";
-  const std::string page = page_of(story);
+    content.steps.push_back({double(step), 8.0 - step * 0.05, 1000, 5, 2, 3});
+  content.held_out = {{100, 3.1}};
+  content.levels = {{"a level that losses cross", 3.5}, {"one far below", 0.5}};
+  content.last_step = {{{{0, 4'000'000, 99, 0, Row::computing, Phase::backward}}}, {"embedding"}};
+  content.text = "And God said <b>";
+  const std::string page = page_of(content);
   EXPECT_THAT(page, HasSubstr("a &lt;run&gt; &amp; more"));
   EXPECT_THAT(page, HasSubstr("<td>seed</td><td>1 &lt; 2</td>"));
   EXPECT_THAT(page, HasSubstr("a level that losses cross"));
@@ -79,8 +79,8 @@ TEST(Page, ShowsWhatItWasTold) {
 }
 
 TEST(Page, OfARunWithoutStepsOrPeers) {
-  EXPECT_THAT(page_of(Story()), Not(HasSubstr("<svg")));
-  Story alone;
+  EXPECT_THAT(page_of(TrainingPage()), Not(HasSubstr("<svg")));
+  TrainingPage alone;
   alone.steps = {{1, 8, 1000, 0, 0, 0}};
   EXPECT_THAT(page_of(alone), Not(HasSubstr("Communication")));
 }

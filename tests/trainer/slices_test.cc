@@ -138,7 +138,7 @@ TEST_P(Slices, ComputeWhatTheWholeComputes) {
     for (size_t at = 0; at < whole.losses.size(); ++at)
       ASSERT_NEAR(learnt[index].losses[at], whole.losses[at], 1e-5);
     for (size_t unit = 0; unit < whole.gradients.size(); ++unit)
-      for (const Stretch& stretch : models[index].units()[unit]->parameters().stretches())
+      for (const ContiguousRange& stretch : models[index].units()[unit]->parameters().stretches())
         for (Index at = 0; at < stretch.count; ++at) {
           const float here = learnt[index].gradients[unit][static_cast<size_t>(stretch.first + at)];
           ASSERT_NEAR(here, whole.gradients[unit][static_cast<size_t>(stretch.whole + at)], 2e-5)
@@ -160,7 +160,7 @@ TEST(SliceTables, CoverTheWholeOnceAndCopiesOften) {
       const Model model(kSlicedConfig, Recompute::none, {index, kCount});
       const ParameterTable& slice = model.units()[unit]->parameters();
       EXPECT_EQ(slice.whole_size(), table.size());
-      for (const Stretch& stretch : slice.stretches())
+      for (const ContiguousRange& stretch : slice.stretches())
         for (Index at = 0; at < stretch.count; ++at)
           covered[static_cast<size_t>(stretch.whole + at)] += stretch.copied ? kCount : kCount * kCount;
     }
@@ -181,7 +181,7 @@ TEST(SliceTables, InitialValuesAreThoseOfTheWhole) {
       const Index middle = own.size() / 3;  // in two parts
       initialise(table, 3, 0, middle, own.data());
       initialise(table, 3, middle, own.size(), own.data() + middle);
-      for (const Stretch& stretch : table.stretches())
+      for (const ContiguousRange& stretch : table.stretches())
         for (Index at = 0; at < stretch.count; ++at)
           ASSERT_EQ(own.data()[stretch.first + at], all.data()[stretch.whole + at]);
     }
@@ -191,7 +191,7 @@ TEST(SliceTables, InitialValuesAreThoseOfTheWhole) {
 TEST(SliceTables, OfOneAreTheWhole) {
   const Model whole(kSlicedConfig, Recompute::none);
   for (const auto& unit : whole.units()) {
-    const std::vector<Stretch> stretches = unit->parameters().stretches();
+    const std::vector<ContiguousRange> stretches = unit->parameters().stretches();
     ASSERT_EQ(stretches.size(), 1u);
     EXPECT_EQ(stretches[0].first, 0);
     EXPECT_EQ(stretches[0].count, unit->parameters().whole_size());

@@ -7,8 +7,8 @@ namespace weir::testing {
 void BothEnds::open_channel(uint32_t channel, uint32_t slot_bytes, const Bytes& address) {
   close_channel();
   sent_ = taken_ = 0;
-  const LinkSpec spec{0, 1, channel, kSlots, slot_bytes, lent_[0]};
-  const LinkSpec other{1, 0, channel, kSlots, slot_bytes, lent_[1]};
+  const LinkSpec spec{0, 1, channel, kSlots, slot_bytes, slot_memory_[0]};
+  const LinkSpec other{1, 0, channel, kSlots, slot_bytes, slot_memory_[1]};
   auto sender = nodes_[0].transport->open_sender(address, spec);
   auto receiver = nodes_[1].transport->open_receiver(nodes_[0].transport->address(), other);
   ASSERT_TRUE(sender.ok()) << sender.status().message();

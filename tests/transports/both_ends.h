@@ -25,7 +25,7 @@ class BothEnds : public ::testing::Test {
   void take_all(uint32_t bytes);
   void exchange(int rounds, uint32_t bytes);
 
-  std::byte* lent_[2] = {};  ///< where a rank's slots are to be; null: as the transport likes
+  std::byte* slot_memory_[2] = {};  ///< where a rank's slots are to be; null: as the transport likes
   Node nodes_[2];
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;

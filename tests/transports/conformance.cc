@@ -13,7 +13,7 @@
 namespace weir::testing {
 namespace {
 
-constexpr int kPatienceMs = 10000;
+constexpr int kTimeoutMs = 10000;
 constexpr int kSilenceMs = 100;
 
 template <typename End>
@@ -408,7 +408,7 @@ TEST_P(Conformance, TellsAWaitingReceiverThatTheSenderClosed) {
       eventually("the last message", [&] { return serve(*receiver) && receiver->peek() != nullptr; });
       peer.meet();
       receive(*receiver, 2, 2, 1000);
-      const Status trouble = await_trouble(*receiver, kPatienceMs);
+      const Status trouble = await_trouble(*receiver, kTimeoutMs);
       EXPECT_EQ(trouble.code(), Code::remote_error);
       EXPECT_GT(trouble.message().size(), 20u);
       peer.meet();
@@ -451,7 +451,7 @@ TEST_P(Conformance, TellsAWaitingSenderThatTheReceiverClosed) {
         if (std::byte* slot = sender->acquire(); slot != nullptr) sender->publish(1, 4096);
         trouble = sender->progress();
       }
-      if (trouble.ok()) trouble = await_trouble(*sender, kPatienceMs);
+      if (trouble.ok()) trouble = await_trouble(*sender, kTimeoutMs);
       EXPECT_EQ(trouble.code(), Code::remote_error);
       EXPECT_GT(trouble.message().size(), 20u);
       peer.meet();
@@ -482,7 +482,7 @@ TEST_P(Conformance, RefusesEndsOfDifferentShape) {
       const auto receiver = link.receiver(spec_for(peer, 0, 4, 512));
       peer.meet();
       if (ByteReader(peer.swap({})).get<bool>()) {
-        const Status refused = await_refusal(*receiver, kPatienceMs);
+        const Status refused = await_refusal(*receiver, kTimeoutMs);
         EXPECT_EQ(refused.code(), Code::invalid_usage) << refused.message();
       }
       peer.meet();
@@ -505,7 +505,7 @@ TEST_P(Conformance, SurvivesAKilledPeer) {
         peer.meet();
         if (peer.rank() == 1) Peer::die();
         const bool notices = GetParam().notices_kill;
-        const Status trouble = await_trouble(*receiver, notices ? kPatienceMs : kSilenceMs);
+        const Status trouble = await_trouble(*receiver, notices ? kTimeoutMs : kSilenceMs);
         EXPECT_EQ(trouble.code(), notices ? Code::remote_error : Code::success) << trouble.message();
       },
       Fate::is_killed);

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kTimeout = std::chrono::seconds(30);
 
 uint64_t mix(uint64_t value) {
   value ^= value >> 33;
@@ -85,7 +85,7 @@ std::unique_ptr<Receiver> Link::receiver(const LinkSpec& spec) {
 }
 
 void eventually(const char* what, const std::function<bool()>& look) {
-  const auto deadline = Clock::now() + kPatience;
+  const auto deadline = Clock::now() + kTimeout;
   while (!look()) {
     if (Clock::now() > deadline) throw CannotGoOn(std::string("waited in vain: ") + what);
     sched_yield();

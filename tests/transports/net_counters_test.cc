@@ -75,8 +75,8 @@ TEST(LiveNetCounters, LosesNothingWhenSeveralThreadsCount) {
   EXPECT_EQ(live_counters.read().sent_messages, 2 * kTimes);
 }
 
-TEST(SentAgain, ForgetsWhatItDoesNotWatch) {
-  tcp::SentAgain again;
+TEST(RetransmissionCounter, ForgetsWhatItDoesNotWatch) {
+  tcp::RetransmissionCounter again;
   const auto listener = Socket::listen(SocketAddress::loopback(AF_INET, 0));
   ASSERT_TRUE(listener.ok());
   {

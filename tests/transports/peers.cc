@@ -15,7 +15,7 @@
 namespace weir::testing {
 namespace {
 
-constexpr int kPeerPatienceMs = 60000;
+constexpr int kPeerTimeoutMs = 60000;
 
 void send_all(int socket, const void* data, size_t size) {
   const auto* bytes = static_cast<const char*>(data);
@@ -31,7 +31,7 @@ void receive_all(int socket, void* data, size_t size) {
   auto* bytes = static_cast<char*>(data);
   while (size > 0) {
     pollfd wait = {socket, POLLIN, 0};
-    const ssize_t got = poll(&wait, 1, kPeerPatienceMs) == 1 ? recv(socket, bytes, size, 0) : -1;
+    const ssize_t got = poll(&wait, 1, kPeerTimeoutMs) == 1 ? recv(socket, bytes, size, 0) : -1;
     if (got <= 0) throw CannotGoOn(got == 0 ? "the other rank has ended" : "the other rank is silent");
     bytes += got;
     size -= static_cast<size_t>(got);

@@ -396,7 +396,7 @@ TEST_F(TcpDoubles, WhatCameBeforeTheLinesIsToldWithThem) {
   ASSERT_NE(receiver_->peek(), nullptr);
   receiver_->release();
   receiver_.reset();
-  for (const uint32_t path : {0, 1}) EXPECT_EQ(heard(path), tcp::Arrived{.first = 1}.code());
+  for (const uint32_t path : {0, 1}) EXPECT_EQ(heard(path), tcp::Acknowledgement{.first = 1}.code());
 }
 
 TEST_F(TcpDoubles, AnEndLeavesTheLinesOfTheNextLifeToTheNextEnd) {

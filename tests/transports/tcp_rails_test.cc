@@ -19,7 +19,7 @@ std::vector<std::string> paths(const std::vector<Rail>& ours, const std::vector<
   const auto found = paths_between(ours, theirs, same_machine);
   if (!found.ok()) return {found.status().message()};
   std::vector<std::string> texts;
-  for (const Path& path : *found)
+  for (const RailPath& path : *found)
     texts.push_back((path.from ? path.from->host_text() : "any") + " " + path.to.text());
   return texts;
 }

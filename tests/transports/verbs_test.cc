@@ -8,7 +8,7 @@
 
 #include "src/base/host.h"
 #include "tests/transports/both_ends.h"
-#include "tests/transports/lent_slots.h"
+#include "tests/transports/registered_slots.h"
 #include "tests/transports/verbs_node.h"
 #include "transports/address.h"
 #include "transports/setup_connection.h"
@@ -24,17 +24,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::vector<Setup> verbs_setups() {
-  const auto node = [](int devices, const Options& options, bool lends = false) {
+  const auto node = [](int devices, const Options& options, bool registers = false) {
     const auto fabric = std::make_shared<FakeFabric>(devices);
     return [=](Rank rank) {
       Node node = verbs_node(*fabric, rank, options);
-      if (lends) node.transport = std::make_unique<LentSlots>(std::move(node.transport));
+      if (registers) node.transport = std::make_unique<RegisteredSlots>(std::move(node.transport));
       return node;
     };
   };
   return with_faults({{"threads", PeerKind::threads, node(4, {}), true},
                       {"threads_split", PeerKind::threads, node(4, queue_pairs_per_rail(3, true)), true},
-                      {"threads_lent", PeerKind::threads, node(4, {}, true), true}});
+                      {"threads_registered", PeerKind::threads, node(4, {}, true), true}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, Conformance, ::testing::ValuesIn(verbs_setups()), setup_name);

@@ -13,7 +13,7 @@
 namespace weir::topology {
 namespace {
 
-using fabric::Part;
+using fabric::FabricList;
 
 /// Largest value of levels, ports, counts and rails.
 constexpr int kMostNumber = 1'000'000;
@@ -54,7 +54,7 @@ class FabricReader {
       at_ = 0;
       if (!words_.empty()) WEIR_TRY(read_line());
     }
-    WEIR_TRY(fabric::check(file_, [this](Part part, size_t item, const std::string& sentence) {
+    WEIR_TRY(fabric::check(file_, [this](FabricList part, size_t item, const std::string& sentence) {
       return refuse(source_, lines_[static_cast<size_t>(part)][item], sentence);
     }));
     return std::move(file_);
@@ -73,7 +73,7 @@ class FabricReader {
   }
   Status need(std::string_view word) { return take(word) ? Status() : expected(fmt::format("'{}'", word)); }
   Status need_end() const { return at_ == words_.size() ? Status() : expected("the end of the line"); }
-  void note_line(Part part) { lines_[static_cast<size_t>(part)].push_back(text_.number()); }
+  void note_line(FabricList part) { lines_[static_cast<size_t>(part)].push_back(text_.number()); }
 
   Status read_title() {
     std::string_view line;
@@ -107,7 +107,7 @@ class FabricReader {
     }
     WEIR_TRY(read_guid(found.guid));
     file_.switches.push_back(std::move(found));
-    note_line(Part::switches);
+    note_line(FabricList::switches);
     return need_end();
   }
 
@@ -116,7 +116,7 @@ class FabricReader {
     WEIR_TRY(read_names(names));
     for (std::string& name : names) {
       file_.hosts.push_back(std::move(name));
-      note_line(Part::hosts);
+      note_line(FabricList::hosts);
     }
     return need_end();
   }
@@ -128,7 +128,7 @@ class FabricReader {
     WEIR_TRY(read_names(found.to));
     WEIR_TRY(read_speed(found.count, found.gbit_per_s));
     file_.cables.push_back(std::move(found));
-    note_line(Part::cables);
+    note_line(FabricList::cables);
     return need_end();
   }
 
@@ -145,7 +145,7 @@ class FabricReader {
     if (take("rail")) WEIR_TRY(read_rails(found.rails));
     WEIR_TRY(read_guid(found.guid));
     file_.attachments.push_back(std::move(found));
-    note_line(Part::attachments);
+    note_line(FabricList::attachments);
     return need_end();
   }
 
@@ -210,7 +210,7 @@ class FabricReader {
   std::vector<std::string_view> words_;
   size_t at_ = 0;
   FabricFile file_;
-  std::vector<size_t> lines_[4];  ///< line number of each item; index: Part
+  std::vector<size_t> lines_[4];  ///< line number of each item; index: FabricList
   size_t budget_ = kMostNames;
 };
 

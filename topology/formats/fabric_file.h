@@ -105,11 +105,11 @@ FabricFile fabric_of(const Graph& graph);
 
 namespace fabric {
 
-enum class Part : unsigned char { switches, hosts, cables, attachments };
+enum class FabricList : unsigned char { switches, hosts, cables, attachments };
 /// Makes the error about one item of that list of a FabricFile.
-using RefusePart = std::function<Status(Part part, size_t item, const std::string& sentence)>;
+using RefuseItem = std::function<Status(FabricList part, size_t item, const std::string& sentence)>;
 
-Status check(const FabricFile& fabric, const RefusePart& refuse);
+Status check(const FabricFile& fabric, const RefuseItem& refuse);
 
 }  // namespace fabric
 }  // namespace weir::topology

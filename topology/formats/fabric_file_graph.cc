@@ -15,7 +15,7 @@
 namespace weir::topology {
 namespace {
 
-using fabric::Part;
+using fabric::FabricList;
 using Names = std::unordered_map<std::string, Index>;
 
 bool is_name(const std::string& name) {
@@ -35,16 +35,16 @@ int rail_at(const FabricAttachment& one, size_t place) {
 
 class FabricCheck {
  public:
-  FabricCheck(const FabricFile& file, const fabric::RefusePart& refuse) : file_(file), refuse_(refuse) {}
+  FabricCheck(const FabricFile& file, const fabric::RefuseItem& refuse) : file_(file), refuse_(refuse) {}
 
   Status run() {
     WEIR_TRY(check_switches());
     for (size_t i = 0; i < file_.hosts.size(); ++i) {
       const std::string& name = file_.hosts[i];
       if (!is_name(name))
-        return refuse_(Part::hosts, i, fmt::format("{} is not a valid host name", shown(name)));
+        return refuse_(FabricList::hosts, i, fmt::format("{} is not a valid host name", shown(name)));
       if (!hosts_.emplace(name, static_cast<Index>(i)).second)
-        return refuse_(Part::hosts, i, fmt::format("host {} is defined twice", name));
+        return refuse_(FabricList::hosts, i, fmt::format("host {} is defined twice", name));
     }
     for (size_t i = 0; i < file_.cables.size(); ++i) WEIR_TRY(check_cable(i));
     for (size_t i = 0; i < file_.attachments.size(); ++i) WEIR_TRY(check_attachment(i));
@@ -57,17 +57,17 @@ class FabricCheck {
       const FabricSwitches& one = file_.switches[i];
       if (one.level < 1 || (one.island && one.level != 1))
         return refuse_(
-            Part::switches, i,
+            FabricList::switches, i,
             fmt::format("invalid level {}; expected at least 1, the level of leaves and islands", one.level));
       if (one.guid != 0 && one.names.size() != 1)
-        return refuse_(Part::switches, i,
+        return refuse_(FabricList::switches, i,
                        fmt::format("one GUID for {} switches; expected one switch", one.names.size()));
-      if (one.names.empty()) return refuse_(Part::switches, i, "the line names no switch");
+      if (one.names.empty()) return refuse_(FabricList::switches, i, "the line names no switch");
       for (const std::string& name : one.names) {
         if (!is_name(name))
-          return refuse_(Part::switches, i, fmt::format("{} is not a valid switch name", shown(name)));
+          return refuse_(FabricList::switches, i, fmt::format("{} is not a valid switch name", shown(name)));
         if (!switches_.emplace(name, static_cast<Index>(switches_.size())).second)
-          return refuse_(Part::switches, i, fmt::format("switch {} is defined twice", name));
+          return refuse_(FabricList::switches, i, fmt::format("switch {} is defined twice", name));
       }
     }
     return {};
@@ -75,7 +75,7 @@ class FabricCheck {
 
   Status check_cable(size_t i) {
     const FabricCable& one = file_.cables[i];
-    const auto wrong = [&](const std::string& sentence) { return refuse_(Part::cables, i, sentence); };
+    const auto wrong = [&](const std::string& sentence) { return refuse_(FabricList::cables, i, sentence); };
     if (one.count < 1 || one.gbit_per_s < 0) return wrong("the number or speed of cables is negative");
     if (one.from.empty() || one.to.empty()) return wrong("the line names no switch");
     links_ += one.from.size() * one.to.size();
@@ -102,7 +102,8 @@ class FabricCheck {
     for (const std::string& name : names) {
       const auto known = switches_.find(name);
       if (known == switches_.end())
-        return refuse_(Part::cables, cable, fmt::format("{} is cabled but not defined as a switch", name));
+        return refuse_(FabricList::cables, cable,
+                       fmt::format("{} is cabled but not defined as a switch", name));
       found.push_back(known->second);
     }
     return {};
@@ -110,7 +111,9 @@ class FabricCheck {
 
   Status check_attachment(size_t i) {
     const FabricAttachment& one = file_.attachments[i];
-    const auto wrong = [&](const std::string& sentence) { return refuse_(Part::attachments, i, sentence); };
+    const auto wrong = [&](const std::string& sentence) {
+      return refuse_(FabricList::attachments, i, sentence);
+    };
     const size_t places = places_of(one);
     if (one.count < 1 || one.gbit_per_s < 0 || one.port < 1)
       return wrong("the number, port or speed is negative");
@@ -147,18 +150,18 @@ class FabricCheck {
     const std::string& name = file_.hosts[static_cast<size_t>(host)];
     if (!one.nics.empty()) {
       if (ports_.emplace(fmt::format("{} {} {}", host, one.port, one.nics[place])).second) return {};
-      return refuse_(Part::attachments, i,
+      return refuse_(FabricList::attachments, i,
                      fmt::format("port {} of {} of {} is attached twice", one.port, one.nics[place], name));
     }
     const std::string& to = switch_at(one, place);
     if (direct_.emplace(host, switches_.at(to), one.gbit_per_s, rail_at(one, place)).second) return {};
     return refuse_(
-        Part::attachments, i,
+        FabricList::attachments, i,
         fmt::format("{} is attached to {} twice; expected one line with the number of cables", name, to));
   }
 
   const FabricFile& file_;
-  const fabric::RefusePart& refuse_;
+  const fabric::RefuseItem& refuse_;
   Names switches_;
   Names hosts_;
   std::set<std::tuple<Index, Index, double>> cables_;
@@ -242,12 +245,12 @@ class FabricBuilder {
 
 }  // namespace
 
-Status fabric::check(const FabricFile& file, const RefusePart& refuse) {
+Status fabric::check(const FabricFile& file, const RefuseItem& refuse) {
   return FabricCheck(file, refuse).run();
 }
 
 Result<Graph> graph_of(const FabricFile& file) {
-  WEIR_TRY(fabric::check(file, [](Part, size_t, const std::string& sentence) -> Status {
+  WEIR_TRY(fabric::check(file, [](FabricList, size_t, const std::string& sentence) -> Status {
     return {Code::invalid_argument, sentence};
   }));
   return FabricBuilder(file).run();

@@ -19,7 +19,7 @@ struct Numa {
 };
 
 /// The position in the machine of an object without a node of its own.
-struct Place {
+struct DevicePosition {
   Index parent = kNone;      ///< parent of the devices found there
   std::vector<Index> numas;  ///< NUMA nodes to which these devices are connected
 };
@@ -33,7 +33,7 @@ struct Build {
   std::vector<Numa> numas{};  ///< NUMA nodes with processors, one per set of processors
   /// GPUs (by PCI device and by the devices of their libraries) and NVSwitches (by PCI device).
   std::unordered_map<const HwlocObject*, Index> nodes{};
-  std::unordered_map<const HwlocObject*, Place> places{};
+  std::unordered_map<const HwlocObject*, DevicePosition> places{};
   std::unordered_map<std::string, int> names{};  ///< number of requests for each name; see free_name()
   std::unordered_set<std::string> gpu_names{};   ///< names given by the libraries
   int split_gpus = 0;
@@ -46,14 +46,14 @@ struct Build {
   /// `name`, with a number appended if a sibling of that kind has it.
   std::string free_name(Index parent, NodeKind kind, const std::string& name);
   /// The position of an object that is not a device.
-  const Place& place_of(const HwlocObject& object);
+  const DevicePosition& place_of(const HwlocObject& object);
 };
 
 /// The nodes above a device on its path to the processors.
 struct Above {
   enum class Stage { processors, root_bus, port, inside_switch };
 
-  const Place* place = nullptr;
+  const DevicePosition* place = nullptr;
   Index bridge = kNone;  ///< kNone: connected to the position's NUMA nodes
   Stage stage = Stage::processors;
   double port_gb_per_s = 0;  ///< speed of the port above that is not a node, if any

@@ -118,9 +118,9 @@ Status Devices::add_function(const HwlocObject& object, const Above& above) {
 
 Status Devices::add_virtual(const HwlocObject& object, const Above& above) {
   int device = 0;
-  if (library_of(object, device) != Library::none)
+  if (library_of(object, device) != GpuLibrary::none)
     return build_.leave_out(fmt::format("GPU {} has no PCI function; ignored", object.name));
-  if (network_of(build_.document, object) != Network::none) add_nic(build_, object, {}, above);
+  if (network_of(build_.document, object) != NicDriver::none) add_nic(build_, object, {}, above);
   return {};
 }
 

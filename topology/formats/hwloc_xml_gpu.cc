@@ -18,9 +18,9 @@ std::vector<Names> gpus_at(const HwlocObject& function) {
   size_t of_rsmi = 0;
   for (const HwlocObject& child : function.children) {
     int device = 0;
-    const Library library = library_of(child, device);
-    if (library == Library::none) continue;
-    if (library == Library::rsmi && ++of_rsmi > 1) {
+    const GpuLibrary library = library_of(child, device);
+    if (library == GpuLibrary::none) continue;
+    if (library == GpuLibrary::rsmi && ++of_rsmi > 1) {
       gpus.push_back({&child});
     } else {
       gpus.front().push_back(&child);
@@ -49,13 +49,13 @@ Status add_gpus(Build& build, const HwlocObject& object, const PciFacts& pci, co
   for (const Names& names : gpus) {
     GpuFacts gpu;
     gpu.pci = pci;
-    Library best = Library::none;
+    GpuLibrary best = GpuLibrary::none;
     for (const HwlocObject* name : names) {
       if (!build.gpu_names.insert(name->name).second)
         return build.refuse(fmt::format("two GPUs have the name {}", name->name));
       describe(*name, gpu);
       int device = 0;
-      const Library library = library_of(*name, device);
+      const GpuLibrary library = library_of(*name, device);
       if (library >= best) continue;
       best = library;
       gpu.device = device;

@@ -172,9 +172,9 @@ std::string Build::free_name(Index parent, NodeKind kind, const std::string& nam
   return ++used == 1 ? name : fmt::format("{}#{}", name, used);
 }
 
-const Place& Build::place_of(const HwlocObject& object) {
+const DevicePosition& Build::place_of(const HwlocObject& object) {
   const auto [found, is_new] = places.try_emplace(&object);
-  Place& place = found->second;
+  DevicePosition& place = found->second;
   if (!is_new) return place;
   const CpuSet cpus = cpus_of(object);
   for (const Numa& numa : numas) {

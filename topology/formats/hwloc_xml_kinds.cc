@@ -22,41 +22,41 @@ bool is_device(const HwlocObject& object) {
   return object.type == "Bridge" || object.type == "PCIDev" || object.type == "OSDev";
 }
 
-Library library_of(const HwlocObject& object, int& device) {
+GpuLibrary library_of(const HwlocObject& object, int& device) {
   struct Prefix {
     std::string_view text;
-    Library library;
+    GpuLibrary library;
   };
-  constexpr std::array<Prefix, 5> kPrefixes = {{{"nvml", Library::nvml},
-                                                {"rsmi", Library::rsmi},
-                                                {"cuda", Library::cuda},
-                                                {"ze", Library::level_zero},
-                                                {"opencl", Library::opencl}}};
-  if (object.type != "OSDev") return Library::none;
+  constexpr std::array<Prefix, 5> kPrefixes = {{{"nvml", GpuLibrary::nvml},
+                                                {"rsmi", GpuLibrary::rsmi},
+                                                {"cuda", GpuLibrary::cuda},
+                                                {"ze", GpuLibrary::level_zero},
+                                                {"opencl", GpuLibrary::opencl}}};
+  if (object.type != "OSDev") return GpuLibrary::none;
   for (const auto& [text, library] : kPrefixes) {
     if (!object.name.starts_with(text)) continue;
     std::string_view number = std::string_view(object.name).substr(text.size());
-    if (library == Library::opencl) number.remove_prefix(std::min(number.find('d') + 1, number.size()));
+    if (library == GpuLibrary::opencl) number.remove_prefix(std::min(number.find('d') + 1, number.size()));
     int64_t read = 0;
-    if (!parse_int(number, read) || read < 0 || read > INT32_MAX) return Library::none;
+    if (!parse_int(number, read) || read < 0 || read > INT32_MAX) return GpuLibrary::none;
     device = static_cast<int>(read);
     return library;
   }
-  return Library::none;
+  return GpuLibrary::none;
 }
 
-Network network_of(const HwlocXml& document, const HwlocObject& object) {
-  if (object.type != "OSDev" || object.osdev_type < 0) return Network::none;
+NicDriver network_of(const HwlocXml& document, const HwlocObject& object) {
+  if (object.type != "OSDev" || object.osdev_type < 0) return NicDriver::none;
   if (document.version.starts_with('3')) {  // a mask since version 3
     constexpr int kInterface = 16;
     constexpr int kVerbs = 32;
-    if ((object.osdev_type & kVerbs) != 0) return Network::verbs;
-    return (object.osdev_type & kInterface) != 0 ? Network::interface : Network::none;
+    if ((object.osdev_type & kVerbs) != 0) return NicDriver::verbs;
+    return (object.osdev_type & kInterface) != 0 ? NicDriver::interface : NicDriver::none;
   }
   constexpr int kInterface = 2;
   constexpr int kVerbs = 3;
-  if (object.osdev_type == kVerbs) return Network::verbs;
-  return object.osdev_type == kInterface ? Network::interface : Network::none;
+  if (object.osdev_type == kVerbs) return NicDriver::verbs;
+  return object.osdev_type == kInterface ? NicDriver::interface : NicDriver::none;
 }
 
 Function function_of(const HwlocXml& document, const HwlocObject& object, const PciFacts& pci) {
@@ -71,7 +71,7 @@ Function function_of(const HwlocXml& document, const HwlocObject& object, const 
   const uint32_t base = subclass >> 8;
   const bool computes = has_child(object, [](const HwlocObject& child) {
     int device = 0;
-    return library_of(child, device) != Library::none;
+    return library_of(child, device) != GpuLibrary::none;
   });
   if (computes || subclass == kAccelerator || subclass == kThreeD) return Function::gpu;
   if (base == kDisplay && (pci.vendor == kNvidia || pci.vendor == kAmd)) return Function::gpu;
@@ -80,7 +80,7 @@ Function function_of(const HwlocXml& document, const HwlocObject& object, const 
   if (object.subtype == "NVSwitch" || (subclass == kOtherBridge && pci.vendor == kNvidia))
     return Function::nvswitch;
   const bool has_verbs = has_child(object, [&document](const HwlocObject& child) {
-    return network_of(document, child) == Network::verbs;
+    return network_of(document, child) == NicDriver::verbs;
   });
   return base == kNetwork || subclass == kInfiniband || has_verbs ? Function::nic : Function::other;
 }

@@ -18,15 +18,15 @@ bool is_device(const HwlocObject& object);
 
 /// Which library's GPU name an operating-system device has. The first library is the preferred one for the
 /// number.
-enum class Library { nvml, rsmi, cuda, level_zero, opencl, none };
+enum class GpuLibrary { nvml, rsmi, cuda, level_zero, opencl, none };
 
 /// `device` becomes its number in that library ("opencl0d3": 3 of platform 0).
-Library library_of(const HwlocObject& object, int& device);
+GpuLibrary library_of(const HwlocObject& object, int& device);
 
 /// The network role of an operating-system device.
-enum class Network { none, interface, verbs };
+enum class NicDriver { none, interface, verbs };
 
-Network network_of(const HwlocXml& document, const HwlocObject& object);
+NicDriver network_of(const HwlocXml& document, const HwlocObject& object);
 
 /// The kind of a PCI function; see graph_of() in hwloc_xml.h.
 enum class Function { other, gpu, nic, nvswitch };

@@ -64,7 +64,7 @@ Status GpuLinks::ends_of(const HwlocDistances& matrix, std::vector<Index>& ends)
       if (node != build_.nodes.end()) {
         end = node->second;
       } else if (!is_device(*object->second)) {  // POWER: the processors at which NVLinks end
-        const Place& place = build_.place_of(*object->second);
+        const DevicePosition& place = build_.place_of(*object->second);
         if (place.numas.size() == 1) end = place.numas[0];
       }
     }

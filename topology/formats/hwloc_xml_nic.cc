@@ -96,10 +96,10 @@ void add_interface_port(const Nic& nic, const HwlocObject& device) {
   add_port(nic, device.name, port);
 }
 
-void add_ports(const Nic& nic, const HwlocObject& device, Network kind) {
+void add_ports(const Nic& nic, const HwlocObject& device, NicDriver kind) {
   const auto add = [&](const HwlocObject& object) {
     if (network_of(nic.build.document, object) != kind) return;
-    kind == Network::verbs ? add_verbs_ports(nic, object) : add_interface_port(nic, object);
+    kind == NicDriver::verbs ? add_verbs_ports(nic, object) : add_interface_port(nic, object);
   };
   add(device);
   for (const HwlocObject& child : device.children) add(child);
@@ -119,11 +119,11 @@ void add_nic(Build& build, const HwlocObject& object, const PciFacts& pci, const
   connect_above(build, node, object, above);
   const Nic nic{.build = build, .node = node, .pci = pci};
   const auto has_verbs = [&build](const HwlocObject& device) {
-    return network_of(build.document, device) == Network::verbs;
+    return network_of(build.document, device) == NicDriver::verbs;
   };
   const bool verbs =
       has_verbs(object) || std::any_of(object.children.begin(), object.children.end(), has_verbs);
-  add_ports(nic, object, verbs ? Network::verbs : Network::interface);
+  add_ports(nic, object, verbs ? NicDriver::verbs : NicDriver::interface);
 }
 
 }  // namespace weir::topology::hwloc

@@ -20,7 +20,7 @@ class RocmSmiReader {
  public:
   RocmSmiReader(const Source& source, Notes* notes) : source_(source), notes_(notes), lines_(source.text) {}
 
-  Result<RocmSmi> read();
+  Result<RocmSmiReport> read();
 
  private:
   enum class Part { none, weights, hops, links, numas, skipped };
@@ -50,7 +50,7 @@ class RocmSmiReader {
   bool has_head_ = false;     ///< whether the head of the current matrix was read
   std::vector<size_t> rows_;  ///< line of each row of the current matrix; 0: not read yet
   std::vector<std::string> titles_;
-  RocmSmi matrix_;
+  RocmSmiReport matrix_;
   std::unordered_map<int, size_t> gpus_;  ///< index; key: number
 };
 
@@ -121,7 +121,7 @@ Status RocmSmiReader::read_head(const std::vector<std::string_view>& parts) {
     }
   }
   const bool same = std::equal(numbers.begin(), numbers.end(), matrix_.gpus.begin(), matrix_.gpus.end(),
-                               [](int number, const RocmSmiGpu& gpu) { return number == gpu.number; });
+                               [](int number, const RocmSmiReportGpu& gpu) { return number == gpu.number; });
   if (!same) return refuse("the head differs from that of the first matrix; expected the same GPUs");
   has_head_ = true;
   rows_.assign(numbers.size(), 0);
@@ -225,7 +225,7 @@ Status RocmSmiReader::read_line(std::string_view line) {
   return leave_out(lines_.number(), fmt::format("unknown line \"{}\"", text.substr(0, 100)));
 }
 
-Result<RocmSmi> RocmSmiReader::read() {
+Result<RocmSmiReport> RocmSmiReader::read() {
   if (source_.text.size() > kMostBytes) {
     return topology::refuse(
         source_, 1,
@@ -239,7 +239,7 @@ Result<RocmSmi> RocmSmiReader::read() {
 
 }  // namespace
 
-Result<RocmSmi> read_rocm_smi(const Source& source, Notes* notes) {
+Result<RocmSmiReport> read_rocm_smi(const Source& source, Notes* notes) {
   return RocmSmiReader(source, notes).read();
 }
 

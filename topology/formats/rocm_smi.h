@@ -19,27 +19,27 @@ namespace weir::topology {
 enum class RocmLink : uint8_t { unknown, self, xgmi, pcie };
 
 /// -1: unknown.
-struct RocmSmiGpu {
+struct RocmSmiReportGpu {
   int number = 0;
   int numa_node = -1;
   int numa_affinity = -1;
 
-  bool operator==(const RocmSmiGpu&) const = default;
+  bool operator==(const RocmSmiReportGpu&) const = default;
 };
 
-struct RocmSmi {
-  std::vector<RocmSmiGpu> gpus;
+struct RocmSmiReport {
+  std::vector<RocmSmiReportGpu> gpus;
   SmiMatrix<int> weights;  ///< -1: "N/A"
   SmiMatrix<int> hops;     ///< -1: "N/A"
   SmiMatrix<RocmLink> links;
 
-  bool operator==(const RocmSmi&) const = default;
+  bool operator==(const RocmSmiReport&) const = default;
 };
 
 /// Errors: no section of link types, matrices of different GPUs, invalid words, rows that are missing,
 /// duplicate, too short or too long, more than kMostSmiDevices GPUs. Notes: differing cells of one pair (both
 /// are kept), unknown sections and lines.
-Result<RocmSmi> read_rocm_smi(const Source& source, Notes* notes = nullptr);
+Result<RocmSmiReport> read_rocm_smi(const Source& source, Notes* notes = nullptr);
 
 /// One host with NUMA nodes, GPUs, and their links. The text has no speeds and no numbers of links, so links
 /// have no speed and a count of one.
@@ -50,6 +50,6 @@ Result<RocmSmi> read_rocm_smi(const Source& source, Notes* notes = nullptr);
 /// connected only by XGMI, which is noted. If the two cells of a pair differ, the upper one counts.
 ///
 /// Notes: GPUs without NUMA node; PCIE hops that contradict the NUMA nodes (the NUMA nodes count).
-Result<Graph> graph_of(const RocmSmi& matrix, Notes* notes = nullptr, const SmiOptions& options = {});
+Result<Graph> graph_of(const RocmSmiReport& matrix, Notes* notes = nullptr, const SmiOptions& options = {});
 
 }  // namespace weir::topology

@@ -14,14 +14,14 @@ constexpr int kOneProcessor = 2;  ///< PCIe hops within one NUMA node
 
 class RocmSmiGraphBuilder {
  public:
-  RocmSmiGraphBuilder(const RocmSmi& matrix, Notes* notes, const SmiOptions& options)
+  RocmSmiGraphBuilder(const RocmSmiReport& matrix, Notes* notes, const SmiOptions& options)
       : matrix_(matrix), notes_(notes), options_(options), size_(matrix.gpus.size()), numas_(size_) {}
 
   Result<Graph> run();
 
  private:
   int numa(size_t gpu) const {
-    const RocmSmiGpu& facts = matrix_.gpus[gpu];
+    const RocmSmiReportGpu& facts = matrix_.gpus[gpu];
     return facts.numa_node >= 0 ? facts.numa_node : facts.numa_affinity;
   }
   /// -1: not given.
@@ -38,7 +38,7 @@ class RocmSmiGraphBuilder {
     return smi::leave_out(notes_, "rocm-smi: " + sentence);
   }
 
-  const RocmSmi& matrix_;
+  const RocmSmiReport& matrix_;
   Notes* notes_;
   const SmiOptions& options_;
   size_t size_;
@@ -145,7 +145,7 @@ Result<Graph> RocmSmiGraphBuilder::run() {
 
 }  // namespace
 
-Result<Graph> graph_of(const RocmSmi& matrix, Notes* notes, const SmiOptions& options) {
+Result<Graph> graph_of(const RocmSmiReport& matrix, Notes* notes, const SmiOptions& options) {
   return RocmSmiGraphBuilder(matrix, notes, options).run();
 }
 

@@ -134,7 +134,7 @@ std::string only_child_line(const Graph& graph, Index node) {
 
 }  // namespace
 
-std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place, const Traffic& traffic) {
+std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place, const LinkTraffic& traffic) {
   std::map<std::tuple<int, int, LinkKind>, Bundle> sums;
   const std::vector<double> busy = busy_shares(graph, traffic);
   for (size_t number = 0; number < graph.links().size(); ++number) {

@@ -30,7 +30,8 @@ struct Bundle {
 
 /// The links between different boxes, summed; `place` is the box of each node, -1: not drawn. Ordered by a, b
 /// and kind.
-std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place, const Traffic& traffic = {});
+std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place,
+                            const LinkTraffic& traffic = {});
 
 /// Whether the figure of a link is a real limit; links inside processors or packages have a placeholder.
 bool is_limit(LinkKind kind, double gb_per_s);

@@ -142,20 +142,21 @@ int64_t count(const Graph& graph, NodeKind kind) { return static_cast<int64_t>(g
 
 class Page {
  public:
-  Page(const Graph& graph, const Story& story) : graph_(graph), story_(story), classes_(classes_of(graph)) {}
+  Page(const Graph& graph, const TopologyPage& content)
+      : graph_(graph), content_(content), classes_(classes_of(graph)) {}
 
   std::string write() {
-    const std::string title = escaped(story_.title);
+    const std::string title = escaped(content_.title);
     add("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
         "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>{}</title>\n<style>{}{}</style>\n"
         "</head>\n<body>\n<main>\n<h1>{}</h1>\n",
         title, kStyle, style_sheet(), title);
     numbers();
-    for (const std::string& sentence : story_.sentences) add("<p>{}</p>\n", escaped(sentence));
+    for (const std::string& sentence : content_.sentences) add("<p>{}</p>\n", escaped(sentence));
     if (count(graph_, NodeKind::host) != 1 || count(graph_, NodeKind::fabric_switch) > 0)
-      add("<section class=\"sheet\">\n{}</section>\n", svg_body(layout_of_fabric(graph_, story_.traffic)));
+      add("<section class=\"sheet\">\n{}</section>\n", svg_body(layout_of_fabric(graph_, content_.traffic)));
     hosts();
-    out_ += story_.picture;
+    out_ += content_.picture;
     add("<footer>Point at a box or a line to see its details.</footer>\n</main>\n"
         "<div id=\"facts\" role=\"status\"></div>\n<script>{}</script>\n</body>\n</html>\n",
         kScript);
@@ -170,7 +171,7 @@ class Page {
 
   void numbers() {
     out_ += "<dl class=\"numbers\">\n";
-    for (const auto& [what, much] : story_.numbers)
+    for (const auto& [what, much] : content_.numbers)
       add("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(what), escaped(much));
     out_ += "</dl>\n";
   }
@@ -193,7 +194,7 @@ class Page {
     for (size_t i = 0; i < shown; ++i) {
       add("<div class=\"sheet\" data-class=\"{}\">\n{}</div>\n", i,
           svg_body(layout_of_host(graph_, classes_[i].first, classes_[i].hosts > 1 ? alike(classes_[i]) : "",
-                                  story_.traffic)));
+                                  content_.traffic)));
     }
     out_ += "</section>\n";
   }
@@ -204,7 +205,7 @@ class Page {
   }
 
   const Graph& graph_;
-  const Story& story_;
+  const TopologyPage& content_;
   const std::vector<HostClass> classes_;
   std::string out_;
 };
@@ -217,13 +218,13 @@ std::string summary(const Graph& graph) {
 
 }  // namespace
 
-std::string html_of(const Graph& graph, const Story& story) { return Page(graph, story).write(); }
+std::string html_of(const Graph& graph, const TopologyPage& content) { return Page(graph, content).write(); }
 
 std::string html_of(const Graph& graph) {
-  Story story;
-  story.title = summary(graph);
+  TopologyPage content;
+  content.title = summary(graph);
   const auto number = [&](int64_t value, const char* one, const char* many) {
-    if (value > 0) story.numbers.emplace_back(value == 1 ? one : many, std::to_string(value));
+    if (value > 0) content.numbers.emplace_back(value == 1 ? one : many, std::to_string(value));
   };
   number(count(graph, NodeKind::host), "host", "hosts");
   number(count(graph, NodeKind::gpu), "GPU", "GPUs");
@@ -236,7 +237,7 @@ std::string html_of(const Graph& graph) {
   number(leaves, "leaf", "leaves");
   number(spines, "spine", "spines");
   number(others, "other switch", "other switches");
-  return html_of(graph, story);
+  return html_of(graph, content);
 }
 
 }  // namespace weir::topology

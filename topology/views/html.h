@@ -18,13 +18,13 @@ namespace weir::topology {
 std::string html_of(const Graph& graph);
 
 /// A page about something that runs on the graph.
-struct Story {
+struct TopologyPage {
   std::string title;
   std::vector<std::pair<std::string, std::string>> numbers;  ///< pairs of name and value
   std::vector<std::string> sentences;                        ///< sentences below the numbers
   std::string picture;                                       ///< HTML below the pictures; empty: none
-  Traffic traffic;                                           ///< traffic shown on network and hosts
+  LinkTraffic traffic;                                       ///< traffic shown on network and hosts
 };
-std::string html_of(const Graph& graph, const Story& story);
+std::string html_of(const Graph& graph, const TopologyPage& story);
 
 }  // namespace weir::topology

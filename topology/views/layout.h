@@ -121,10 +121,10 @@ struct Drawing {
 /// devices beyond 40 are omitted with a remark. `more` is added to the line below the title. REQUIRES:
 /// check(graph) is ok, and `host` is a host of it. With `traffic` the wires show their load.
 Drawing layout_of_host(const Graph& graph, Index host, const std::string& more = {},
-                       const Traffic& traffic = {});
+                       const LinkTraffic& traffic = {});
 
 /// The switches of the network, by level, above the hosts; equal ones are folded if there are more than can
 /// be read. REQUIRES: check(graph) is ok.
-Drawing layout_of_fabric(const Graph& graph, const Traffic& traffic = {});
+Drawing layout_of_fabric(const Graph& graph, const LinkTraffic& traffic = {});
 
 }  // namespace weir::topology

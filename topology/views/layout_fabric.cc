@@ -38,7 +38,7 @@ struct Between {
 
 class FabricPicture {
  public:
-  FabricPicture(const Graph& graph, const Traffic& traffic)
+  FabricPicture(const Graph& graph, const LinkTraffic& traffic)
       : graph_(graph),
         traffic_(traffic),
         parts_(fabric_parts_of(graph)),
@@ -323,7 +323,7 @@ class FabricPicture {
   }
 
   const Graph& graph_;
-  const Traffic& traffic_;
+  const LinkTraffic& traffic_;
   const FabricParts parts_;
   std::map<Index, double> ratios_;   ///< oversubscription of each leaf
   std::map<int, int64_t> switches_;  ///< number of switches per level
@@ -341,7 +341,7 @@ class FabricPicture {
 
 }  // namespace
 
-Drawing layout_of_fabric(const Graph& graph, const Traffic& traffic) {
+Drawing layout_of_fabric(const Graph& graph, const LinkTraffic& traffic) {
   return FabricPicture(graph, traffic).draw();
 }
 

@@ -42,7 +42,7 @@ constexpr size_t kMostDots = 3;
 
 class HostPicture {
  public:
-  HostPicture(const Graph& graph, Index host, const std::string& more, const Traffic& traffic)
+  HostPicture(const Graph& graph, Index host, const std::string& more, const LinkTraffic& traffic)
       : graph_(graph),
         host_(host),
         more_(more),
@@ -387,7 +387,7 @@ class HostPicture {
   const Graph& graph_;
   const Index host_;
   const std::string more_;
-  const Traffic& traffic_;
+  const LinkTraffic& traffic_;
   const std::vector<std::vector<Index>> children_;
   const HostParts parts_;
   std::vector<Spot> spots_;  ///< index: part
@@ -403,7 +403,7 @@ class HostPicture {
 
 }  // namespace
 
-Drawing layout_of_host(const Graph& graph, Index host, const std::string& more, const Traffic& traffic) {
+Drawing layout_of_host(const Graph& graph, Index host, const std::string& more, const LinkTraffic& traffic) {
   return HostPicture(graph, host, more, traffic).draw();
 }
 

@@ -229,11 +229,11 @@ std::string style_sheet() {
 
 std::string svg_body(const Drawing& drawing) { return Writer(drawing).write(""); }
 
-std::string svg_of_host(const Graph& graph, Index host, const Traffic& traffic) {
+std::string svg_of_host(const Graph& graph, Index host, const LinkTraffic& traffic) {
   return Writer(layout_of_host(graph, host, "", traffic)).write(style_sheet());
 }
 
-std::string svg_of_fabric(const Graph& graph, const Traffic& traffic) {
+std::string svg_of_fabric(const Graph& graph, const LinkTraffic& traffic) {
   return Writer(layout_of_fabric(graph, traffic)).write(style_sheet());
 }
 

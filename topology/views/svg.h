@@ -12,9 +12,9 @@
 namespace weir::topology {
 
 /// One host, see layout_of_host(). REQUIRES: check(graph) is ok, and `host` is a host of it.
-std::string svg_of_host(const Graph& graph, Index host, const Traffic& traffic = {});
+std::string svg_of_host(const Graph& graph, Index host, const LinkTraffic& traffic = {});
 /// Network and hosts, see layout_of_fabric(). REQUIRES: check(graph) is ok.
-std::string svg_of_fabric(const Graph& graph, const Traffic& traffic = {});
+std::string svg_of_fabric(const Graph& graph, const LinkTraffic& traffic = {});
 
 /// A drawing without its style sheet, for a page that has style_sheet().
 std::string svg_body(const Drawing& drawing);

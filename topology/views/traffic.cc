@@ -6,7 +6,7 @@
 
 namespace weir::topology {
 
-std::vector<double> busy_shares(const Graph& graph, const Traffic& traffic) {
+std::vector<double> busy_shares(const Graph& graph, const LinkTraffic& traffic) {
   std::vector<double> shares(traffic.bytes.size());
   double most = 0;
   for (size_t link = 0; link < shares.size(); ++link) {

@@ -10,7 +10,7 @@
 namespace weir::topology {
 
 /// A value; empty if nothing is shown.
-struct Traffic {
+struct LinkTraffic {
   std::vector<double> bytes;  ///< index: position in Graph::links()
 
   bool empty() const { return bytes.empty(); }
@@ -18,6 +18,6 @@ struct Traffic {
 
 /// For each link the time that it needs for its bytes, relative to that of the busiest link. REQUIRES: as
 /// many bytes as the graph has links.
-std::vector<double> busy_shares(const Graph& graph, const Traffic& traffic);
+std::vector<double> busy_shares(const Graph& graph, const LinkTraffic& traffic);
 
 }  // namespace weir::topology

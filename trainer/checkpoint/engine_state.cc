@@ -30,7 +30,7 @@ Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const Sh
   std::vector<Part> parts;
   for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
     const size_t begin = engine.shard_range(unit).first;
-    for (const shard::Stretch& own : stretches_in(engine.units()[unit], engine.piece_range(unit)))
+    for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], engine.piece_range(unit)))
       for (size_t array = 0; own.counts && array < contents.arrays.size(); ++array)
         parts.push_back({whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole,
                          values_of(engine, arrays, array, unit).subspan(own.first - begin, own.count)});
@@ -45,25 +45,25 @@ Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& f
   const Contents expected = contents_of(engine, arrays, whole);
   // If the arrays are in a GPU's memory, files are first read into host memory.
   const bool elsewhere = engine.arrays().gpu() != nullptr;
-  std::vector<Want> wants;
+  std::vector<ArrayRequest> requests;
   std::vector<std::span<float>> destinations;
   for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
     const shard::Range range = engine.shard_range(unit);
-    for (const shard::Stretch& own : stretches_in(engine.units()[unit], range))
+    for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], range))
       for (size_t array = 0; array < expected.arrays.size(); ++array) {
         const auto values =
             values_of(engine, arrays, array, unit).subspan(own.first - range.first, own.count);
         destinations.push_back(values);
-        wants.push_back(
+        requests.push_back(
             {whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole, values});
       }
   }
-  std::vector<std::vector<float>> read(elsewhere ? wants.size() : 0);
+  std::vector<std::vector<float>> read(elsewhere ? requests.size() : 0);
   for (size_t at = 0; at < read.size(); ++at) {
-    read[at].resize(wants[at].values.size());
-    wants[at].values = read[at];
+    read[at].resize(requests[at].values.size());
+    requests[at].values = read[at];
   }
-  auto loaded = load_latest(world, folder, expected, wants);
+  auto loaded = load_latest(world, folder, expected, requests);
   if (!loaded.ok() || !loaded->has_value()) return loaded;
   for (size_t at = 0; at < read.size(); ++at)
     engine.arrays().copy(read[at].data(), destinations[at].size_bytes(), destinations[at].data());

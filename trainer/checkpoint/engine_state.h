@@ -22,7 +22,7 @@ struct ShardArray {
 };
 
 /// The units of the whole model. The engine trains consecutive ones of them, from `first` on, or slices of
-/// them (shard::Stretch). A checkpoint always describes the whole model, however it is cut.
+/// them (shard::ContiguousRange). A checkpoint always describes the whole model, however it is cut.
 struct WholeModel {
   std::vector<shard::Unit> units;  ///< empty: the engine has all units of the model
   uint32_t first = 0;

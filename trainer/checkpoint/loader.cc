@@ -34,11 +34,12 @@ Status check_same(const Contents& found, const Contents& expected, const std::st
   return Status();
 }
 
-Result<Contents> load(const std::string& path, const Contents& expected, std::span<const Want> wants) {
+Result<Contents> load(const std::string& path, const Contents& expected,
+                      std::span<const ArrayRequest> requests) {
   Result<Reader> reader = Reader::open(path);
   if (!reader.ok()) return reader.status();
   WEIR_TRY(check_same(reader->contents(), expected, path));
-  for (const Want& want : wants) WEIR_TRY(reader->read(want));
+  for (const ArrayRequest& request : requests) WEIR_TRY(reader->read(request));
   return reader->contents();
 }
 
@@ -100,31 +101,33 @@ Status Reader::order_records() {
   return Status();
 }
 
-Status Reader::read(const Want& want) const {
+Status Reader::read(const ArrayRequest& request) const {
   const Contents& contents = manifest_.contents;
-  const uint64_t end = want.first + want.values.size();
-  if (want.unit >= contents.units.size() || want.array >= contents.arrays.size() ||
-      end > contents.units[want.unit].parameters)
-    return Status(Code::invalid_argument, fmt::format("{}: no elements {} to {} of array {} of unit {}",
-                                                      path_, want.first, end, want.array, want.unit));
-  const std::vector<Place>& places = places_[slot(want.unit, want.array)];
+  const uint64_t end = request.first + request.values.size();
+  if (request.unit >= contents.units.size() || request.array >= contents.arrays.size() ||
+      end > contents.units[request.unit].parameters)
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: no elements {} to {} of array {} of unit {}", path_, request.first, end,
+                              request.array, request.unit));
+  const std::vector<Place>& places = places_[slot(request.unit, request.array)];
   std::vector<float> values;
   for (const Place& place : places) {
     const Record& record = *place.record;
-    const uint64_t from = std::max(record.first, want.first);
+    const uint64_t from = std::max(record.first, request.first);
     const uint64_t to = std::min(record.first + record.count, end);
     if (from >= to) continue;
     if (const Status status = place.file->read(record, values); !status.ok())
-      return Status(status.code(), fmt::format("{} ({})", status.message(), name_of(want.unit, want.array)));
+      return Status(status.code(),
+                    fmt::format("{} ({})", status.message(), name_of(request.unit, request.array)));
     std::copy(values.begin() + static_cast<ptrdiff_t>(from - record.first),
               values.begin() + static_cast<ptrdiff_t>(to - record.first),
-              want.values.begin() + static_cast<ptrdiff_t>(from - want.first));
+              request.values.begin() + static_cast<ptrdiff_t>(from - request.first));
   }
   return Status();
 }
 
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
-                                          const Contents& expected, std::span<const Want> wants) {
+                                          const Contents& expected, std::span<const ArrayRequest> requests) {
   Loaded loaded;
   // Rank 0's list counts: other ranks might list the folder after it has changed.
   std::vector<uint64_t> steps = steps_in(folder);
@@ -133,7 +136,7 @@ Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& f
     WEIR_TRY(shard::checked(ncclBroadcast(candidate, candidate, 2, ncclUint64, 0, world, nullptr),
                             "finding checkpoints"));
     if (candidate[0] == 0) break;
-    Result<Contents> contents = load(folder + "/" + folder_name(candidate[1]), expected, wants);
+    Result<Contents> contents = load(folder + "/" + folder_name(candidate[1]), expected, requests);
     const Status status = agree(world, contents.status());
     if (status.ok()) {
       loaded.contents = std::move(*contents);

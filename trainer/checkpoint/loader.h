@@ -17,7 +17,7 @@
 namespace weir::checkpoint {
 
 /// A part of an array that a rank needs, and the memory to read it into.
-struct Want {
+struct ArrayRequest {
   uint32_t unit = 0;
   uint32_t array = 0;
   uint64_t first = 0;
@@ -33,7 +33,7 @@ class Reader {
 
   const Contents& contents() const { return manifest_.contents; }
   /// Verifies the checksum of all that it reads; errors name the file, the array and the unit.
-  Status read(const Want& want) const;
+  Status read(const ArrayRequest& request) const;
 
  private:
   struct Place {
@@ -64,6 +64,6 @@ struct Loaded {
 /// folder has no checkpoints; an error if it has some but none can be used. After an error, or if some were
 /// skipped, the wanted values may have been written more than once.
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
-                                          const Contents& expected, std::span<const Want> wants);
+                                          const Contents& expected, std::span<const ArrayRequest> requests);
 
 }  // namespace weir::checkpoint

@@ -57,9 +57,9 @@ void ParameterTable::add_elements(std::string name, Index columns, float value, 
        .mean = value});
 }
 
-std::vector<Stretch> ParameterTable::stretches() const {
+std::vector<ContiguousRange> ParameterTable::stretches() const {
   if (slice_.count == 1) return {{0, 0, size_, false}};
-  std::vector<Stretch> stretches;
+  std::vector<ContiguousRange> stretches;
   for (const Tensor& tensor : tensors_)
     for (Index first = 0; first < tensor.size(); first += tensor.stretch())
       stretches.push_back({tensor.offset + first, tensor.whole_offset + tensor.in_whole(first),

@@ -51,7 +51,7 @@ struct Tensor {
 };
 
 /// Elements that are contiguous both here and in the whole unit.
-struct Stretch {
+struct ContiguousRange {
   Index first = 0;  ///< first element in the unit's array
   Index whole = 0;  ///< first element in the whole unit's array
   Index count = 0;
@@ -78,7 +78,7 @@ class ParameterTable {
   Index whole_size() const { return whole_size_; }
   /// The stretches of the array without the padding between a slice's tensors, in order. A whole unit is one
   /// stretch.
-  std::vector<Stretch> stretches() const;
+  std::vector<ContiguousRange> stretches() const;
 
  private:
   void add(Tensor tensor);

@@ -42,7 +42,7 @@ std::vector<int> shard_groups(const Cluster& cluster) {
   return groups;
 }
 
-/// The value of the wish, or else all candidates.
+/// The value of the constraints, or else all candidates.
 template <typename T, typename All>
 std::vector<T> those(const std::optional<T>& wished, const All& all) {
   return wished ? std::vector<T>{*wished} : std::vector<T>(all.begin(), all.end());
@@ -50,16 +50,16 @@ std::vector<T> those(const std::optional<T>& wished, const All& all) {
 
 class Search {
  public:
-  Search(const Model& model, const Cluster& cluster, const Wish& wish)
-      : model_(model), cluster_(cluster), wish_(wish) {}
+  Search(const Model& model, const Cluster& cluster, const PlanConstraints& constraints)
+      : model_(model), cluster_(cluster), constraints_(constraints) {}
 
   Result<Ranking> run() {
     for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard})
-      if (wish_.strategy.value_or(strategy) == strategy) WEIR_TRY(enter(strategy, 0));
-    if (wish_.strategy.value_or(Strategy::hybrid_shard) == Strategy::hybrid_shard)
-      for (const int shard : those(wish_.shard, shard_groups(cluster_)))
+      if (constraints_.strategy.value_or(strategy) == strategy) WEIR_TRY(enter(strategy, 0));
+    if (constraints_.strategy.value_or(Strategy::hybrid_shard) == Strategy::hybrid_shard)
+      for (const int shard : those(constraints_.shard, shard_groups(cluster_)))
         WEIR_TRY(enter(Strategy::hybrid_shard, shard));
-    if (ranking_.entrants.empty())
+    if (ranking_.results.empty())
       return Status(Code::invalid_argument,
                     fmt::format("{} nodes of {} GPUs cannot be divided into shard groups for {}",
                                 cluster_.nodes, cluster_.gpus, name(Strategy::hybrid_shard)));
@@ -73,47 +73,46 @@ class Search {
   }
 
  private:
-  static double rate(const Entrant& entrant) {
-    return entrant.best ? entrant.best->prediction.tokens_per_second : 0;
+  static double rate(const StrategyResult& result) {
+    return result.best ? result.best->prediction.tokens_per_second : 0;
   }
 
   /// Sorts by tokens per second; among strategies that are about as fast as the fastest, the one that needs
   /// the least memory comes first.
   void sort() {
-    std::vector<Entrant>& entrants = ranking_.entrants;
-    std::stable_sort(entrants.begin(), entrants.end(),
-                     [](const Entrant& a, const Entrant& b) { return rate(a) > rate(b); });
-    if (!entrants.front().best) return;
-    auto first = entrants.begin();
-    for (auto it = entrants.begin(); it != entrants.end() && rate(*it) * kAlike >= rate(entrants.front());
-         ++it)
+    std::vector<StrategyResult>& results = ranking_.results;
+    std::stable_sort(results.begin(), results.end(),
+                     [](const StrategyResult& a, const StrategyResult& b) { return rate(a) > rate(b); });
+    if (!results.front().best) return;
+    auto first = results.begin();
+    for (auto it = results.begin(); it != results.end() && rate(*it) * kAlike >= rate(results.front()); ++it)
       if (it->best->prediction.memory.total() < first->best->prediction.memory.total()) first = it;
-    std::rotate(entrants.begin(), first, first + 1);
+    std::rotate(results.begin(), first, first + 1);
   }
 
   Status enter(Strategy strategy, int shard) {
     fitting_.clear();
     refused_.clear();
     refused_bytes_ = 0;
-    for (const Recompute recompute : those(wish_.recompute, kRecomputations))
-      for (const int prefetch : those(wish_.prefetch, kPrefetches))
-        for (const Limiter& limiter : those(wish_.limiter, kLimiters)) {
-          const Job job{strategy, shard, 1, 1, recompute, prefetch, limiter, wish_.speed};
+    for (const Recompute recompute : those(constraints_.recompute, kRecomputations))
+      for (const int prefetch : those(constraints_.prefetch, kPrefetches))
+        for (const Limiter& limiter : those(constraints_.limiter, kLimiters)) {
+          const Job job{strategy, shard, 1, 1, recompute, prefetch, limiter, constraints_.speed};
           if (is_double(job)) continue;
           WEIR_TRY(try_batches(job));
         }
-    Entrant entrant{strategy, shard, std::nullopt, refused_};
-    if (!fitting_.empty()) entrant.best = best();
-    ranking_.entrants.push_back(std::move(entrant));
+    StrategyResult result{strategy, shard, std::nullopt, refused_};
+    if (!fitting_.empty()) result.best = best();
+    ranking_.results.push_back(std::move(result));
     return {};
   }
 
   /// Whether a job runs exactly as another one that is tried.
   bool is_double(const Job& job) const {
     const bool gathers_again = job.strategy == Strategy::full_shard || job.strategy == Strategy::hybrid_shard;
-    const bool any_limiter = !wish_.limiter;
+    const bool any_limiter = !constraints_.limiter;
     if (any_limiter && !gathers_again && job.limiter.kind != Limiter::Kind::off) return true;
-    if (!wish_.prefetch && job.strategy == Strategy::no_shard && job.prefetch != kPrefetches.front())
+    if (!constraints_.prefetch && job.strategy == Strategy::no_shard && job.prefetch != kPrefetches.front())
       return true;
     // A window at least as large as the prefetch depth never limits anything.
     return any_limiter && job.limiter.kind == Limiter::Kind::sliding &&
@@ -121,20 +120,20 @@ class Search {
   }
 
   Status try_batches(Job job) {
-    const auto sizes = sizes_up_to(wish_.batch > 0 ? wish_.batch : kLargestBatch);
-    for (const int size : those(wish_.micro_batch, sizes)) {
-      job.micro_batches = wish_.batch > 0 ? (wish_.batch + size - 1) / size : 1;
-      const bool evens_out = wish_.batch > 0 && !wish_.micro_batch;
-      job.micro_batch = evens_out ? (wish_.batch + job.micro_batches - 1) / job.micro_batches : size;
+    const auto sizes = sizes_up_to(constraints_.batch > 0 ? constraints_.batch : kLargestBatch);
+    for (const int size : those(constraints_.micro_batch, sizes)) {
+      job.micro_batches = constraints_.batch > 0 ? (constraints_.batch + size - 1) / size : 1;
+      const bool evens_out = constraints_.batch > 0 && !constraints_.micro_batch;
+      job.micro_batch = evens_out ? (constraints_.batch + job.micro_batches - 1) / job.micro_batches : size;
       const auto least = least_memory(job);
       WEIR_TRY(least.status());
       if (!fits(*least)) break;  // larger ones do not fit either
       auto prediction = predict(model_, cluster_, job);
       WEIR_TRY(prediction.status());
       ++ranking_.tried;
-      if (wish_.memory) prediction->memory = *least;
+      if (constraints_.memory) prediction->memory = *least;
       if (!fits(prediction->memory)) continue;
-      if (wish_.batch > 0) count_real(job, *prediction);
+      if (constraints_.batch > 0) count_real(job, *prediction);
       fitting_.push_back({job, *prediction});
     }
     return {};
@@ -142,7 +141,7 @@ class Search {
 
   /// The memory that a job needs at least, known before its schedule is computed.
   Result<Memory> least_memory(const Job& job) const {
-    if (wish_.memory) return wish_.memory(job);
+    if (constraints_.memory) return constraints_.memory(job);
     const auto groups = groups_of(job.strategy, cluster_, job.shard);
     WEIR_TRY(groups.status());
     Memory least;
@@ -154,7 +153,7 @@ class Search {
   /// The last micro-batch may be smaller. It is charged the time of a full one, but only its own tokens
   /// count.
   void count_real(const Job& job, Prediction& prediction) const {
-    const double part = static_cast<double>(wish_.batch) / (job.micro_batch * job.micro_batches);
+    const double part = static_cast<double>(constraints_.batch) / (job.micro_batch * job.micro_batches);
     prediction.tokens_per_second *= part;
     prediction.model_flops *= part;
     prediction.mfu *= part;
@@ -189,7 +188,7 @@ class Search {
 
   const Model& model_;
   const Cluster& cluster_;
-  const Wish& wish_;
+  const PlanConstraints& constraints_;
   Ranking ranking_;
   std::vector<Choice> fitting_;  ///< choices that fit, for the strategy that is being tried
   std::string refused_;
@@ -198,9 +197,9 @@ class Search {
   double least_bytes_ = 0;
 };
 
-std::string label(const Entrant& entrant) {
-  std::string text(name(entrant.strategy));
-  if (entrant.strategy == Strategy::hybrid_shard) text += fmt::format(" in groups of {}", entrant.shard);
+std::string label(const StrategyResult& result) {
+  std::string text(name(result.strategy));
+  if (result.strategy == Strategy::hybrid_shard) text += fmt::format(" in groups of {}", result.shard);
   return text;
 }
 
@@ -213,20 +212,20 @@ std::string share(const Timeline& line) {
 
 }  // namespace
 
-Result<Ranking> choose(const Model& model, const Cluster& cluster, const Wish& wish) {
-  return Search(model, cluster, wish).run();
+Result<Ranking> choose(const Model& model, const Cluster& cluster, const PlanConstraints& constraints) {
+  return Search(model, cluster, constraints).run();
 }
 
 std::string reason(const Ranking& ranking, const Model& model) {
-  const Entrant& first = ranking.first();
+  const StrategyResult& first = ranking.first();
   const Prediction& ours = first.best->prediction;
   const double tokens = first.best->job.micro_batch * model.sequence;
   std::string text = fmt::format(
       "{}: links are busy for {:.3g} s of a step. Hiding that takes {:.0f} tokens per GPU and micro-batch; "
       "there are {:.0f}; {}.",
       label(first), busy_seconds(ours.line), ours.hiding_tokens, tokens, share(ours.line));
-  if (ranking.entrants.size() < 2) return text;
-  const Entrant& second = ranking.entrants[1];
+  if (ranking.results.size() < 2) return text;
+  const StrategyResult& second = ranking.results[1];
   if (!second.best) return text + " No other strategy fits into memory.";
   const Prediction& theirs = second.best->prediction;
   const double times = ours.tokens_per_second / theirs.tokens_per_second;

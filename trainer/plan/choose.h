@@ -19,7 +19,7 @@ struct Choice {
 };
 
 /// The best plan of one strategy (and shard group size), or why there is none.
-struct Entrant {
+struct StrategyResult {
   Strategy strategy = Strategy::full_shard;
   int shard = 0;
   std::optional<Choice> best;
@@ -28,14 +28,14 @@ struct Entrant {
 
 /// The result for each strategy: the chosen one first, then by speed; strategies that do not fit come last.
 struct Ranking {
-  std::vector<Entrant> entrants;
+  std::vector<StrategyResult> results;
   size_t tried = 0;  ///< number of jobs that were evaluated
 
-  const Entrant& first() const { return entrants.front(); }
+  const StrategyResult& first() const { return results.front(); }
 };
 
 /// Settings that the caller has fixed, as in Job; empty ones are chosen.
-struct Wish {
+struct PlanConstraints {
   int batch = 0;  ///< sequences per GPU and step; 0: any number, to maximise tokens per second
   double speed = 1;
   std::optional<Strategy> strategy;
@@ -49,10 +49,10 @@ struct Wish {
 };
 
 /// Tries all strategies, shard groups that are parts of a node or 1, 2, 4, ... nodes, recomputation,
-/// micro-batches, prefetch depths and limiters, as far as the wish leaves them open. Among the jobs within
-/// 0.5% of the fastest it takes the one that needs the least memory. If nothing fits, returns an error with
-/// the memory that the smallest job would need.
-Result<Ranking> choose(const Model& model, const Cluster& cluster, const Wish& wish);
+/// micro-batches, prefetch depths and limiters, as far as the constraints leaves them open. Among the jobs
+/// within 0.5% of the fastest it takes the one that needs the least memory. If nothing fits, returns an error
+/// with the memory that the smallest job would need.
+Result<Ranking> choose(const Model& model, const Cluster& cluster, const PlanConstraints& constraints);
 
 /// One or two sentences on why the first choice is better than the second.
 std::string reason(const Ranking& ranking, const Model& model);

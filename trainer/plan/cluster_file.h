@@ -53,7 +53,7 @@ struct Row {
 struct Question {
   std::string model;
   double nodes = 1;
-  int batch = 0;  ///< sequences per GPU and step, see Wish
+  int batch = 0;  ///< sequences per GPU and step, see PlanConstraints
 };
 
 struct ClusterFile {

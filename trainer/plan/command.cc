@@ -40,9 +40,9 @@ Status print_plans(const PlanOptions& options) {
     Cluster cluster = file->cluster;
     cluster.nodes = question.nodes;
     const Model& model = *file->model(question.model);
-    Wish wish;
-    wish.batch = question.batch;
-    const auto ranking = choose(model, cluster, wish);
+    PlanConstraints constraints;
+    constraints.batch = question.batch;
+    const auto ranking = choose(model, cluster, constraints);
     WEIR_TRY(ranking.status());
     fmt::print("{}", describe(*ranking, model, cluster));
   }

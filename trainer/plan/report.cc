@@ -33,11 +33,11 @@ std::string batches(const Job& job) {
                                 : fmt::format("{} x {}", job.micro_batches, job.micro_batch);
 }
 
-std::string line(const Entrant& entrant) {
-  const std::string what = words(entrant.strategy, entrant.shard);
-  if (!entrant.best) return fmt::format("  {:<18} {}\n", what, entrant.refused);
-  const Job& job = entrant.best->job;
-  const Prediction& found = entrant.best->prediction;
+std::string line(const StrategyResult& result) {
+  const std::string what = words(result.strategy, result.shard);
+  if (!result.best) return fmt::format("  {:<18} {}\n", what, result.refused);
+  const Job& job = result.best->job;
+  const Prediction& found = result.best->prediction;
   return fmt::format("  {:<18} {:>9} {:<10} {:>8} {:<9} {:>9.4g} {:>9.4g} {:>7.1f} {:>8.1f} {:>7.1f}\n", what,
                      batches(job), name(job.recompute), depth(job.prefetch), words(job.limiter),
                      found.line.seconds, found.tokens_per_second, found.mfu * 100,
@@ -101,7 +101,7 @@ std::string describe(const Ranking& ranking, const Model& model, const Cluster& 
   text +=
       fmt::format("  {:<18} {:>9} {:<10} {:>8} {:<9} {:>9} {:>9} {:>7} {:>8} {:>7}\n", "strategy", "batch",
                   "recompute", "prefetch", "limiter", "step s", "tokens/s", "MFU %", "exposed%", "GB");
-  for (const Entrant& entrant : ranking.entrants) text += line(entrant);
+  for (const StrategyResult& result : ranking.results) text += line(result);
   return text;
 }
 

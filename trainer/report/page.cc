@@ -54,12 +54,12 @@ std::vector<std::pair<double, double>> column(const std::vector<StepRow>& rows, 
   return points;
 }
 
-std::string plots_of(const Story& story) {
-  const auto& rows = story.steps;
-  Plot loss{"Loss", "bits per byte", {}, story.levels};
+std::string plots_of(const TrainingPage& content) {
+  const auto& rows = content.steps;
+  Plot loss{"Loss", "bits per byte", {}, content.levels};
   loss.series = {{"each step", column(rows, &StepRow::bits)},
                  {"mean", smoothed(rows, std::max<size_t>(rows.size() / 50, 1))},
-                 {"held out", story.held_out, true}};
+                 {"held out", content.held_out, true}};
   Plot speed{"Throughput", "tokens/s of all ranks", {}, {}, true};
   speed.series = {{"each step", column(rows, &StepRow::tokens_per_second)}};
   std::string plots = svg_of(loss) + svg_of(speed);
@@ -84,19 +84,19 @@ size_t rows_of(const Timeline& timeline) {
 }
 
 /// The rows of all ranks in the last step, to scale.
-std::string timeline_of(const Story& story) {
+std::string timeline_of(const TrainingPage& content) {
   constexpr double kWidth = 720, kLeft = 130, kRow = 13, kGap = 8;
   constexpr size_t kMostRanks = 16;
   int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
-  for (const auto& spans : story.last_step.spans) {
+  for (const auto& spans : content.last_step.spans) {
     for (const Span& span : spans) {
       begin = std::min(begin, span.begin_ns);
       end = std::max(end, span.begin_ns + span.nanoseconds);
     }
   }
   if (begin >= end) return "";
-  const size_t ranks = std::min(story.last_step.spans.size(), kMostRanks);
-  const size_t rows = rows_of(story.last_step);
+  const size_t ranks = std::min(content.last_step.spans.size(), kMostRanks);
+  const size_t rows = rows_of(content.last_step);
   const double height = static_cast<double>(ranks) * (static_cast<double>(rows) * kRow + kGap) + 24;
   std::string svg = fmt::format("<svg viewBox=\"0 0 {} {:.0f}\">\n", kWidth, height);
   const auto out = std::back_inserter(svg);
@@ -107,10 +107,10 @@ std::string timeline_of(const Story& story) {
       fmt::format_to(out, "<text class=\"tick\" x=\"0\" y=\"{:.1f}\">{} {}</text>\n",
                      top + static_cast<double>(row + 1) * kRow - 2,
                      row == 0 ? fmt::format("rank {}:", rank) : "", kRowNames[row]);
-    for (const Span& span : story.last_step.spans[rank]) {
+    for (const Span& span : content.last_step.spans[rank]) {
       const auto phase = kPhaseNames[static_cast<size_t>(span.phase)];
       const std::string unit =
-          span.unit >= 0 ? " " + story.last_step.units.at(static_cast<size_t>(span.unit)) : "";
+          span.unit >= 0 ? " " + content.last_step.units.at(static_cast<size_t>(span.unit)) : "";
       fmt::format_to(
           out,
           "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>{}{}: "
@@ -138,17 +138,17 @@ constexpr const char* kKey =
 
 }  // namespace
 
-std::string page_of(const Story& story) {
+std::string page_of(const TrainingPage& content) {
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width\">\n<title>{0}</title>\n{1}</head>\n<body>\n<h1>{0}</h1>\n<table>\n",
-      escaped(story.title), kStyle);
-  for (const auto& [name, value] : story.facts)
+      escaped(content.title), kStyle);
+  for (const auto& [name, value] : content.facts)
     page += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value));
-  page += "</table>\n" + plots_of(story);
-  if (const std::string timeline = timeline_of(story); !timeline.empty())
+  page += "</table>\n" + plots_of(content);
+  if (const std::string timeline = timeline_of(content); !timeline.empty())
     page += "<h2>The last step</h2>\n" + std::string(kKey) + timeline;
-  if (!story.text.empty()) page += "<h2>What it writes</h2>\n<pre>" + escaped(story.text) + "</pre>\n";
+  if (!content.text.empty()) page += "<h2>What it writes</h2>\n<pre>" + escaped(content.text) + "</pre>\n";
   return page + "</body>\n</html>\n";
 }
 

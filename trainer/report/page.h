@@ -23,7 +23,7 @@ struct StepRow {
 };
 
 /// The content of the page.
-struct Story {
+struct TrainingPage {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<StepRow> steps;
@@ -34,6 +34,6 @@ struct Story {
 };
 
 /// Pure. Losses are also shown as a running mean over about a fiftieth of the run.
-std::string page_of(const Story& story);
+std::string page_of(const TrainingPage& content);
 
 }  // namespace weir::trainer

@@ -60,23 +60,23 @@ int shards_of(const plan::Job& job, int ranks) {
   return job.strategy == plan::Strategy::hybrid_shard ? job.shard : ranks;
 }
 
-plan::Wish wish_of(const Settings& settings, const Given& given, int ranks) {
+plan::PlanConstraints constraints_of(const Settings& settings, const FixedSettings& given, int ranks) {
   const shard::EngineOptions& sharding = settings.sharding;
-  plan::Wish wish;
-  wish.batch = static_cast<int>((settings.batch + ranks - 1) / ranks);
-  if (given.strategy) wish.strategy = theirs(kStrategies, sharding.strategy);
-  if (given.shard_ranks && sharding.shard_ranks > 0) wish.shard = sharding.shard_ranks;
+  plan::PlanConstraints constraints;
+  constraints.batch = static_cast<int>((settings.batch + ranks - 1) / ranks);
+  if (given.strategy) constraints.strategy = theirs(kStrategies, sharding.strategy);
+  if (given.shard_ranks && sharding.shard_ranks > 0) constraints.shard = sharding.shard_ranks;
   if (given.micro_batch && settings.micro_batch > 0)
-    wish.micro_batch = static_cast<int>(std::min<Index>(settings.micro_batch, wish.batch));
-  if (given.recompute) wish.recompute = theirs(kRecomputations, settings.recompute);
-  if (given.prefetch) wish.prefetch = sharding.forward_prefetch;
+    constraints.micro_batch = static_cast<int>(std::min<Index>(settings.micro_batch, constraints.batch));
+  if (given.recompute) constraints.recompute = theirs(kRecomputations, settings.recompute);
+  if (given.prefetch) constraints.prefetch = sharding.forward_prefetch;
   if (given.limiter)
-    wish.limiter = plan::Limiter{theirs(kLimits, sharding.limiter.kind), sharding.limiter.gathers, 0};
-  return wish;
+    constraints.limiter = plan::Limiter{theirs(kLimits, sharding.limiter.kind), sharding.limiter.gathers, 0};
+  return constraints;
 }
 
 /// The memory that the smallest plan needs, as a message about the budget; success if it fits after all.
-Status refuse(Settings settings, const Given& given, int ranks) {
+Status refuse(Settings settings, const FixedSettings& given, int ranks) {
   if (!given.strategy) settings.sharding.strategy = shard::Strategy::full_shard;
   if (!given.recompute) settings.recompute = Recompute::full;
   if (!given.micro_batch) settings.micro_batch = 1;
@@ -84,8 +84,8 @@ Status refuse(Settings settings, const Given& given, int ranks) {
   return fit(settings, Model(settings.config, settings.recompute), {0, shards, 0, ranks / shards}, ranks);
 }
 
-std::string words(const plan::Entrant& entrant) {
-  const plan::Job& job = entrant.best->job;
+std::string words(const plan::StrategyResult& result) {
+  const plan::Job& job = result.best->job;
   std::string text(plan::name(job.strategy));
   if (job.strategy == plan::Strategy::hybrid_shard) text += fmt::format(" in groups of {}", job.shard);
   text += fmt::format(", micro-batch {}", job.micro_batch);
@@ -111,18 +111,18 @@ std::string AutomaticPlan::describe() const {
   if (cluster.nodes > 1) text += ", between hosts " + rate(cluster.nic, cluster.latency);
   if (cluster.nodes * cluster.gpus > 1)
     text += fmt::format("; computing is {:.0f}% slower beside transfers", 100 * cluster.contention);
-  const plan::Entrant& first = ranking.first();
+  const plan::StrategyResult& first = ranking.first();
   text += fmt::format("\nplan           {}: {:.4g} s per step predicted, {:.1f} of {:.0f} MiB", words(first),
                       step_seconds(), first.best->prediction.memory.total() / kMib, cluster.memory / kMib);
-  if (ranking.entrants.size() > 1 && ranking.entrants[1].best) {
-    const plan::Prediction& next = ranking.entrants[1].best->prediction;
-    text += fmt::format("\nnext best      {}: {:.4g} s, {:.1f} MiB", words(ranking.entrants[1]),
+  if (ranking.results.size() > 1 && ranking.results[1].best) {
+    const plan::Prediction& next = ranking.results[1].best->prediction;
+    text += fmt::format("\nnext best      {}: {:.4g} s, {:.1f} MiB", words(ranking.results[1]),
                         next.line.seconds, next.memory.total() / kMib);
   }
   return text;
 }
 
-Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Given& given, Ops& ops) {
+Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const FixedSettings& given, Ops& ops) {
   const int ranks = world.ranks();
   const std::array<Model, 3> models = {Model(settings.config, Recompute::none),
                                        Model(settings.config, Recompute::selective),
@@ -130,8 +130,8 @@ Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Giv
   auto cluster = survey(world, settings, models[0], ops);
   WEIR_TRY(cluster.status());
   const int host_ranks = static_cast<int>(cluster->gpus);
-  plan::Wish wish = wish_of(settings, given, ranks);
-  wish.memory = [&](const plan::Job& job) {
+  plan::PlanConstraints constraints = constraints_of(settings, given, ranks);
+  constraints.memory = [&](const plan::Job& job) {
     Settings tried = settings;
     apply(job, host_ranks, tried);
     const int shards = shards_of(job, ranks);
@@ -141,7 +141,7 @@ Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Giv
                         static_cast<double>(needed.gathered + needed.gradients),
                         static_cast<double>(needed.activations)};
   };
-  auto ranking = plan::choose(plan_model(models[0]), *cluster, wish);
+  auto ranking = plan::choose(plan_model(models[0]), *cluster, constraints);
   if (!ranking.ok()) WEIR_TRY(refuse(settings, given, ranks));
   WEIR_TRY(ranking.status());
   apply(ranking->first().best->job, host_ranks, settings);

@@ -12,7 +12,7 @@
 namespace weir::trainer {
 
 /// The settings that the user has fixed.
-struct Given {
+struct FixedSettings {
   bool strategy = false;
   bool shard_ranks = false;
   bool micro_batch = false;
@@ -32,6 +32,6 @@ struct AutomaticPlan {
 
 /// Measures, chooses, and writes the choice into the settings. Collective: all ranks choose the same. If
 /// nothing fits into memory, returns invalid_usage with the memory that is needed.
-Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const Given& given, Ops& ops);
+Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const FixedSettings& given, Ops& ops);
 
 }  // namespace weir::trainer

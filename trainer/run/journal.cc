@@ -35,16 +35,17 @@ Status Journal::finish(TrainingEngine& engine, const std::string& text, bool wri
 Status Journal::write(const Timeline& all, const std::string& text) const {
   if (!settings_.trace.empty()) WEIR_TRY(write_file(settings_.trace, trace_of(all), "trace"));
   if (settings_.page.empty()) return {};
-  Story story{"weir-train", settings_.facts, rows_, held_out_, settings_.levels, {{}, all.units}, text};
+  TrainingPage content{"weir-train",     settings_.facts, rows_, held_out_,
+                       settings_.levels, {{}, all.units}, text};
   int32_t last = 0;
   for (const auto& of_rank : all.spans)
     for (const Span& span : of_rank) last = std::max(last, span.step);
   for (const auto& of_rank : all.spans) {
-    story.last_step.spans.emplace_back();
+    content.last_step.spans.emplace_back();
     for (const Span& span : of_rank)
-      if (span.step == last) story.last_step.spans.back().push_back(span);
+      if (span.step == last) content.last_step.spans.back().push_back(span);
   }
-  return write_file(settings_.page, page_of(story), "page");
+  return write_file(settings_.page, page_of(content), "page");
 }
 
 }  // namespace weir::trainer

@@ -50,7 +50,7 @@ std::vector<shard::Unit> units_in(const Model& model, const parallel::UnitRange&
     shard::Unit& unit = units.emplace_back();
     unit.name = name_of_unit(at, model.units().size());
     unit.parameters = static_cast<size_t>(table.size());
-    for (const Stretch& stretch : table.stretches())
+    for (const ContiguousRange& stretch : table.stretches())
       unit.stretches.push_back({static_cast<size_t>(stretch.first), static_cast<size_t>(stretch.whole),
                                 static_cast<size_t>(stretch.count),
                                 !stretch.copied || model.slice().index == 0});
@@ -370,7 +370,7 @@ Result<uint64_t> Sharded::digest() {
     std::vector<float> values(shard.count);
     for (uint64_t array = 0; array < std::size(kept); ++array) {
       where_.copy(kept[array], shard.count * sizeof(float), values.data());
-      for (const shard::Stretch& stretch : own)
+      for (const shard::ContiguousRange& stretch : own)
         for (size_t place = 0; stretch.counts && place < stretch.count; ++place)
           sum += mixed((units_.first + at) << 48 | array << 44 | (stretch.whole + place),
                        std::bit_cast<uint32_t>(values[stretch.first + place - shard.first]));

@@ -31,10 +31,10 @@ const char* name_of(Strategy strategy) {
   return "";
 }
 
-std::vector<Stretch> stretches_in(const Unit& unit, const Range& range) {
-  const std::vector<Stretch> whole = {{0, 0, unit.parameters, true}};
-  std::vector<Stretch> found;
-  for (const Stretch& stretch : unit.stretches.empty() ? whole : unit.stretches) {
+std::vector<ContiguousRange> stretches_in(const Unit& unit, const Range& range) {
+  const std::vector<ContiguousRange> whole = {{0, 0, unit.parameters, true}};
+  std::vector<ContiguousRange> found;
+  for (const ContiguousRange& stretch : unit.stretches.empty() ? whole : unit.stretches) {
     const size_t first = std::max(stretch.first, range.first);
     const size_t end = std::min(stretch.first + stretch.count, range.end());
     if (first < end)

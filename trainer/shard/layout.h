@@ -37,7 +37,7 @@ struct Range {
 };
 
 /// Elements that are contiguous both in a unit and in the unit of the whole model of which it is a slice.
-struct Stretch {
+struct ContiguousRange {
   size_t first = 0;
   size_t whole = 0;  ///< index of the first element in the whole model's unit
   size_t count = 0;
@@ -48,11 +48,11 @@ struct Stretch {
 struct Unit {
   std::string name;
   size_t parameters = 0;
-  std::vector<Stretch> stretches = {};  ///< empty: the unit is not a slice
+  std::vector<ContiguousRange> stretches = {};  ///< empty: the unit is not a slice
 };
 
 /// The parts of a unit's stretches that lie in a range of its elements.
-std::vector<Stretch> stretches_in(const Unit& unit, const Range& range);
+std::vector<ContiguousRange> stretches_in(const Unit& unit, const Range& range);
 
 /// The rank's shard, and which of its replicas the rank has.
 struct Place {

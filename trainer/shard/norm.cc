@@ -29,7 +29,7 @@ void square_blocks(std::span<const float> values, float* sums) {
 
 size_t norm_blocks(const Unit& unit) {
   size_t blocks = 0;
-  for (const Stretch& stretch : stretches_in(unit, {0, unit.parameters}))
+  for (const ContiguousRange& stretch : stretches_in(unit, {0, unit.parameters}))
     if (stretch.counts) blocks += blocks_of(stretch.count);
   return blocks;
 }
@@ -37,7 +37,7 @@ size_t norm_blocks(const Unit& unit) {
 std::vector<NormPart> norm_parts(const Unit& unit, const Range& own) {
   std::vector<NormPart> parts;
   size_t before = 0;  // norm blocks of the earlier stretches
-  for (const Stretch& stretch : stretches_in(unit, {0, unit.parameters})) {
+  for (const ContiguousRange& stretch : stretches_in(unit, {0, unit.parameters})) {
     if (!stretch.counts) continue;
     size_t first = std::max(stretch.first, own.first);
     const size_t end = std::min(stretch.first + stretch.count, own.end());

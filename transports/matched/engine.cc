@@ -11,12 +11,12 @@
 namespace weir::matched {
 namespace {
 
-constexpr int64_t kPatienceNs = 200'000'000;
+constexpr int64_t kTimeoutNs = 200'000'000;
 
 }  // namespace
 
 MatchedEngine::~MatchedEngine() {
-  const int64_t until = now_ns() + kPatienceNs;
+  const int64_t until = now_ns() + kTimeoutNs;
   for (settle_closed(); !closed_.empty() && now_ns() < until; settle_closed()) sched_yield();
 }
 

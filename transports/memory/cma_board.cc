@@ -73,7 +73,7 @@ BoardAddress Board::address() const {
           .begin = reinterpret_cast<RemoteAddress>(memory_)};
 }
 
-Result<Control*> Board::open(const EndKey& key, const Shape& shape) {
+Result<Control*> Board::open(const EndKey& key, const SlotLayout& shape) {
   BoardEntry* entry = entry_of(entries(), pack(key));
   if (entry == nullptr || (free_.empty() && controls_used_ == kControls)) {
     return Status(

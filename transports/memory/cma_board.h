@@ -55,7 +55,7 @@ struct alignas(64) Control {
 };
 
 /// A sender's slots, constant for the life of the end. All 0 for a receiver.
-struct Shape {
+struct SlotLayout {
   uint32_t slots = 0;
   uint32_t slot_bytes = 0;
   RemoteAddress memory = 0;
@@ -94,7 +94,7 @@ class Board {
   BoardAddress address() const;
   /// Creates a control block with a new token, this shape and zero counters under `key`; peers may read it
   /// from now on. Fails if `key` is open.
-  Result<Control*> open(const EndKey& key, const Shape& shape);
+  Result<Control*> open(const EndKey& key, const SlotLayout& shape);
   /// Clears the token, then frees the block.
   void close(const EndKey& key, Control* control);
 

@@ -250,7 +250,7 @@ class CmaReceiver final : public Receiver {
 Result<std::unique_ptr<Sender>> open_cma_sender(Board& board, const PeerBoard& peer, const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
   SlotArray slots(spec.slots, whole_slot(spec));
-  const Shape shape = {spec.slots, spec.slot_bytes, reinterpret_cast<RemoteAddress>(slots[0])};
+  const SlotLayout shape = {spec.slots, spec.slot_bytes, reinterpret_cast<RemoteAddress>(slots[0])};
   Result<Control*> own = board.open({spec.peer, spec.channel, true}, shape);
   if (!own.ok()) return own.status();
   return std::unique_ptr<Sender>(std::make_unique<CmaSender>(board, peer, spec, std::move(slots), *own));

@@ -24,9 +24,9 @@ namespace weir {
 
 /// Addresses of a peer.
 struct TcpPeer {
-  SocketAddress listener;        ///< address of the peer's listener, for messages
-  std::vector<tcp::Path> paths;  ///< paths to the peer, at least one
-  bool credit = false;           ///< the receiver limits the bytes in flight; both ends agree on this
+  SocketAddress listener;            ///< address of the peer's listener, for messages
+  std::vector<tcp::RailPath> paths;  ///< paths to the peer, at least one
+  bool credit = false;               ///< the receiver limits the bytes in flight; both ends agree on this
 };
 
 /// `streams`: 1 to 64, distributed over the paths. With several paths the receiver acknowledges messages, and

@@ -26,7 +26,7 @@ enum class ControlKind : uint32_t {
       1,  ///< receiver to sender: payload bytes that may be sent on the path, counted since the channel began
   announced =
       2,        ///< sender to receiver: payload bytes to be sent on the path, counted since the channel began
-  arrived = 3,  ///< receiver to sender: an Arrived, encoded as one number
+  arrived = 3,  ///< receiver to sender: an Acknowledgement, encoded as one number
   gone = 4,     ///< sender to receiver: abandoned streams, one bit each
   ping = 5,     ///< sender to receiver: no content; only the peer's kernel acknowledges it
 };

@@ -81,7 +81,7 @@ void SenderControls::hear(Control& control) {
     if (!frame->has_value()) return;
     const auto& [magic, kind, value] = **frame;
     // A later state may have arrived on another path before.
-    if (kind == ControlKind::arrived && value > arrived_.code()) arrived_ = Arrived::of(value);
+    if (kind == ControlKind::arrived && value > arrived_.code()) arrived_ = Acknowledgement::of(value);
     if (kind == ControlKind::credit && control.credit) control.credit->hear(value);
   }
 }
@@ -122,7 +122,7 @@ ReceiverControls::ReceiverControls(Listener& listener, const std::vector<Deliver
 
 void ReceiverControls::limit(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters) {
   for (Control& control : controls_)
-    control.credit = std::make_unique<CreditGiver>(budget, source, live_counters);
+    control.credit = std::make_unique<ReceiverCredit>(budget, source, live_counters);
 }
 
 /// Closing a socket with unread data resets the connection, and the peer would lose the last frames.
@@ -132,7 +132,7 @@ ReceiverControls::~ReceiverControls() {
   }
 }
 
-bool ReceiverControls::serve(const Arrived& arrived) {
+bool ReceiverControls::serve(const Acknowledgement& arrived) {
   bool all = true;
   for (Control& control : controls_) {
     ControlConnection* const open = control.incoming.connection();
@@ -152,7 +152,7 @@ bool ReceiverControls::serve(const Arrived& arrived) {
 
 void ReceiverControls::grant(uint64_t room) {
   for (Control& control : controls_) {
-    CreditGiver* const credit = control.credit.get();
+    ReceiverCredit* const credit = control.credit.get();
     if (credit == nullptr || credit->settled()) continue;
     ControlConnection* open = control.incoming.connection();
     if (open != nullptr && credit->expects()) hear(control, *open);

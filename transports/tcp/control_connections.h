@@ -41,13 +41,13 @@ class SenderControls {
 
   /// Receives and sends pending frames. Never blocks.
   void serve();
-  const Arrived& arrived() const { return arrived_; }
+  const Acknowledgement& arrived() const { return arrived_; }
   /// From time to time pings the kernels at the other ends of all paths, and returns the paths that have not
   /// answered in time while another has. Call it while an acknowledgement from the receiver is due.
   std::vector<size_t> silent(int64_t now);
 
   /// Credit of a path; null: unlimited.
-  CreditTaker* credit(size_t path) { return controls_[path].credit ? &*controls_[path].credit : nullptr; }
+  SenderCredit* credit(size_t path) { return controls_[path].credit ? &*controls_[path].credit : nullptr; }
   /// Receives new credit on a path if the sender lacks credit there.
   void refresh(size_t path);
   /// Announces the bytes to send on a path if they exceed the credit and were not announced yet.
@@ -57,7 +57,7 @@ class SenderControls {
   struct Control {
     std::unique_ptr<ControlConnection> connection;  // null: left or ended
     std::string ended;
-    std::optional<CreditTaker> credit;
+    std::optional<SenderCredit> credit;
     uint64_t told_gone = 0;
     bool open = false;
     bool answered = false;  // the peer's kernel has acknowledged the last ping
@@ -69,7 +69,7 @@ class SenderControls {
 
   std::vector<Control> controls_;
   const int64_t timeout_ns_;
-  Arrived arrived_;
+  Acknowledgement arrived_;
   uint64_t gone_ = 0;
   bool asked_ = false;    ///< pings were sent, and some are not acknowledged
   int64_t asked_ns_ = 0;  ///< time of the last pings; ns
@@ -90,7 +90,7 @@ class ReceiverControls {
   /// Receives pending frames and acknowledges messages, once on each control connection. Never blocks.
   /// Returns false if the socket buffer of a control connection was full. An error of a control connection is
   /// no error of the channel: if the sender has gone, its streams end as well.
-  bool serve(const Arrived& arrived);
+  bool serve(const Acknowledgement& arrived);
   /// Receives announcements, and grants credit. `room`: payload bytes beyond what has arrived for which there
   /// are slots.
   void grant(uint64_t room);
@@ -100,7 +100,7 @@ class ReceiverControls {
   /// Streams that the sender has abandoned, one bit each.
   uint64_t gone() const { return gone_; }
   /// Credit of a path; null: unlimited.
-  CreditGiver* credit(size_t path) { return controls_[path].credit.get(); }
+  ReceiverCredit* credit(size_t path) { return controls_[path].credit.get(); }
   /// Nothing arrives on this path any more: releases its share of the budget.
   void leave(size_t path) { controls_[path].credit.reset(); }
 
@@ -108,7 +108,7 @@ class ReceiverControls {
   struct Control {
     IncomingControl incoming;
     uint64_t told = 0;
-    std::unique_ptr<CreditGiver> credit;
+    std::unique_ptr<ReceiverCredit> credit;
   };
 
   void hear(Control& control, ControlConnection& open);

@@ -18,17 +18,17 @@ uint64_t sent_again_on(int socket) {
 
 }  // namespace
 
-void SentAgain::watch(const Socket& socket) {
+void RetransmissionCounter::watch(const Socket& socket) {
   const std::lock_guard lock(mutex_);
   open_.insert(socket.fd());
 }
 
-void SentAgain::forget(const Socket& socket) {
+void RetransmissionCounter::forget(const Socket& socket) {
   const std::lock_guard lock(mutex_);
   if (open_.erase(socket.fd()) > 0) closed_ += sent_again_on(socket.fd());
 }
 
-uint64_t SentAgain::segments() const {
+uint64_t RetransmissionCounter::segments() const {
   const std::lock_guard lock(mutex_);
   uint64_t all = closed_;
   for (const int socket : open_) all += sent_again_on(socket);

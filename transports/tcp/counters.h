@@ -14,7 +14,7 @@ namespace weir::tcp {
 
 /// Counts the segments that the kernel has retransmitted on all watched connections, open ones included.
 /// Thread-safe.
-class SentAgain {
+class RetransmissionCounter {
  public:
   /// REQUIRES: forget() is called before the socket is closed.
   void watch(const Socket& socket);
@@ -30,7 +30,7 @@ class SentAgain {
 
 struct Counters {
   LiveNetCounters live_counters;
-  SentAgain again;
+  RetransmissionCounter again;
 
   NetCounters read() const {
     NetCounters all = live_counters.read();

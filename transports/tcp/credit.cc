@@ -6,33 +6,33 @@
 
 namespace weir::tcp {
 
-void CreditTaker::use(uint64_t bytes) {
+void SenderCredit::use(uint64_t bytes) {
   used_ += bytes;
   if (stalled_since_ != 0) go_on(now_ns());
 }
 
-void CreditTaker::stall(int64_t now) {
+void SenderCredit::stall(int64_t now) {
   if (stalled_since_ != 0) return;
   stalled_since_ = now;
   live_counters_.stalled();
 }
 
-void CreditTaker::go_on(int64_t now) {
+void SenderCredit::go_on(int64_t now) {
   if (stalled_since_ != 0) live_counters_.waited(now - stalled_since_);
   stalled_since_ = 0;
 }
 
-uint64_t CreditGiver::limit(uint64_t room, int64_t now) {
+uint64_t ReceiverCredit::limit(uint64_t room, int64_t now) {
   const uint64_t announced = std::min(std::max(announced_, heard_), arrived_ + room);
   return account_->limit(announced, arrived_, told_, now);
 }
 
-void CreditGiver::tell(uint64_t limit) {
+void ReceiverCredit::tell(uint64_t limit) {
   told_ = limit;
   live_counters_.granted();
 }
 
-void CreditGiver::settle() {
+void ReceiverCredit::settle() {
   if (std::max(announced_, heard_) == arrived_) settled_ = arrived_;
 }
 

@@ -20,10 +20,10 @@
 namespace weir::tcp {
 
 /// The sending end.
-class CreditTaker {
+class SenderCredit {
  public:
   /// Updates `live_counters`, which outlives it.
-  explicit CreditTaker(LiveNetCounters& live_counters) : live_counters_(live_counters) {}
+  explicit SenderCredit(LiveNetCounters& live_counters) : live_counters_(live_counters) {}
 
   /// Adds bytes to send.
   void publish(uint32_t bytes) { published_ += bytes; }
@@ -53,11 +53,11 @@ class CreditTaker {
 };
 
 /// The receiving end.
-class CreditGiver {
+class ReceiverCredit {
  public:
   /// For one life of the channel. `budget` and `live_counters` outlive it. `source` identifies the sender's
   /// process.
-  CreditGiver(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters)
+  ReceiverCredit(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters)
       : account_(budget.open(source)), live_counters_(live_counters) {}
 
   /// Counts payload that a header or the sender has announced, or that has arrived.

@@ -69,15 +69,15 @@ std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
   return rails;
 }
 
-Result<std::vector<Path>> paths_between(const std::vector<Rail>& ours, const std::vector<Rail>& theirs,
-                                        bool same_machine) {
+Result<std::vector<RailPath>> paths_between(const std::vector<Rail>& ours, const std::vector<Rail>& theirs,
+                                            bool same_machine) {
   const auto pairs = pair_rails(
       ours.size(), theirs.size(),
       [&](size_t i, size_t j) {
         return may_join(ours[i], theirs[j], same_machine) && neighbours(ours[i], theirs[j]);
       },
       [&](size_t i, size_t j) { return may_join(ours[i], theirs[j], same_machine); });
-  std::vector<Path> paths;
+  std::vector<RailPath> paths;
   for (const auto& [i, j] : pairs) {
     SocketAddress from = ours[i].listener;
     from.set_port(0);

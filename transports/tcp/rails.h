@@ -38,7 +38,7 @@ std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
                            const std::vector<Interface>& interfaces);
 
 /// A path to the listener of a peer.
-struct Path {
+struct RailPath {
   SocketAddress to;
   std::optional<SocketAddress> from;  ///< local address to bind to; nullopt: the kernel chooses
   std::string text;                   ///< description for messages: "eth0 (10.0.0.1) to eth0 (10.0.0.2)"
@@ -48,7 +48,7 @@ struct Path {
 /// on. Skips an address that both hosts have, unless `same_machine`. For a single pair, the kernel chooses
 /// the source address. Queries the routing table, sends nothing. `theirs` begins with the main address of the
 /// peer's listener; an error is about that address.
-Result<std::vector<Path>> paths_between(const std::vector<Rail>& ours, const std::vector<Rail>& theirs,
-                                        bool same_machine);
+Result<std::vector<RailPath>> paths_between(const std::vector<Rail>& ours, const std::vector<Rail>& theirs,
+                                            bool same_machine);
 
 }  // namespace weir::tcp

@@ -162,8 +162,8 @@ class TcpReceiver final : public Receiver {
     });
     if (all_well && !news_) return;
     while (has(all_before_)) ++all_before_;
-    tcp::Arrived arrived{.first = all_before_};
-    for (uint32_t i = 0; i < tcp::Arrived::kBits; ++i)
+    tcp::Acknowledgement arrived{.first = all_before_};
+    for (uint32_t i = 0; i < tcp::Acknowledgement::kBits; ++i)
       arrived.later |= uint64_t{has(all_before_ + 1 + i)} << i;
     news_ = !controls_->serve(arrived);
     for (size_t i = 0; i < streams_.size(); ++i) {
@@ -179,7 +179,7 @@ class TcpReceiver final : public Receiver {
   }
 
   size_t path_of(const InStream& stream) const { return stream.index % controls_->size(); }
-  tcp::CreditGiver* credit_of(const InStream& stream) const {
+  tcp::ReceiverCredit* credit_of(const InStream& stream) const {
     return controls_ == nullptr ? nullptr : controls_->credit(path_of(stream));
   }
 
@@ -306,7 +306,7 @@ class TcpReceiver final : public Receiver {
                                  spec_.slot_bytes));
     }
     stream.framed = stream.headed = true;
-    if (tcp::CreditGiver* credit = credit_of(stream)) credit->announce(header.part_bytes());
+    if (tcp::ReceiverCredit* credit = credit_of(stream)) credit->announce(header.part_bytes());
   }
 
   /// Starts a part for which a slot is free.
@@ -333,7 +333,7 @@ class TcpReceiver final : public Receiver {
   /// Returns true if this completes the part.
   bool add_payload(InStream& stream, size_t bytes) {
     stream.received += static_cast<uint32_t>(bytes);
-    if (tcp::CreditGiver* credit = credit_of(stream)) credit->arrive(bytes);
+    if (tcp::ReceiverCredit* credit = credit_of(stream)) credit->arrive(bytes);
     if (stream.received < stream.header.part_bytes()) return false;
     if (!is_double(stream)) {
       Filled& filled = filled_by(stream);

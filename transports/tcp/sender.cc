@@ -202,12 +202,12 @@ class TcpSender final : public Sender {
   }
 
   void queue(const FrameHeader& frame, OutStream& stream) {
-    if (tcp::CreditTaker* credit = credit_of(stream)) credit->publish(frame.part_bytes());
+    if (tcp::SenderCredit* credit = credit_of(stream)) credit->publish(frame.part_bytes());
     stream.queue.push_back(frame);
     push(stream);
   }
 
-  tcp::CreditTaker* credit_of(const OutStream& stream) {
+  tcp::SenderCredit* credit_of(const OutStream& stream) {
     return controls_ == nullptr ? nullptr : controls_->credit(stream.path);
   }
 
@@ -243,7 +243,7 @@ class TcpSender final : public Sender {
     iovec parts[2 * kBatch];
     size_t count = 0;
     size_t total = 0;
-    const tcp::CreditTaker* const credit = credit_of(stream);
+    const tcp::SenderCredit* const credit = credit_of(stream);
     size_t left = credit != nullptr ? credit->left() : SIZE_MAX;
     size_t skip = stream.sent;
     for (FrameHeader& frame : stream.queue) {
@@ -278,7 +278,7 @@ class TcpSender final : public Sender {
       stream.sent = 0;
       stream.queue.pop_front();
     }
-    if (tcp::CreditTaker* credit = credit_of(stream); credit != nullptr && payload > 0) credit->use(payload);
+    if (tcp::SenderCredit* credit = credit_of(stream); credit != nullptr && payload > 0) credit->use(payload);
     if (several_) return free_slots();
     free_ = published_;
     for (const OutStream& each : streams_) {
@@ -518,7 +518,7 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
   std::vector<OutStream> out(streams);
   for (uint32_t i = 0; i < streams; ++i) {
     out[i].path = i % peer.paths.size();
-    const tcp::Path& path = peer.paths[out[i].path];
+    const tcp::RailPath& path = peer.paths[out[i].path];
     if (uses != nullptr) {
       const auto first = static_cast<uint32_t>(spec.self) + spec.channel + i;
       out[i].choice = std::make_unique<PathChoice>(*uses, PathUses::Ends{path.from, path.to}, first);

@@ -93,14 +93,14 @@ inline uint32_t kept_messages(const LinkSpec& spec) {
 
 /// Acknowledgement of a channel: all messages before `first` have arrived, and the later ones whose bit is
 /// set; the lowest bit is for first + 1. Later acknowledgements have larger codes.
-struct Arrived {
+struct Acknowledgement {
   static constexpr uint32_t kBits = 16;
 
   uint64_t first = 0;
   uint64_t later = 0;
 
   uint64_t code() const { return first << kBits | later; }
-  static Arrived of(uint64_t code) { return {code >> kBits, code & ((1u << kBits) - 1)}; }
+  static Acknowledgement of(uint64_t code) { return {code >> kBits, code & ((1u << kBits) - 1)}; }
   bool has(uint64_t message) const {
     return message < first ||
            (message > first && message - first <= kBits && (later >> (message - first - 1) & 1) != 0);

@@ -87,7 +87,7 @@ void Hub::arrived(BytesView raw, BytesView payload) {
   auto& ends = is_for_receiver(header.kind) ? receivers_ : senders_;
   const auto end = ends.find(name);
   const bool taken = end != ends.end() && end->second->take(header, payload);
-  if (!taken && header.kind == Kind::hello) hellos_[name] = header;
+  if (!taken && header.kind == HeaderKind::hello) hellos_[name] = header;
 }
 
 }  // namespace weir::ucx

@@ -26,7 +26,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
   ~UcxReceiver() override {
     const auto lock = hub_.lock();
     hub_.remove(true, spec_.peer, spec_.channel, *this);
-    if (life_ != 0 && !left_) tell(Kind::closed, taken_);
+    if (life_ != 0 && !left_) tell(HeaderKind::closed, taken_);
   }
 
   Result<bool> ready() override {
@@ -48,7 +48,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
     const auto lock = hub_.lock();
     ++taken_;
     live_counters_.received(message_.bytes);
-    tell(Kind::credit, taken_);
+    tell(HeaderKind::credit, taken_);
   }
 
   Status progress() override {
@@ -74,14 +74,14 @@ class UcxReceiver final : public Receiver, private Hub::End {
     uint32_t bytes = 0;
   };
 
-  void tell(Kind kind, uint64_t number) {
+  void tell(HeaderKind kind, uint64_t number) {
     hub_.tell(peer_, {.kind = kind, .channel = spec_.channel, .life = life_, .number = number});
   }
 
   bool take(const Header& header, BytesView payload) override {
-    if (header.kind == Kind::hello) return begin(header);
+    if (header.kind == HeaderKind::hello) return begin(header);
     if (header.life != life_) return true;  // belongs to an earlier life
-    if (header.kind == Kind::left)
+    if (header.kind == HeaderKind::left)
       left_ = true;
     else
       keep(header, payload);
@@ -97,7 +97,7 @@ class UcxReceiver final : public Receiver, private Hub::End {
     if (hello.slots != spec_.slots || hello.slot_bytes != spec_.slot_bytes)
       error_ = different_shapes(incoming_name(spec_), spec_, hello.slots, hello.slot_bytes);
     else
-      tell(Kind::welcome, 0);
+      tell(HeaderKind::welcome, 0);
     return true;
   }
 

@@ -29,12 +29,12 @@ class UcxSender final : public Sender, private Hub::End {
         flush_(std::make_shared<drivers::UcxOutgoing>()) {
     const auto lock = hub_.lock();
     hub_.add(false, spec_.peer, spec_.channel, *this);
-    hub_.tell(peer_, header(Kind::hello, 0));
+    hub_.tell(peer_, header(HeaderKind::hello, 0));
   }
   ~UcxSender() override {
     const auto lock = hub_.lock();
     hub_.remove(false, spec_.peer, spec_.channel, *this);
-    if (!closed_) hub_.tell(peer_, header(Kind::left, published_));
+    if (!closed_) hub_.tell(peer_, header(HeaderKind::left, published_));
   }
 
   Result<bool> ready() override {
@@ -52,7 +52,7 @@ class UcxSender final : public Sender, private Hub::End {
   void publish(uint64_t tag, uint32_t bytes) override {
     const auto lock = hub_.lock();
     Header& own = outgoing_->headers[published_ % spec_.slots];
-    own = header(Kind::message, published_);
+    own = header(HeaderKind::message, published_);
     own.tag = tag;
     const BytesView payload(outgoing_->slots[published_ % spec_.slots], bytes);
     ++published_;
@@ -87,7 +87,7 @@ class UcxSender final : public Sender, private Hub::End {
     return closed_ ? broken("the receiver closed the channel") : Status();
   }
 
-  Header header(Kind kind, uint64_t number) const {
+  Header header(HeaderKind kind, uint64_t number) const {
     return {.kind = kind,
             .from = spec_.self,
             .channel = spec_.channel,
@@ -100,8 +100,9 @@ class UcxSender final : public Sender, private Hub::End {
   bool take(const Header& header, BytesView) override {
     if (header.life != life_) return true;  // belongs to an earlier life
     welcome_ = true;
-    if (header.kind == Kind::closed) closed_ = true;
-    if (header.kind == Kind::credit && header.number <= published_) taken_ = std::max(taken_, header.number);
+    if (header.kind == HeaderKind::closed) closed_ = true;
+    if (header.kind == HeaderKind::credit && header.number <= published_)
+      taken_ = std::max(taken_, header.number);
     return true;
   }
 

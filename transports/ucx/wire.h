@@ -14,7 +14,7 @@ namespace weir::ucx {
 
 inline constexpr uint32_t kMagic = 0x75637877;
 
-enum class Kind : uint32_t {
+enum class HeaderKind : uint32_t {
   hello,    ///< sender: its life and shape
   message,  ///< sender: message `number`
   left,     ///< sender: it has published `number` messages and closed
@@ -22,11 +22,11 @@ enum class Kind : uint32_t {
   credit,   ///< receiver: it has released `number` messages
   closed    ///< receiver: it has closed
 };
-constexpr bool is_for_receiver(Kind kind) { return kind <= Kind::left; }
+constexpr bool is_for_receiver(HeaderKind kind) { return kind <= HeaderKind::left; }
 
 struct Header {
   uint32_t magic = kMagic;
-  Kind kind = Kind::hello;
+  HeaderKind kind = HeaderKind::hello;
   Rank from = 0;
   uint32_t channel = 0;
   int64_t life = 0;  ///< time at which the sending end was opened; later lives of a channel have a later one

@@ -27,7 +27,8 @@ struct ChannelContext {
   SocketAddress peer_listener;
   QueuePairSettings settings;
   LiveNetCounters* live_counters = nullptr;
-  const LentMemory* lent = nullptr;  ///< registered memory that contains LinkSpec::lent; null if that is null
+  const RegisteredMemory* registered =
+      nullptr;  ///< registered memory that contains LinkSpec::slot_memory; null if that is null
 };
 
 /// `places`: one entry per queue pair, 1 to kMostQueuePairs.

@@ -33,8 +33,9 @@ Result<const drivers::VerbsRegion*> Memory::enroll(drivers::VerbsDevice& device)
   return region.get();
 }
 
-Result<LentMemory> LentMemory::enroll(SlotMemory& memory, std::span<drivers::VerbsDevice* const> devices) {
-  LentMemory made(memory);
+Result<RegisteredMemory> RegisteredMemory::enroll(SlotMemory& memory,
+                                                  std::span<drivers::VerbsDevice* const> devices) {
+  RegisteredMemory made(memory);
   const Result<Socket> file = memory.file();
   for (drivers::VerbsDevice* const device : devices) {
     if (made.regions_.contains(device)) continue;
@@ -52,12 +53,12 @@ Result<LentMemory> LentMemory::enroll(SlotMemory& memory, std::span<drivers::Ver
   return made;
 }
 
-bool LentMemory::has(const std::byte* begin, size_t bytes) const {
+bool RegisteredMemory::has(const std::byte* begin, size_t bytes) const {
   return begin >= memory_->begin() && bytes <= memory_->bytes() &&
          begin <= memory_->begin() + (memory_->bytes() - bytes);
 }
 
-const drivers::VerbsRegion* LentMemory::region(drivers::VerbsDevice& device) const {
+const drivers::VerbsRegion* RegisteredMemory::region(drivers::VerbsDevice& device) const {
   const auto found = regions_.find(&device);
   return found != regions_.end() ? found->second.get() : nullptr;
 }

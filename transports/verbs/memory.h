@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Memory that RDMA devices read and write: pages of this process, and memory that was registered with
 /// SlotRegistrar::register_slots.
-/// Tests: tests/transports/verbs_lent_test.cc, tests/transports/verbs_test.cc
+/// Tests: tests/transports/verbs_registered_slots_test.cc, tests/transports/verbs_test.cc
 #pragma once
 
 #include <cstddef>
@@ -39,10 +39,10 @@ class Memory {
 };
 
 /// Memory of a GPU, registered with all devices that may use it.
-class LentMemory {
+class RegisteredMemory {
  public:
   /// Registers by file descriptor, or else by address. `memory` outlives it.
-  static Result<LentMemory> enroll(SlotMemory& memory, std::span<drivers::VerbsDevice* const> devices);
+  static Result<RegisteredMemory> enroll(SlotMemory& memory, std::span<drivers::VerbsDevice* const> devices);
 
   bool is(const SlotMemory& memory) const { return memory_ == &memory; }
   /// Whether it contains all these bytes.
@@ -51,7 +51,7 @@ class LentMemory {
   const drivers::VerbsRegion* region(drivers::VerbsDevice& device) const;
 
  private:
-  explicit LentMemory(SlotMemory& memory) : memory_(&memory) {}
+  explicit RegisteredMemory(SlotMemory& memory) : memory_(&memory) {}
 
   SlotMemory* memory_;
   std::map<drivers::VerbsDevice*, std::unique_ptr<drivers::VerbsRegion>> regions_;

@@ -78,25 +78,25 @@ std::string list_text(const VerbsPort& port) {
 }
 
 /// Required properties of a GID on Ethernet.
-struct GidWish {
+struct GidFilter {
   VerbsGid::Kind kind = VerbsGid::Kind::roce_v2;
   int family = AF_UNSPEC;
   std::optional<Range> range;
 
-  static Result<GidWish> of(const Options& options) {
-    GidWish wish;
-    if (options.ib_roce_version == 1) wish.kind = VerbsGid::Kind::roce_v1;
-    if (equals_ignoring_case(options.ib_addr_family, "AF_INET")) wish.family = AF_INET;
-    if (equals_ignoring_case(options.ib_addr_family, "AF_INET6")) wish.family = AF_INET6;
-    if (wish.family == AF_UNSPEC && !options.ib_addr_family.empty()) {
+  static Result<GidFilter> of(const Options& options) {
+    GidFilter filter;
+    if (options.ib_roce_version == 1) filter.kind = VerbsGid::Kind::roce_v1;
+    if (equals_ignoring_case(options.ib_addr_family, "AF_INET")) filter.family = AF_INET;
+    if (equals_ignoring_case(options.ib_addr_family, "AF_INET6")) filter.family = AF_INET6;
+    if (filter.family == AF_UNSPEC && !options.ib_addr_family.empty()) {
       return Status(
           Code::invalid_argument,
           fmt::format("NCCL_IB_ADDR_FAMILY={} is not an address family; expected AF_INET or AF_INET6",
                       options.ib_addr_family));
     }
-    if (options.ib_addr_range.empty()) return wish;
-    wish.range = Range::parse(options.ib_addr_range);
-    if (wish.range) return wish;
+    if (options.ib_addr_range.empty()) return filter;
+    filter.range = Range::parse(options.ib_addr_range);
+    if (filter.range) return filter;
     return Status(
         Code::invalid_argument,
         fmt::format("NCCL_IB_ADDR_RANGE={} is not an address range; expected a range such as 10.0.0.0/8",
@@ -147,20 +147,20 @@ Result<GidChoice> choose_gid(const VerbsPort& port, const Options& options) {
     return Status(Code::invalid_argument, fmt::format("there is no GID {} (NCCL_IB_GID_INDEX); {} has {}",
                                                       std::max(asked, 0), port.name(), list_text(port)));
   }
-  const Result<GidWish> wish = GidWish::of(options);
-  WEIR_TRY(wish.status());
+  const Result<GidFilter> filter = GidFilter::of(options);
+  WEIR_TRY(filter.status());
   const VerbsGid* best = nullptr;
   for (const VerbsGid& gid : port.gids) {
-    if (wish->allows(gid) && (best == nullptr || preference(gid) < preference(*best))) best = &gid;
+    if (filter->allows(gid) && (best == nullptr || preference(gid) < preference(*best))) best = &gid;
   }
   if (best == nullptr) {
     return Status(
         Code::invalid_argument,
         fmt::format("no GID of {} (NCCL_IB_ROCE_VERSION_NUM, NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE); {} "
                     "has {}",
-                    wish->text(), port.name(), list_text(port)));
+                    filter->text(), port.name(), list_text(port)));
   }
-  return GidChoice{*best, fmt::format("the first GID of {}{}", wish->text(),
+  return GidChoice{*best, fmt::format("the first GID of {}{}", filter->text(),
                                       is_ipv4(best->bytes)         ? ", IPv4 preferred to IPv6"
                                       : is_link_local(best->bytes) ? ", link-local because there is no other"
                                                                    : "")};

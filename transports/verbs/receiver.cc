@@ -212,7 +212,7 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
 Result<std::unique_ptr<Receiver>> open_verbs_receiver(const ChannelContext& context, Listener& listener,
                                                       const LinkSpec& spec) {
   WEIR_TRY(check_spec(spec));
-  Result<Slots> slots = Slots::make(spec, context.lent);
+  Result<Slots> slots = Slots::make(spec, context.registered);
   WEIR_TRY(slots.status());
   return std::unique_ptr<Receiver>(
       std::make_unique<VerbsReceiver>(context, listener, spec, std::move(*slots)));

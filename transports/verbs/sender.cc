@@ -307,7 +307,7 @@ Result<std::unique_ptr<Sender>> open_verbs_sender(const ChannelContext& context,
                                                       outgoing_name(spec), spec.slots, spec.slot_bytes,
                                                       kMostChannels, kMostSlots, kMostBodyParts, most_bytes));
   }
-  Result<Slots> slots = Slots::make(spec, context.lent);
+  Result<Slots> slots = Slots::make(spec, context.registered);
   WEIR_TRY(slots.status());
   auto sender = std::make_unique<VerbsSender>(context, spec, std::move(*slots), least);
   WEIR_TRY(sender->begin(places, context.settings, depth_of(spec.slots, parts, queue_pairs)));

@@ -22,10 +22,10 @@ struct SlotKeys {
 
 class Slots {
  public:
-  /// `lent`: the memory that contains LinkSpec::lent, else null; outlives the slots.
-  static Result<Slots> make(const LinkSpec& spec, const LentMemory* lent);
+  /// `registered`: the memory that contains LinkSpec::slot_memory, else null; outlives the slots.
+  static Result<Slots> make(const LinkSpec& spec, const RegisteredMemory* registered);
 
-  bool apart() const { return lent_ != nullptr; }
+  bool apart() const { return registered_ != nullptr; }
   MessageHead* head(uint64_t message) const {
     return reinterpret_cast<MessageHead*>(pages_.begin() + message % count_ * head_stride_);
   }
@@ -40,7 +40,7 @@ class Slots {
   explicit Slots(Memory pages) : pages_(std::move(pages)) {}
 
   Memory pages_;
-  const LentMemory* lent_ = nullptr;
+  const RegisteredMemory* registered_ = nullptr;
   std::byte* bodies_ = nullptr;
   uint32_t count_ = 1;
   size_t head_stride_ = 0;

@@ -124,13 +124,14 @@ class VerbsTransport final : public Transport, public SlotRegistrar {
       WEIR_TRY(memory.allows((*rails_)[i].used.port.device));
       devices.push_back((*rails_)[i].device);
     }
-    auto lent = verbs::LentMemory::enroll(memory, devices);
-    WEIR_TRY(lent.status());
-    lent_.push_back(std::move(*lent));
+    auto registered = verbs::RegisteredMemory::enroll(memory, devices);
+    WEIR_TRY(registered.status());
+    registered_.push_back(std::move(*registered));
     return {};
   }
   void deregister_slots(SlotMemory& memory) override {
-    std::erase_if(lent_, [&](const verbs::LentMemory& lent) { return lent.is(memory); });
+    std::erase_if(registered_,
+                  [&](const verbs::RegisteredMemory& registered) { return registered.is(memory); });
   }
   NetCounters counters() const override {
     NetCounters all = live_counters_.read();
@@ -151,14 +152,14 @@ class VerbsTransport final : public Transport, public SlotRegistrar {
 
   Result<verbs::ChannelContext> context(const VerbsPeer& owner, const LinkSpec& spec) {
     verbs::ChannelContext made{rails_.get(), self_.uid, owner.listener, settings_, &live_counters_};
-    if (spec.lent == nullptr) return made;
+    if (spec.slot_memory == nullptr) return made;
     const size_t bytes = size_t{spec.slots} * spec.slot_bytes;
-    for (const verbs::LentMemory& lent : lent_)
-      if (lent.has(spec.lent, bytes)) made.lent = &lent;
-    if (made.lent != nullptr && spec.slot_bytes % 64 == 0) return made;
+    for (const verbs::RegisteredMemory& registered : registered_)
+      if (registered.has(spec.slot_memory, bytes)) made.registered = &registered;
+    if (made.registered != nullptr && spec.slot_bytes % 64 == 0) return made;
     return Status(Code::invalid_argument,
                   fmt::format("{} slots of {} bytes at {} are not in memory that was registered with verbs",
-                              spec.slots, spec.slot_bytes, static_cast<void*>(spec.lent)));
+                              spec.slots, spec.slot_bytes, static_cast<void*>(spec.slot_memory)));
   }
 
   /// The owner of the transport address, if both ranks have ports in a common network.
@@ -192,7 +193,7 @@ class VerbsTransport final : public Transport, public SlotRegistrar {
   const verbs::QueuePairSettings settings_;
   std::unique_ptr<drivers::Verbs> verbs_;
   std::unique_ptr<verbs::Rails> rails_;
-  std::list<verbs::LentMemory> lent_;  ///< its regions are destroyed before the devices
+  std::list<verbs::RegisteredMemory> registered_;  ///< its regions are destroyed before the devices
   Status no_rails_;
   LiveNetCounters live_counters_;
   drivers::RdmaCounters ports_{drivers::files_below("")};

@@ -99,7 +99,7 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       watchdog_(std::make_unique<Watchdog>(
           Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
                          activity_, spec.timeouts, spec.abort})),
-      company_(Company::of(this->peers(), rank_)) {
+      ranks_by_process_(RanksByProcess::of(this->peers(), rank_)) {
   activity_->tell_peers(watchdog_->shared_peers());
 }
 
@@ -171,20 +171,20 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
   return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity)));
 }
 
-Result<std::shared_ptr<Gathered>> Bootstrap::gather(BytesView own) {
+Result<std::shared_ptr<GatherResult>> Bootstrap::gather(BytesView own) {
   const auto number = static_cast<uint32_t>(++exchanges_);
   const std::shared_ptr<BootstrapAllGathers::Meeting> meeting = spec_.all_gathers->enter(uid_, number);
   activity_->exchange();
   {
     const std::lock_guard lock(meeting->mutex);
     meeting->said.emplace(rank_, Bytes(own.begin(), own.end()));
-    if (rank_ == company_.speaker) meeting->expected = company_.here.size();
+    if (rank_ == ranks_by_process_.speaker) meeting->expected = ranks_by_process_.here.size();
     if (meeting->said.size() == meeting->expected) meeting->came.notify_one();
   }
-  Result<std::shared_ptr<Gathered>> all = std::shared_ptr<Gathered>();
-  if (rank_ != company_.speaker) {
+  Result<std::shared_ptr<GatherResult>> all = std::shared_ptr<GatherResult>();
+  if (rank_ != ranks_by_process_.speaker) {
     all = listen(*meeting);
-  } else if (const Status came = await_company(*meeting); !came.ok()) {
+  } else if (const Status came = await_process(*meeting); !came.ok()) {
     all = came;
   } else if (all = speak(meeting->said, number); all.ok()) {  // all have written `said`, so it needs no lock
     const std::lock_guard lock(meeting->mutex);
@@ -215,7 +215,7 @@ Status aborted_while_waiting(Rank peer) {
 }  // namespace
 
 /// Waits for the result from the speaker of this process.
-Result<std::shared_ptr<Gathered>> Bootstrap::listen(BootstrapAllGathers::Meeting& meeting) {
+Result<std::shared_ptr<GatherResult>> Bootstrap::listen(BootstrapAllGathers::Meeting& meeting) {
   const int64_t start = now_ns();
   std::unique_lock lock(meeting.mutex);
   for (;;) {
@@ -223,21 +223,22 @@ Result<std::shared_ptr<Gathered>> Bootstrap::listen(BootstrapAllGathers::Meeting
     meeting.done.wait_for(lock, rest_of(size()));
     if (meeting.result != nullptr) return meeting.result;
     lock.unlock();
-    if (spec_.abort != nullptr && spec_.abort->load()) return aborted_while_waiting(company_.speaker);
-    WEIR_TRY(watchdog_->examine(company_.speaker, now_ns() - start));
+    if (spec_.abort != nullptr && spec_.abort->load())
+      return aborted_while_waiting(ranks_by_process_.speaker);
+    WEIR_TRY(watchdog_->examine(ranks_by_process_.speaker, now_ns() - start));
     lock.lock();
   }
 }
 
 /// Called by the speaker: waits until all ranks of this process have contributed.
-Status Bootstrap::await_company(BootstrapAllGathers::Meeting& meeting) {
+Status Bootstrap::await_process(BootstrapAllGathers::Meeting& meeting) {
   const int64_t start = now_ns();
   std::unique_lock lock(meeting.mutex);
   while (meeting.said.size() < meeting.expected) {
     meeting.came.wait_for(lock, rest_of(size()));
     if (meeting.said.size() == meeting.expected) break;
-    const auto missing =
-        *std::ranges::find_if(company_.here, [&](Rank rank) { return !meeting.said.contains(rank); });
+    const auto missing = *std::ranges::find_if(ranks_by_process_.here,
+                                               [&](Rank rank) { return !meeting.said.contains(rank); });
     lock.unlock();
     if (spec_.abort != nullptr && spec_.abort->load()) return aborted_while_waiting(missing);
     WEIR_TRY(watchdog_->examine(missing, now_ns() - start));
@@ -247,8 +248,8 @@ Status Bootstrap::await_company(BootstrapAllGathers::Meeting& meeting) {
 }
 
 /// Called by the speaker: exchanges the contributions of this process's ranks with the other processes.
-Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& said, uint32_t number) {
-  const std::vector<Rank>& speakers = company_.speakers;
+Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Bytes>& said, uint32_t number) {
+  const std::vector<Rank>& speakers = ranks_by_process_.speakers;
   BruckSpec exchange;
   exchange.listener = spec_.listener.get();
   exchange.uid = uid_;
@@ -282,7 +283,7 @@ Result<std::shared_ptr<Gathered>> Bootstrap::speak(const std::map<Rank, Bytes>& 
         Code::remote_error,
         fmt::format("a bootstrap all-gather returned data of {} ranks; expected {}", came, all.size()));
   }
-  return std::make_shared<Gathered>(std::move(all));
+  return std::make_shared<GatherResult>(std::move(all));
 }
 
 Status Bootstrap::barrier() { return gather({}).status(); }

@@ -70,7 +70,7 @@ class Bootstrap {
   const std::vector<PeerAddress>& peers() const { return watchdog_->peers(); }
 
   /// All-gathers the bytes of all ranks; the ranks of a process share one object. Collective.
-  Result<std::shared_ptr<Gathered>> gather(BytesView own);
+  Result<std::shared_ptr<GatherResult>> gather(BytesView own);
   /// Like gather(), but returns a copy, indexed by rank. Collective.
   Result<std::vector<Bytes>> all_gather(BytesView own);
   /// Returns when all ranks have called it. Collective.
@@ -87,16 +87,16 @@ class Bootstrap {
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
             std::shared_ptr<Activity> activity);
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
-  Result<std::shared_ptr<Gathered>> listen(BootstrapAllGathers::Meeting& meeting);
-  Status await_company(BootstrapAllGathers::Meeting& meeting);
-  Result<std::shared_ptr<Gathered>> speak(const std::map<Rank, Bytes>& said, uint32_t number);
+  Result<std::shared_ptr<GatherResult>> listen(BootstrapAllGathers::Meeting& meeting);
+  Status await_process(BootstrapAllGathers::Meeting& meeting);
+  Result<std::shared_ptr<GatherResult>> speak(const std::map<Rank, Bytes>& said, uint32_t number);
 
   const Spec spec_;
   const uint64_t uid_;
   const Rank rank_;
   const std::shared_ptr<Activity> activity_;
   const std::unique_ptr<Watchdog> watchdog_;
-  const Company company_;
+  const RanksByProcess ranks_by_process_;
   uint64_t exchanges_ = 0;
   uint32_t shrinks_ = 0;  ///< number of shrinks begun; part of their uids
 };

@@ -39,19 +39,19 @@ std::shared_ptr<const std::vector<PeerAddress>> BootstrapAllGathers::share(uint6
                       [&] { return std::make_shared<const std::vector<PeerAddress>>(std::move(peers)); });
 }
 
-Company Company::of(const std::vector<PeerAddress>& peers, Rank self) {
+RanksByProcess RanksByProcess::of(const std::vector<PeerAddress>& peers, Rank self) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
   const auto first = std::ranges::find(peers, own, &PeerAddress::listener);
-  Company company;
-  company.speaker = static_cast<Rank>(first - peers.begin());
-  if (company.speaker != self) return company;
+  RanksByProcess by_process;
+  by_process.speaker = static_cast<Rank>(first - peers.begin());
+  if (by_process.speaker != self) return by_process;
   std::set<std::string_view> seen;
   for (Rank rank = 0; rank < static_cast<Rank>(peers.size()); ++rank) {
     const SocketAddress& listener = peers[static_cast<size_t>(rank)].listener;
-    if (listener == own) company.here.push_back(rank);
-    if (seen.insert(key_of(listener)).second) company.speakers.push_back(rank);
+    if (listener == own) by_process.here.push_back(rank);
+    if (seen.insert(key_of(listener)).second) by_process.speakers.push_back(rank);
   }
-  return company;
+  return by_process;
 }
 
 }  // namespace weir::core

@@ -24,9 +24,9 @@
 namespace weir::core {
 
 /// The result: the bytes of all ranks. Thread-safe.
-class Gathered {
+class GatherResult {
  public:
-  explicit Gathered(std::vector<Bytes> by_rank) : by_rank_(std::move(by_rank)) {}
+  explicit GatherResult(std::vector<Bytes> by_rank) : by_rank_(std::move(by_rank)) {}
 
   const std::vector<Bytes>& by_rank() const { return by_rank_; }
 
@@ -65,7 +65,7 @@ class BootstrapAllGathers {
     std::condition_variable done;  ///< wakes the other ranks: the result is there
     std::map<Rank, Bytes> said;
     size_t expected = SIZE_MAX;  ///< number of ranks of this process; set by the speaker
-    std::shared_ptr<Gathered> result;
+    std::shared_ptr<GatherResult> result;
   };
   /// The meeting for exchange `number` of communicator `uid`; lives as long as a rank holds it.
   std::shared_ptr<Meeting> enter(uint64_t uid, uint32_t number);
@@ -83,12 +83,12 @@ class BootstrapAllGathers {
 };
 
 /// Which ranks of a communicator share a process, from the view of one rank.
-struct Company {
+struct RanksByProcess {
   Rank speaker = 0;            ///< lowest rank of this process
   std::vector<Rank> here;      ///< ranks of this process, ascending; filled for the speaker only
   std::vector<Rank> speakers;  ///< speakers of all processes, ascending; filled for the speaker only
 
-  static Company of(const std::vector<PeerAddress>& peers, Rank self);
+  static RanksByProcess of(const std::vector<PeerAddress>& peers, Rank self);
 };
 
 }  // namespace weir::core

@@ -27,7 +27,7 @@ class PairTime {
       work_ += rates.gamma * bytes / 2;  // a send and its receive are one copy
       return;
     }
-    const cost::Channel& channel = peers[peer].host == peers[self].host ? rates.inside : rates.between;
+    const cost::ChannelRates& channel = peers[peer].host == peers[self].host ? rates.inside : rates.between;
     const double messages = std::max(1.0, bytes / resources_.links->sizes().pair_bytes);
     longest_ = std::max(longest_, channel.alpha + channel.beta * bytes);
     work_ += (messages * channel.overhead + channel.beta * bytes) / 2;
@@ -47,7 +47,7 @@ Result<double> seconds_of(const CollectiveOp& operation, Resources& resources) {
                             ? resources.selector->environment().rates.gamma * static_cast<double>(bytes)
                             : 0;
   if (resources.bootstrap->size() == 1) return copies;
-  const cost::Table& table = resources.selector->table(operation.kind);
+  const cost::CostTable& table = resources.selector->table(operation.kind);
   const cost::Estimate& best = table.at(bytes).best;
   if (best.entry == nullptr)
     return Status(Code::internal_error,

@@ -51,7 +51,7 @@ class Ring {
   }
 
   /// Measures the ring; only the first rank's result is valid.
-  Result<cost::Channel> measure() {
+  Result<cost::ChannelRates> measure() {
     double unused = kNever;
     WEIR_TRY(together(unused, 1, kLarge));  // warm-up: opens channels, touches slots
     auto steady = manner_.steady ? steady_bytes() : Result<size_t>(kSmall);
@@ -81,7 +81,7 @@ class Ring {
         alone[which].seconds = std::min(alone[which].seconds, lap->seconds);
       }
     }
-    cost::Channel channel;
+    cost::ChannelRates channel;
     channel.alpha = token / ranks_;
     channel.overhead = std::clamp((many - one) / (kMany - 1), 0.0, channel.alpha);
     channel.beta = seconds_per_byte(all, one);
@@ -118,7 +118,7 @@ class Ring {
 
   /// Corrects for ranks that share cores: together they are slower than alone, as far as the cores limit
   /// them.
-  void share(cost::Channel& channel, double alone) const {
+  void share(cost::ChannelRates& channel, double alone) const {
     alone = std::min(alone, channel.beta);
     const double work = std::clamp((channel.beta - alone) / (manner_.crowd - 1), 0.0, alone);
     channel.beta = alone;

@@ -117,7 +117,7 @@ bool Execution::begin_next() {
     return true;
   }
   const size_t bytes = operation.count * size_of(operation.type);
-  Chosen chosen = dependencies_.plans->hit(operation.kind, operation.root, bytes);
+  SelectedPlan chosen = dependencies_.plans->hit(operation.kind, operation.root, bytes);
   if (chosen.plan == nullptr) {
     auto found = dependencies_.plans->find(operation.kind, operation.root, bytes);
     if (!found.ok()) {

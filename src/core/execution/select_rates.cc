@@ -15,25 +15,26 @@
 namespace weir::core {
 namespace {
 
-std::string words(const cost::Channel& channel, std::string_view where) {
+std::string words(const cost::ChannelRates& channel, std::string_view where) {
   return fmt::format("{:.2f} us per message and {:.3g} ns per byte {}, ", channel.alpha * 1e6,
                      channel.beta * 1e9, where);
 }
 
 /// Whether measured rates inside a host are plausible. A network may be slower than its transport states, by
 /// any factor; memory is slower only if other work occupies the cores.
-bool believable(const cost::Channel& measured, const cost::Channel& stated) {
+bool believable(const cost::ChannelRates& measured, const cost::ChannelRates& stated) {
   constexpr double kMost = 20;
   return measured.alpha <= kMost * stated.alpha && measured.beta <= kMost * stated.beta;
 }
 
-Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::Environment& by_rank) {
+Result<cost::Rates> measure(const RateInputs& inputs, Execution& execution,
+                            const cost::Environment& by_rank) {
   const int64_t began = now_ns();
-  const std::vector<PeerAddress>& peers = met.bootstrap.peers();
-  const Rank self = met.bootstrap.rank();
+  const std::vector<PeerAddress>& peers = inputs.bootstrap.peers();
+  const Rank self = inputs.bootstrap.rank();
   auto own = calibrate(execution, self, by_rank);
   WEIR_TRY(own.status());
-  auto all = met.bootstrap.gather(ByteWriter().put(*own).take());
+  auto all = inputs.bootstrap.gather(ByteWriter().put(*own).take());
   WEIR_TRY(all.status());
   cost::Rates rates;
   for (const Bytes& bytes : (*all)->by_rank())
@@ -46,7 +47,8 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::En
     return rates;
   }
   if (is_lowest_on_host(peers, self))
-    RateCache(met.options.cache_dir, circumstances(met.options, met.routes, peers, self)).write(rates);
+    RateCache(inputs.options.cache_dir, circumstances(inputs.options, inputs.routes, peers, self))
+        .write(rates);
   WEIR_INFO(init, "measured the rates of channels and sums in {:.1f} ms",
             static_cast<double>(now_ns() - began) * 1e-6);
   return rates;
@@ -54,22 +56,22 @@ Result<cost::Rates> measure(const Met& met, Execution& execution, const cost::En
 
 }  // namespace
 
-Result<cost::Rates> select_rates(const Met& met, Execution& execution) {
-  const cost::Environment by_rank = environment_of(met.peer_infos, met.bootstrap.peers());
+Result<cost::Rates> select_rates(const RateInputs& inputs, Execution& execution) {
+  const cost::Environment by_rank = environment_of(inputs.peer_infos, inputs.bootstrap.peers());
   cost::Rates rates;
-  if (!std::ranges::all_of(met.peer_infos, &PeerInfo::calibrates)) {
+  if (!std::ranges::all_of(inputs.peer_infos, &PeerInfo::calibrates)) {
     rates = by_rank.rates;
-  } else if (std::ranges::all_of(met.peer_infos, &PeerInfo::knows)) {
-    for (const PeerInfo& peer_info : met.peer_infos) rates = cost::slower(rates, peer_info.known);
+  } else if (std::ranges::all_of(inputs.peer_infos, &PeerInfo::knows)) {
+    for (const PeerInfo& peer_info : inputs.peer_infos) rates = cost::slower(rates, peer_info.known);
   } else {
-    auto measured = measure(met, execution, by_rank);
+    auto measured = measure(inputs, execution, by_rank);
     WEIR_TRY(measured.status());
     rates = *measured;
   }
   // The measurement is a ring and cannot show the cost of several senders to one rank.
   rates.between.merging = by_rank.rates.between.merging;
   rates.between.unasked = by_rank.rates.between.unasked;
-  return met.shared_settings.override(rates);
+  return inputs.shared_settings.override(rates);
 }
 
 std::string describe(const cost::Environment& around) {

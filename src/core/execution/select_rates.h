@@ -17,7 +17,7 @@
 namespace weir::core {
 
 /// What the choice needs from a connected communicator rank.
-struct Met {
+struct RateInputs {
   const Options& options;
   Bootstrap& bootstrap;
   const Routes& routes;
@@ -28,7 +28,7 @@ struct Met {
 /// The rates, the same on all ranks: from rank 0's cost file, or else measured ones (cached or new), or else
 /// those that the transports state. Measures if some host has no cached rates and no rank forbids it.
 /// Collective; errors are those of operations.
-Result<cost::Rates> select_rates(const Met& met, Execution& execution);
+Result<cost::Rates> select_rates(const RateInputs& inputs, Execution& execution);
 
 /// The rates in words, for the log.
 std::string describe(const cost::Environment& around);

@@ -101,7 +101,7 @@ std::pair<std::unique_ptr<GpuPeerAccess>, bool> DeviceCollectives::end(
   const bool idle = device_collectives->idle();
   device_collectives->monitor_.reset();
   device_collectives->proxy_.reset();
-  device_collectives->peer_access_->take_back();
+  device_collectives->peer_access_->deregister();
   std::unique_ptr<GpuPeerAccess> peer_access = std::move(device_collectives->peer_access_);
   if (!idle) {
     WEIR_INFO(init, "rank {} ends while its calls are queued on {}: keeping the memory that they use",

@@ -11,11 +11,11 @@ namespace weir::core {
 Result<DevicePairs> pairs_of(std::span<const Operation> operations, std::span<const exec::Work> works,
                              Rank self) {
   DevicePairs found;
-  std::vector<exec::gpu::Pair> sent, received;  // sends and receives of the rank to and from itself
+  std::vector<exec::gpu::PeerTransfer> sent, received;  // sends and receives of the rank to and from itself
   for (size_t i = 0; i < operations.size(); ++i) {
     const Operation& operation = operations[i];
     if (!is_pair(operation)) continue;
-    exec::gpu::Pair pair;
+    exec::gpu::PeerTransfer pair;
     pair.peer = peer_of(operation);
     pair.sends = std::holds_alternative<SendOp>(operation);
     pair.data = pair.sends ? const_cast<std::byte*>(works[i].input) : works[i].output;

@@ -19,7 +19,7 @@ struct DevicePairs {
     size_t bytes = 0;
   };
   std::vector<Copy> copies;
-  std::vector<exec::gpu::Pair> pairs;
+  std::vector<exec::gpu::PeerTransfer> pairs;
 };
 
 /// Splits the sends and receives among `operations`; `works` hold the buffers' addresses on the GPU.

@@ -62,8 +62,9 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 /// A network needs few blocks, so that the others stay free for the rest of the GPU's work.
 std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
   const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
-  const exec::gpu::Way way{packets ? exec::gpu::RingProtocol::packet : exec::gpu::RingProtocol::bandwidth,
-                           packets ? kPacketShards : exec::gpu::GpuSegmentTable::kRings};
+  const exec::gpu::RunParameters way{
+      packets ? exec::gpu::RingProtocol::packet : exec::gpu::RingProtocol::bandwidth,
+      packets ? kPacketShards : exec::gpu::GpuSegmentTable::kRings};
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<DeviceChoice> all{{first, way}, {other_algorithm(kind, first), way}};
   if (means == Means::direct && !packets && ranks > 1)

@@ -20,7 +20,7 @@ namespace weir::core {
 /// The choice of a plan that is not made yet.
 struct DeviceChoice {
   std::string_view algorithm;
-  exec::gpu::Way way;
+  exec::gpu::RunParameters way;
 };
 
 class DevicePlans {

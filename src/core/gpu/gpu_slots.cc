@@ -20,23 +20,23 @@ Result<std::unique_ptr<GpuSlots>> GpuSlots::make(device::Gpu& gpu, size_t bytes,
 }
 
 GpuSlots::~GpuSlots() {
-  take_back();
+  deregister();
   const Status freed = gpu_.free(memory_, device::GpuMemory::device);
   if (!freed.ok()) WEIR_INFO(alloc, "memory of a GPU was not freed: {}", freed.message());
 }
 
-Status GpuSlots::lend_to(Transport& transport) {
+Status GpuSlots::register_with(Transport& transport) {
   SlotRegistrar* const registrar = transport.slot_registrar();
   if (registrar == nullptr)
     return {Code::invalid_usage, fmt::format("{} supports slots in host memory only", transport.name())};
   WEIR_TRY(registrar->register_slots(*this));
-  borrowers_.push_back(registrar);
+  registrars_.push_back(registrar);
   return {};
 }
 
-void GpuSlots::take_back() {
-  for (SlotRegistrar* const borrower : borrowers_) borrower->deregister_slots(*this);
-  borrowers_.clear();
+void GpuSlots::deregister() {
+  for (SlotRegistrar* const registrar : registrars_) registrar->deregister_slots(*this);
+  registrars_.clear();
 }
 
 }  // namespace weir::core

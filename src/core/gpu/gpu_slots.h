@@ -23,16 +23,16 @@ class GpuSlots final : public SlotMemory {
 
   /// Allocates memory of the GPU, which outlives it. REQUIRES: gpu.direct() is not null.
   static Result<std::unique_ptr<GpuSlots>> make(device::Gpu& gpu, size_t bytes, Allows allows);
-  /// Calls take_back(), then frees the memory. REQUIRES: no queued call uses it.
+  /// Calls deregister(), then frees the memory. REQUIRES: no queued call uses it.
   ~GpuSlots() override;
   GpuSlots(const GpuSlots&) = delete;
   GpuSlots& operator=(const GpuSlots&) = delete;
 
   /// Registers the memory with a transport.
-  Status lend_to(Transport& transport);
-  bool is_lent() const { return !borrowers_.empty(); }
+  Status register_with(Transport& transport);
+  bool is_registered() const { return !registrars_.empty(); }
   /// Deregisters the memory from all transports. REQUIRES: these still live.
-  void take_back();
+  void deregister();
 
   std::byte* begin() const override { return memory_; }
   size_t bytes() const override { return bytes_; }
@@ -47,7 +47,7 @@ class GpuSlots final : public SlotMemory {
   std::byte* const memory_;
   const size_t bytes_;
   const Allows allows_;
-  std::vector<SlotRegistrar*> borrowers_;
+  std::vector<SlotRegistrar*> registrars_;
 };
 
 }  // namespace weir::core

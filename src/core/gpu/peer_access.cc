@@ -313,8 +313,8 @@ Status GpuPeerAccess::make_proxied(const Dependencies& dependencies) {
   return {};
 }
 
-void GpuPeerAccess::take_back() {
-  if (proxied_ != nullptr) proxied_->take_back();
+void GpuPeerAccess::deregister() {
+  if (proxied_ != nullptr) proxied_->deregister();
 }
 
 /// Makes the executor. Ranks of one process on one GPU have a stream each, and so need a hardware queue each

@@ -71,7 +71,7 @@ class GpuPeerAccess {
 
   /// Deregisters the rings' memory from the transports, once no proxy serves them. REQUIRES: the transports
   /// live.
-  void take_back();
+  void deregister();
 
   /// True if each rank's kernels can address all ranks' buffers: all are in one process, on one GPU.
   bool addresses_buffers() const { return one_gpu_ && !by_streams(); }

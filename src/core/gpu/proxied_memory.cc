@@ -35,45 +35,45 @@ ProxiedMemory::ProxiedMemory(const Dependencies& dependencies, Pinned memory, ui
     : memory_(std::move(memory)), rings_(dependencies.peers, dependencies.slot_bytes) {
   rings_.bind(memory_.data(), reinterpret_cast<std::byte*>(on_gpu));
   if (dependencies.routes != nullptr && dependencies.gpu->direct() != nullptr && dependencies.adapters.allows)
-    lend(dependencies);
+    register_slots(dependencies);
 }
 
 /// Registers GPU memory for the slots. Each end decides for itself where its slots are, so a refusal here
 /// does not affect the peers.
-void ProxiedMemory::lend(const Dependencies& dependencies) {
+void ProxiedMemory::register_slots(const Dependencies& dependencies) {
   std::map<Transport*, Status> asked;
   const Status writes = dependencies.gpu->direct()->may_be_written();
   for (const Rank peer : dependencies.peers) {
     Transport* const transport = dependencies.routes->to(peer).transport;
-    const auto [lent, is_new] = asked.try_emplace(transport);
+    const auto [asked_of, is_new] = asked.try_emplace(transport);
     if (is_new) {
-      lent->second = lend_to(*transport, dependencies);
-      if (lent->second.code() == Code::invalid_argument) WEIR_WARN("{}", lent->second.message());
+      asked_of->second = register_with(*transport, dependencies);
+      if (asked_of->second.code() == Code::invalid_argument) WEIR_WARN("{}", asked_of->second.message());
       WEIR_INFO(net, "GPUDirect RDMA: rank {}, {} to {}: {}", dependencies.rank, transport->name(),
                 dependencies.gpu->description(),
-                !lent->second.ok()            ? "no: " + lent->second.message()
+                !asked_of->second.ok()        ? "no: " + asked_of->second.message()
                 : !writes.ok()                ? "adapters only read: " + writes.message()
                 : !dependencies.adapters.read ? "adapters only write (NCCL_NET_GDR_READ)"
                                               : "yes");
     }
-    if (!lent->second.ok()) continue;
+    if (!asked_of->second.ok()) continue;
     if (writes.ok()) rings_.place_slots(peer, false, slots_->begin());
     if (dependencies.adapters.read) rings_.place_slots(peer, true, slots_->begin());
   }
-  if (slots_ != nullptr && !slots_->is_lent()) slots_.reset();
+  if (slots_ != nullptr && !slots_->is_registered()) slots_.reset();
 }
 
-Status ProxiedMemory::lend_to(Transport& transport, const Dependencies& dependencies) {
+Status ProxiedMemory::register_with(Transport& transport, const Dependencies& dependencies) {
   if (slots_ == nullptr) {
     auto made = GpuSlots::make(*dependencies.gpu, rings_.slots_bytes(), dependencies.adapters.allows);
     WEIR_TRY(made.status());
     slots_ = std::move(*made);
   }
-  return slots_->lend_to(transport);
+  return slots_->register_with(transport);
 }
 
-void ProxiedMemory::take_back() {
-  if (slots_ != nullptr) slots_->take_back();
+void ProxiedMemory::deregister() {
+  if (slots_ != nullptr) slots_->deregister();
 }
 
 }  // namespace weir::core

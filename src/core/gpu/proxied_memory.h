@@ -32,18 +32,18 @@ class ProxiedMemory {
     Adapters adapters;
   };
 
-  /// Allocates the rings. The GPU outlives them; the transports live until take_back(). Errors: those of the
+  /// Allocates the rings. The GPU outlives them; the transports live until deregister(). Errors: those of the
   /// driver; system_error if the rings would exceed the limit on pinned memory.
   static Result<std::unique_ptr<ProxiedMemory>> make(const Dependencies& dependencies);
 
   exec::gpu::ProxyRings& rings() { return rings_; }
   /// Deregisters the memory from the transports, once no proxy serves the rings.
-  void take_back();
+  void deregister();
 
  private:
   ProxiedMemory(const Dependencies& dependencies, Pinned memory, uint64_t on_gpu);
-  void lend(const Dependencies& dependencies);
-  Status lend_to(Transport& transport, const Dependencies& dependencies);
+  void register_slots(const Dependencies& dependencies);
+  Status register_with(Transport& transport, const Dependencies& dependencies);
 
   Pinned memory_;
   exec::gpu::ProxyRings rings_;

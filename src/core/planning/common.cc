@@ -6,10 +6,10 @@
 
 namespace weir::core {
 
-const cost::Table& SharedTables::of(Collective kind, const std::function<cost::Table()>& make) {
+const cost::CostTable& SharedTables::of(Collective kind, const std::function<cost::CostTable()>& make) {
   const std::lock_guard lock(mutex_);
   auto& table = tables_[static_cast<size_t>(kind)];
-  if (table == nullptr) table = std::make_unique<const cost::Table>(make());
+  if (table == nullptr) table = std::make_unique<const cost::CostTable>(make());
   return *table;
 }
 

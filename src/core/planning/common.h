@@ -24,11 +24,11 @@ namespace weir::core {
 class SharedTables {
  public:
   /// The table of `kind`, made by the first caller; valid as long as this object.
-  const cost::Table& of(Collective kind, const std::function<cost::Table()>& make);
+  const cost::CostTable& of(Collective kind, const std::function<cost::CostTable()>& make);
 
  private:
   std::mutex mutex_;
-  std::array<std::unique_ptr<const cost::Table>, kCollectives> tables_;
+  std::array<std::unique_ptr<const cost::CostTable>, kCollectives> tables_;
 };
 
 /// A verified plan, and the facts that lowering needs.

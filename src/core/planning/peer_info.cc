@@ -24,7 +24,7 @@ constexpr double kSwitch = 3e-6;         // seconds of a context switch, if noth
 
 /// Converts a transport's figures, which are for a stream and for half a round trip. A round trip is work all
 /// the time; in a stream both ends work at the same time.
-cost::Channel channel_of(const Cost& cost) {
+cost::ChannelRates channel_of(const Cost& cost) {
   const double alpha = cost.latency_us * 1e-6;
   const double stream = cost.gigabytes_per_s > 0 ? 1e-9 / cost.gigabytes_per_s : 0;
   return {alpha, alpha, 2 * stream, 0, cost.merging, cost.unasked};
@@ -228,7 +228,7 @@ cost::Environment environment_of(std::span<const PeerInfo> peer_infos,
   for (size_t machine = 0; machine < machines.size(); ++machine) {
     const auto ranks = std::ranges::count(around.machine_of, static_cast<int>(machine));
     if (ranks <= around.cores[machine]) continue;
-    for (cost::Channel* channel : {&around.rates.inside, &around.rates.between})
+    for (cost::ChannelRates* channel : {&around.rates.inside, &around.rates.between})
       if (channel->alpha > 0) channel->alpha += kSwitch;
     break;
   }

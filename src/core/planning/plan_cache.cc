@@ -32,8 +32,8 @@ PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedS
       proven_(proven),
       pace_share_(pace_share) {}
 
-Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
-  if (const Chosen known = hit(kind, root, bytes); known.plan != nullptr) return known;
+Result<SelectedPlan> PlanCache::find(Collective kind, Rank root, size_t bytes) {
+  if (const SelectedPlan known = hit(kind, root, bytes); known.plan != nullptr) return known;
   // All sizes of a class (from a power of two to the next) share a plan and its tiles.
   Selector::Choice choice = selector_.choose(kind, bytes);
   if (choice.entry == nullptr) {
@@ -46,7 +46,7 @@ Result<Chosen> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   auto plan = prepare(choice.entry->algorithm, shape, choice.rings);
   WEIR_TRY(plan.status());
   const size_t part = (*plan)->run->most_tile_bytes() / static_cast<size_t>(choice.tile_divisor);
-  const Chosen chosen{*plan, std::max(part / kTileAlignment, size_t{1}) * kTileAlignment};
+  const SelectedPlan chosen{*plan, std::max(part / kTileAlignment, size_t{1}) * kTileAlignment};
   WEIR_INFO(tuning, "{}: {} bytes -> {} in {} chunks", name(kind), bytes, choice.entry->algorithm,
             shape.chunks);
   hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = chosen;

@@ -35,7 +35,7 @@ struct Prepared {
 };
 
 /// The plan of an operation and its tile size. Sizes that share a plan may differ in their tiles.
-struct Chosen {
+struct SelectedPlan {
   Prepared* plan = nullptr;  ///< null: nothing was chosen yet
   size_t tile_bytes = 0;     ///< tile size for exec::Work; bytes
 };
@@ -59,12 +59,12 @@ class PlanCache {
   const algorithms::Layout& layout() const { return layout_; }
 
   /// The plan for `bytes` per block if find() was called for it before; otherwise null.
-  Chosen hit(Collective kind, Rank root, size_t bytes) const {
-    const Chosen& last = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
-    return last.plan != nullptr && last.plan->root == root ? last : Chosen();
+  SelectedPlan hit(Collective kind, Rank root, size_t bytes) const {
+    const SelectedPlan& last = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
+    return last.plan != nullptr && last.plan->root == root ? last : SelectedPlan();
   }
   /// Like hit(), but prepares the plan if necessary.
-  Result<Chosen> find(Collective kind, Rank root, size_t bytes);
+  Result<SelectedPlan> find(Collective kind, Rank root, size_t bytes);
 
  private:
   static constexpr int kSizeClasses = 64;  // numbers of significant bits of `bytes`
@@ -86,7 +86,7 @@ class PlanCache {
   Selector& selector_;
   ProvenPlans& proven_;
   const double pace_share_;
-  std::array<std::array<Chosen, kSizeClasses + 1>, kCollectives>
+  std::array<std::array<SelectedPlan, kSizeClasses + 1>, kCollectives>
       hits_{};  ///< plans by kind and size class, for the root requested last
   std::vector<std::unique_ptr<Prepared>> prepared_;
   std::vector<std::vector<std::byte>> scratches_;

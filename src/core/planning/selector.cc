@@ -30,16 +30,16 @@ Selector::Choice Selector::choose(Collective kind, size_t bytes) {
   return choice;
 }
 
-cost::Table Selector::make_table(Collective kind) const {
-  cost::Table table(kind, environment_, [this](const algorithms::Entry& entry) { return allows(entry); });
+cost::CostTable Selector::make_table(Collective kind) const {
+  cost::CostTable table(kind, environment_, [this](const algorithms::Entry& entry) { return allows(entry); });
   // The requested algorithms may not support these ranks; then the request is ignored.
-  if (table.at(0).best.entry == nullptr) table = cost::Table(kind, environment_);
+  if (table.at(0).best.entry == nullptr) table = cost::CostTable(kind, environment_);
   for (const std::string& line : cost::lines_of(table)) WEIR_INFO(tuning, "{}: {}", name(kind), line);
   return table;
 }
 
-const cost::Table& Selector::table(Collective kind) {
-  const cost::Table*& table = tables_[static_cast<size_t>(kind)];
+const cost::CostTable& Selector::table(Collective kind) {
+  const cost::CostTable*& table = tables_[static_cast<size_t>(kind)];
   if (table == nullptr) table = &shared_.of(kind, [&] { return make_table(kind); });
   return *table;
 }

@@ -37,17 +37,18 @@ class Selector {
   Choice choose(Collective kind, size_t bytes);
 
   /// The table of a collective, made on first use.
-  const cost::Table& table(Collective kind);
+  const cost::CostTable& table(Collective kind);
 
  private:
   bool allows(const algorithms::Entry& entry) const;
-  cost::Table make_table(Collective kind) const;
+  cost::CostTable make_table(Collective kind) const;
 
   cost::Environment environment_;
   const cost::Filter filter_;
   const TuningResult* tuning_result_ = nullptr;
   SharedTables& shared_;
-  std::array<const cost::Table*, kCollectives> tables_{};  ///< tables by collective; null until first used
+  std::array<const cost::CostTable*, kCollectives>
+      tables_{};  ///< tables by collective; null until first used
 };
 
 }  // namespace weir::core

@@ -41,7 +41,7 @@ struct Family {
 constexpr Family kFamilies[] = {
     {TunedAlgorithm::tree, "tree"}, {TunedAlgorithm::ring, "ring"}, {TunedAlgorithm::pat, "pat"}};
 
-cost::Estimate best_of(std::string_view family, const cost::Table& table, size_t bytes) {
+cost::Estimate best_of(std::string_view family, const cost::CostTable& table, size_t bytes) {
   cost::Estimate best;
   for (const std::string_view algorithm : cost::algorithms_like(family)) {
     const cost::Estimate one = table.estimate(algorithm, bytes);
@@ -52,7 +52,7 @@ cost::Estimate best_of(std::string_view family, const cost::Table& table, size_t
 
 float us_of(double seconds) { return static_cast<float>(seconds * 1e6); }
 
-TunedCosts costs_for(const cost::Table& table, size_t bytes, bool exchanged) {
+TunedCosts costs_for(const cost::CostTable& table, size_t bytes, bool exchanged) {
   TunedCosts costs;
   for (const Family& family : kFamilies) {
     const cost::Estimate best = best_of(family.word, table, bytes);
@@ -89,7 +89,7 @@ class Interview {
 
   TuningResult::Answer answer(const Tuned& tuned, size_t bytes, bool exchanged) {
     constexpr int kMostRings = 64;
-    const cost::Table& table = selector_.table(tuned.kind);
+    const cost::CostTable& table = selector_.table(tuned.kind);
     const bool gathers = tuned.kind == Collective::all_gather || tuned.kind == Collective::reduce_scatter;
     const auto ranks = static_cast<size_t>(selector_.environment().ranks());
     const TunedCosts offered = costs_for(table, bytes, exchanged);

@@ -60,7 +60,8 @@ class TuningResult {
   }
 
  private:
-  static constexpr size_t kClasses = 41;  ///< size classes by number of significant bits, as in cost::Table
+  static constexpr size_t kClasses =
+      41;  ///< size classes by number of significant bits, as in cost::CostTable
 
   std::array<std::array<Answer, kClasses>, kCollectives> answers_{};
 };

@@ -10,13 +10,13 @@ __asm__(
     "weir_gpu_image:\n"
     ".incbin \"" WEIR_IMAGE
     "\"\n"
-    ".Lend:\n"
-    ".size weir_gpu_image, .Lend - weir_gpu_image\n"
+    ".Lweir_gpu_image_end:\n"
+    ".size weir_gpu_image, .Lweir_gpu_image_end - weir_gpu_image\n"
     ".balign 8\n"
     ".globl weir_gpu_image_bytes\n"
     ".type weir_gpu_image_bytes, @object\n"
     "weir_gpu_image_bytes:\n"
-    ".quad .Lend - weir_gpu_image\n"
+    ".quad .Lweir_gpu_image_end - weir_gpu_image\n"
     ".size weir_gpu_image_bytes, 8\n"
     ".popsection\n");
 

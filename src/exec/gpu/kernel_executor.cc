@@ -80,7 +80,7 @@ Status misfit(std::string_view words) {
 }
 
 /// Whether this executor supports the plan; `far`: some ranks are on other hosts.
-Status allows(const Needs& needs, const Way& way, bool far) {
+Status allows(const Needs& needs, const RunParameters& way, bool far) {
   const bool packets = way.protocol == RingProtocol::packet;
   if (needs.pulls) return misfit("its ranks read each other's scratch");
   if (needs.direct && packets)
@@ -166,7 +166,8 @@ Port KernelExecutor::port(GpuSegmentTable::Kind kind, const ProxyRings::End& end
 }
 
 Result<std::unique_ptr<Ready>> KernelExecutor::prepare(const ir::Plan& plan,
-                                                       std::span<const Program> programs, const Way& way) {
+                                                       std::span<const Program> programs,
+                                                       const RunParameters& way) {
   const Needs needs = needs_of(programs);
   WEIR_TRY(allows(needs, way, proxied_ != nullptr));
   const GpuSegmentTable::Kind kind = way.protocol == RingProtocol::packet ? GpuSegmentTable::Kind::packet
@@ -284,7 +285,7 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
 
 /// The table is part of the launch's argument; if it is too long, earlier launches store it in the scratch
 /// area.
-Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream stream) {
+Status KernelExecutor::exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) {
   const PairCut cut{pair_rings_, table_.message_bytes(GpuSegmentTable::Kind::bandwidth)};
   const PairTable table = pair_table(pairs, cut);
   const uint32_t lanes = table.directions * table.rings;
@@ -310,7 +311,7 @@ Status KernelExecutor::exchange(std::span<const Pair> pairs, device::GpuStream s
     launch.store = along ? nullptr : scratch + table_at + at;
     if (!along) WEIR_TRY(gpu_.kernels()->launch(grid, stream));
   }
-  for (const Pair& pair : pairs) {
+  for (const PeerTransfer& pair : pairs) {
     if (segments_.is_near(pair.peer)) continue;
     const uint32_t used = cut_pair(pair.data, pair.bytes, cut).rings;
     for (uint32_t ring = 0; ring < used; ++ring) proxied_->want({pair.peer, pair.sends, ring});

@@ -42,10 +42,10 @@ class KernelExecutor final : public Queued {
   ~KernelExecutor() override;
 
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
-                                         const Way& way) override;
+                                         const RunParameters& way) override;
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
   bool exchanges() const override { return true; }
-  Status exchange(std::span<const Pair> pairs, device::GpuStream stream) override;
+  Status exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) override;
   void abort() override;
   void retire() override { abort(); }
   Look look() override;

@@ -28,10 +28,10 @@ PairMessage cut_pair(std::byte* data, size_t bytes, const PairCut& cut) {
   return message;
 }
 
-PairTable pair_table(std::span<const Pair> pairs, const PairCut& cut) {
+PairTable pair_table(std::span<const PeerTransfer> pairs, const PairCut& cut) {
   std::map<uint32_t, std::vector<PairMessage>> by_port;
   PairTable table;
-  for (const Pair& pair : pairs) {
+  for (const PeerTransfer& pair : pairs) {
     const PairMessage message = cut_pair(pair.data, pair.bytes, cut);
     by_port[pair_port(pair.peer, pair.sends, cut.rings)].push_back(message);
     table.rings = std::max(table.rings, message.rings);

@@ -31,6 +31,6 @@ constexpr uint32_t pair_port(Rank peer, bool sends, uint32_t rings) {
 
 /// Divides a message into pieces and rings.
 PairMessage cut_pair(std::byte* data, size_t bytes, const PairCut& cut);
-PairTable pair_table(std::span<const Pair> pairs, const PairCut& cut);
+PairTable pair_table(std::span<const PeerTransfer> pairs, const PairCut& cut);
 
 }  // namespace weir::exec::gpu

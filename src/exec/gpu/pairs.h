@@ -33,7 +33,7 @@ WEIR_DEVICE void copy_bytes(const PairCopy& copy, const device::Block& block) {
     WEIR_ROLLED
     for (uint32_t first = (rest == 0 ? 0 : whole) + block.thread; first < end;
          first += block.threads * units) {
-      const Reach reach{first, block.threads, end};
+      const UnitRange reach{first, block.threads, end};
       uint64_t value[kGranules];
       load_units(copy.from, width, reach, value);
       store_units(copy.to, width, reach, value);

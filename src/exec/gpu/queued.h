@@ -43,7 +43,7 @@ struct GpuSegments {
 };
 
 /// The parameters with which a plan runs; the same on all ranks.
-struct Way {
+struct RunParameters {
   RingProtocol protocol = RingProtocol::bandwidth;
   uint32_t shards = 1;  ///< maximum number of shards; resources may limit it further
 };
@@ -59,7 +59,7 @@ class Ready {
 };
 
 /// A send to a rank, or a receive from it, in memory that the GPU addresses.
-struct Pair {
+struct PeerTransfer {
   Rank peer = 0;
   bool sends = false;
   std::byte* data = nullptr;  ///< the data; only read if it is sent
@@ -83,7 +83,7 @@ class Queued {
   /// wait for queued work, and queues nothing on captured streams. Errors: invalid_argument if the plan does
   /// not fit the segments (then on all ranks); those of the driver.
   virtual Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
-                                                 const Way& way) = 0;
+                                                 const RunParameters& way) = 0;
   /// Queues a call on a stream, which may be captured; calls of this rank must run in the order of queue().
   /// The GPU must be able to address the buffers. Work::tile_bytes and the tag must be the same on all ranks.
   /// Does not wait, and allocates no GPU memory. Errors: invalid_argument for buffers that are not aligned to
@@ -94,7 +94,7 @@ class Queued {
   /// Queues the sends and receives of one group. Each of them waits only for earlier ones to (or from) the
   /// same peer. Both ends of a pair must list them in the same order; otherwise the groups of two ranks may
   /// differ. Messages contain their size (pair_tag). Otherwise as queue().
-  virtual Status exchange(std::span<const Pair> pairs, device::GpuStream stream) = 0;
+  virtual Status exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) = 0;
   /// Makes all queued and later calls end soon, without results. Does not wait.
   virtual void abort() = 0;
   /// Call when all ranks' calls are done and no more will follow; later replays of graphs end without

@@ -76,7 +76,7 @@ StreamExecutor::~StreamExecutor() {
 }
 
 Result<std::unique_ptr<Ready>> StreamExecutor::prepare(const ir::Plan&, std::span<const Program> programs,
-                                                       const Way&) {
+                                                       const RunParameters&) {
   const GpuSegments& segments = dependencies_.segments;
   auto plan = plan_queue(programs, segments.rank, segments.bytes, FlagPages::kFlags);
   WEIR_TRY(plan.status());
@@ -108,7 +108,7 @@ Status StreamExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   return dependencies_.gpu->set(dependencies_.flags->done(), number, stream);
 }
 
-Status StreamExecutor::exchange(std::span<const Pair>, device::GpuStream) {
+Status StreamExecutor::exchange(std::span<const PeerTransfer>, device::GpuStream) {
   return {Code::internal_error, "the stream executor does not support sends and receives"};
 }
 

@@ -50,10 +50,10 @@ class StreamExecutor final : public Queued {
   ~StreamExecutor() override;
 
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
-                                         const Way& way) override;
+                                         const RunParameters& way) override;
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
   bool exchanges() const override { return false; }
-  Status exchange(std::span<const Pair> pairs, device::GpuStream stream) override;
+  Status exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) override;
   /// Starts a thread that sets all flags repeatedly until the executor is destroyed. Calls that run meanwhile
   /// move wrong bytes, so the thread waits until all ranks have aborted, which they do when they see a failed
   /// rank (Look::left); it waits for dead ranks at most a second.

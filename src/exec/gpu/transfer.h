@@ -32,14 +32,15 @@ struct LaneTransfer {
 inline constexpr int kGranules = 8;
 
 /// The units of one thread: from unit `first` on, each `step` units after the previous one, below `end`.
-struct Reach {
+struct UnitRange {
   uint32_t first;
   uint32_t step;
   uint32_t end;
 };
 
 template <typename T>
-WEIR_DEVICE void load_elements(const std::byte* from, const Reach& reach, uint64_t (&granules)[kGranules]) {
+WEIR_DEVICE void load_elements(const std::byte* from, const UnitRange& reach,
+                               uint64_t (&granules)[kGranules]) {
   WEIR_UNROLLED
   for (int k = 0; k < kGranules; ++k) {
     const uint32_t at = reach.first + k * reach.step;
@@ -48,7 +49,8 @@ WEIR_DEVICE void load_elements(const std::byte* from, const Reach& reach, uint64
 }
 
 template <typename T>
-WEIR_DEVICE void store_elements(std::byte* to, const Reach& reach, const uint64_t (&granules)[kGranules]) {
+WEIR_DEVICE void store_elements(std::byte* to, const UnitRange& reach,
+                                const uint64_t (&granules)[kGranules]) {
   WEIR_UNROLLED
   for (int k = 0; k < kGranules; ++k) {
     const uint32_t at = reach.first + k * reach.step;
@@ -57,7 +59,7 @@ WEIR_DEVICE void store_elements(std::byte* to, const Reach& reach, const uint64_
 }
 
 /// Loads units of `width` bytes: 16, or one element.
-WEIR_DEVICE void load_units(const std::byte* from, uint32_t width, const Reach& reach,
+WEIR_DEVICE void load_units(const std::byte* from, uint32_t width, const UnitRange& reach,
                             uint64_t (&granules)[kGranules]) {
   switch (width) {
     case 1: return load_elements<uint8_t>(from, reach, granules);
@@ -76,7 +78,7 @@ WEIR_DEVICE void load_units(const std::byte* from, uint32_t width, const Reach& 
   }
 }
 
-WEIR_DEVICE void store_units(std::byte* to, uint32_t width, const Reach& reach,
+WEIR_DEVICE void store_units(std::byte* to, uint32_t width, const UnitRange& reach,
                              const uint64_t (&granules)[kGranules]) {
   switch (width) {
     case 1: return store_elements<uint8_t>(to, reach, granules);
@@ -129,7 +131,7 @@ WEIR_DEVICE void transfer_memory(const Operation& launch, const LaneTransfer& tr
     const uint32_t batch = block.threads * static_cast<uint32_t>(by_element == 0 ? kGranules / 2 : kGranules);
     WEIR_ROLLED
     for (uint32_t first = begin + block.thread; first < end; first += batch) {
-      const Reach reach{first, block.threads, end};
+      const UnitRange reach{first, block.threads, end};
       uint64_t value[kGranules];
       uint64_t other[kGranules];
       WEIR_ROLLED

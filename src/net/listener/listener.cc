@@ -26,7 +26,7 @@ namespace weir {
 namespace {
 
 using listener_wire::Hello;
-using listener_wire::Kind;
+using listener_wire::HelloKind;
 
 /// Time for a connection to send its complete hello and body. Where a thousand processes share two cores, a
 /// process may wait for a core for seconds between connecting and its first byte; closing the connection
@@ -289,11 +289,11 @@ bool OpenListener::understand(Connection& connection) {
       refuse(connection, "its first bytes are not a handshake of this version of weir");
       return false;
     }
-    if (connection.hello->kind != Kind::question && !job_keys_.has(connection.hello->key.scope)) {
+    if (connection.hello->kind != HelloKind::question && !job_keys_.has(connection.hello->key.scope)) {
       refuse(connection, "its job key is not that of any communicator of this process");
       return false;
     }
-    if (connection.hello->kind == Kind::delivery) {
+    if (connection.hello->kind == HelloKind::delivery) {
       if (by_tag_.contains(&connection)) watch(EPOLL_CTL_DEL, connection.socket.fd(), 0, nullptr);
       shelf_.put(connection.hello->key, std::move(connection.socket));
       return false;
@@ -302,7 +302,7 @@ bool OpenListener::understand(Connection& connection) {
     connection.received = 0;
     if (!connection.in.empty()) return true;
   }
-  if (connection.hello->kind == Kind::message) {
+  if (connection.hello->kind == HelloKind::message) {
     shelf_.put(connection.hello->key, std::move(connection.in));
     return false;
   }

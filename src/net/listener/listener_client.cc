@@ -11,11 +11,11 @@ namespace weir {
 namespace {
 
 using listener_wire::Hello;
-using listener_wire::Kind;
+using listener_wire::HelloKind;
 
 constexpr int kMeanwhileMs = 20;
 
-Bytes with_body(Kind kind, const DeliveryKey& key, BytesView body) {
+Bytes with_body(HelloKind kind, const DeliveryKey& key, BytesView body) {
   Bytes bytes = Hello{kind, static_cast<uint32_t>(body.size()), key}.encode();
   bytes.insert(bytes.end(), body.begin(), body.end());
   return bytes;
@@ -24,7 +24,7 @@ Bytes with_body(Kind kind, const DeliveryKey& key, BytesView body) {
 }  // namespace
 
 Inquiry::Inquiry(const SocketAddress& listener, uint64_t scope, BytesView question)
-    : listener_(listener), request_(with_body(Kind::question, {.scope = scope}, question)) {
+    : listener_(listener), request_(with_body(HelloKind::question, {.scope = scope}, question)) {
   auto socket = Socket::start_connect(listener);
   if (socket.ok()) {
     socket_ = std::move(*socket);
@@ -99,7 +99,7 @@ void Inquiry::finish() {
   socket_.close();
 }
 
-Bytes delivery_hello(const DeliveryKey& key) { return Hello{Kind::delivery, 0, key}.encode(); }
+Bytes delivery_hello(const DeliveryKey& key) { return Hello{HelloKind::delivery, 0, key}.encode(); }
 
 Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Deadline& deadline) {
   auto socket = Socket::connect(listener, deadline);
@@ -117,7 +117,7 @@ Status post(const SocketAddress& listener, const DeliveryKey& key, BytesView mes
   }
   auto socket = Socket::start_connect(listener);
   WEIR_TRY(socket.status());
-  const Bytes bytes = with_body(Kind::message, key, message);
+  const Bytes bytes = with_body(HelloKind::message, key, message);
   size_t sent = 0;
   for (bool connected = false; !connected || sent < bytes.size();) {
     if (!connected) {

@@ -12,10 +12,10 @@ namespace weir::listener_wire {
 
 inline constexpr uint64_t kMagic = 0x77656972'6c697333;  // "weirlis", and the version
 
-enum class Kind : uint32_t { delivery = 1, message = 2, question = 3 };
+enum class HelloKind : uint32_t { delivery = 1, message = 2, question = 3 };
 
 struct Hello {
-  Kind kind = Kind::delivery;
+  HelloKind kind = HelloKind::delivery;
   uint32_t body = 0;  ///< bytes of the body, which follows the hello
   DeliveryKey key;    ///< key of a delivery or message; of a question only its scope is used
 
@@ -38,15 +38,16 @@ struct Hello {
     ByteReader in(bytes);
     if (in.get<uint64_t>() != kMagic) return std::nullopt;
     Hello hello;
-    hello.kind = in.get<Kind>();
+    hello.kind = in.get<HelloKind>();
     hello.body = in.get<uint32_t>();
     hello.key.scope = in.get<uint64_t>();
     hello.key.purpose = in.get<uint32_t>();
     hello.key.from = in.get<int32_t>();
     hello.key.to = in.get<int32_t>();
     hello.key.life = in.get<int64_t>();
-    const bool known = hello.kind >= Kind::delivery && hello.kind <= Kind::question;
-    const bool fits = hello.body <= Listener::kMostBytes && (hello.kind != Kind::delivery || hello.body == 0);
+    const bool known = hello.kind >= HelloKind::delivery && hello.kind <= HelloKind::question;
+    const bool fits =
+        hello.body <= Listener::kMostBytes && (hello.kind != HelloKind::delivery || hello.body == 0);
     if (!in.ok() || !known || !fits) return std::nullopt;
     return hello;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory to lend to transports: a file that the test can look into as well.
+/// Memory to register with transports: a file that the test can look into as well.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,16 +9,16 @@
 
 namespace weir::testing {
 
-class LentFile final : public SlotMemory {
+class MemoryFile final : public SlotMemory {
  public:
-  explicit LentFile(size_t bytes) : bytes_(bytes), file_(memfd_create("lent", MFD_CLOEXEC)) {
+  explicit MemoryFile(size_t bytes) : bytes_(bytes), file_(memfd_create("slots", MFD_CLOEXEC)) {
     EXPECT_EQ(ftruncate(file_.fd(), static_cast<off_t>(bytes)), 0);
     memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd(), 0);
     EXPECT_NE(memory_, MAP_FAILED);
   }
-  ~LentFile() override { munmap(memory_, bytes_); }
-  LentFile(const LentFile&) = delete;
-  LentFile& operator=(const LentFile&) = delete;
+  ~MemoryFile() override { munmap(memory_, bytes_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
 
   std::byte* begin() const override { return static_cast<std::byte*>(memory_); }
   size_t bytes() const override { return bytes_; }

@@ -22,16 +22,16 @@ struct RoutedRing {
   std::vector<int32_t> edges;
 };
 
-class Room {
+class RingCapacity {
  public:
   /// The network must outlive it.
-  explicit Room(const Network& network);
+  explicit RingCapacity(const Network& network);
 
   /// Whether an edge is on one of the shortest paths between ranks over switches: rings use no others,
   /// because the execution of plans does not either.
   bool is_used(size_t edge) const;
   /// Edge e has capacity for `widths[e]` rings.
-  void set(std::vector<int64_t> widths) { room_ = std::move(widths); }
+  void set(std::vector<int64_t> widths) { capacity_ = std::move(widths); }
   /// Takes the capacity of a ring that begins at rank `first`, in random order; nothing if none was found
   /// within `steps` steps. `steps` counts down.
   std::optional<RoutedRing> take(Rank first, int64_t& steps, std::mt19937& random);
@@ -66,7 +66,7 @@ class Room {
   std::vector<std::vector<int32_t>> leaving_;  ///< index: node; outgoing edges
   std::vector<Rank> rank_at_;                  ///< index: node; -1: a switch
   std::vector<std::vector<char>> ways_;        ///< index: rank, edge; whether a shortest path uses it
-  std::vector<int64_t> room_;                  ///< index: edge
+  std::vector<int64_t> capacity_;              ///< index: edge
   std::vector<char> visited_;                  ///< index: rank
   std::vector<int32_t> edges_;                 ///< edges of the path
   std::vector<Stop> path_;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "algorithms/rings/room.h"
+#include "algorithms/rings/ring_capacity.h"
 
 #include <algorithm>
 #include <tuple>
 
 namespace weir::algorithms {
 
-Room::Room(const Network& network)
+RingCapacity::RingCapacity(const Network& network)
     : network_(network),
       leaving_(static_cast<size_t>(network.nodes)),
       rank_at_(static_cast<size_t>(network.nodes), -1),
-      room_(network.edges.size()),
+      capacity_(network.edges.size()),
       visited_(network.rank_nodes.size()) {
   for (size_t e = 0; e < network.edges.size(); ++e)
     leaving_[static_cast<size_t>(network.edges[e].from)].push_back(static_cast<int32_t>(e));
   for (Rank rank = 0; rank < network.ranks(); ++rank)
     rank_at_[static_cast<size_t>(network.rank_nodes[static_cast<size_t>(rank)])] = rank;
-  room_.assign(network.edges.size(), 1);
+  capacity_.assign(network.edges.size(), 1);
   for (Rank rank = 0; rank < network.ranks(); ++rank) find_ways(rank);
 }
 
 /// REQUIRES: all edges have capacity left.
-void Room::find_ways(Rank from) {
+void RingCapacity::find_ways(Rank from) {
   ways_.emplace_back(network_.edges.size(), char{1});
   reach(from);
   std::vector<char> leads(static_cast<size_t>(network_.nodes));  // leads to another rank
@@ -40,12 +40,12 @@ void Room::find_ways(Rank from) {
   ways_.back() = std::move(ways);
 }
 
-bool Room::is_used(size_t edge) const {
+bool RingCapacity::is_used(size_t edge) const {
   return std::ranges::any_of(ways_, [&](const std::vector<char>& ways) { return ways[edge] != 0; });
 }
 
 /// Finds the ranks adjacent to a rank, over paths with capacity left on all edges.
-void Room::reach(Rank from) {
+void RingCapacity::reach(Rank from) {
   const auto size = static_cast<size_t>(network_.nodes);
   const std::vector<char>& ways = ways_[static_cast<size_t>(from)];
   came_by_.assign(size, -1);
@@ -57,7 +57,7 @@ void Room::reach(Rank from) {
     for (const int32_t e : leaving_[node]) {
       if (ways[static_cast<size_t>(e)] == 0) continue;
       const auto to = static_cast<size_t>(network_.edges[static_cast<size_t>(e)].to);
-      if (room_[static_cast<size_t>(e)] == 0 || came_by_[to] >= 0 || rank_at_[to] == from) continue;
+      if (capacity_[static_cast<size_t>(e)] == 0 || came_by_[to] >= 0 || rank_at_[to] == from) continue;
       came_by_[to] = e;
       hops_[to] = hops_[node] + 1;
       queue_.push_back(static_cast<int32_t>(to));
@@ -66,14 +66,14 @@ void Room::reach(Rank from) {
 }
 
 /// Takes capacity between two ranks that reach() found to be adjacent.
-bool Room::hop(Rank from, Rank to) {
+bool RingCapacity::hop(Rank from, Rank to) {
   reach(from);
   const auto end = network_.rank_nodes[static_cast<size_t>(to)];
   if (came_by_[static_cast<size_t>(end)] < 0) return false;
   const size_t before = edges_.size();
   for (int32_t node = end; rank_at_[static_cast<size_t>(node)] != from;) {
     const int32_t e = came_by_[static_cast<size_t>(node)];
-    --room_[static_cast<size_t>(e)];
+    --capacity_[static_cast<size_t>(e)];
     edges_.push_back(e);
     node = network_.edges[static_cast<size_t>(e)].from;
   }
@@ -82,16 +82,16 @@ bool Room::hop(Rank from, Rank to) {
 }
 
 /// Counts links from a rank to unvisited ranks.
-int Room::exits(Rank rank) const {
+int RingCapacity::exits(Rank rank) const {
   const auto node = static_cast<size_t>(network_.rank_nodes[static_cast<size_t>(rank)]);
   return static_cast<int>(std::ranges::count_if(leaving_[node], [&](int32_t e) {
     const Rank next = rank_at_[static_cast<size_t>(network_.edges[static_cast<size_t>(e)].to)];
-    return room_[static_cast<size_t>(e)] > 0 && next >= 0 && visited_[static_cast<size_t>(next)] == 0;
+    return capacity_[static_cast<size_t>(e)] > 0 && next >= 0 && visited_[static_cast<size_t>(next)] == 0;
   }));
 }
 
 /// Unvisited ranks, those with the shortest path last: a ring should not leave a host before it must.
-std::vector<Room::Option> Room::options_from(Rank rank, std::mt19937& random) {
+std::vector<RingCapacity::Option> RingCapacity::options_from(Rank rank, std::mt19937& random) {
   reach(rank);
   std::vector<Option> options;
   for (size_t i = 1; i < queue_.size(); ++i) {
@@ -109,12 +109,12 @@ std::vector<Room::Option> Room::options_from(Rank rank, std::mt19937& random) {
   return options;
 }
 
-void Room::go_back(size_t edges) {
-  for (; edges_.size() > edges; edges_.pop_back()) ++room_[static_cast<size_t>(edges_.back())];
+void RingCapacity::go_back(size_t edges) {
+  for (; edges_.size() > edges; edges_.pop_back()) ++capacity_[static_cast<size_t>(edges_.back())];
 }
 
 /// Depth-first search over unvisited ranks, until all are visited and the first can be reached again.
-bool Room::search(Rank first, int64_t& steps, std::mt19937& random) {
+bool RingCapacity::search(Rank first, int64_t& steps, std::mt19937& random) {
   const auto visit = [&](Rank rank) {
     visited_[static_cast<size_t>(rank)] = 1;
     --steps;
@@ -137,7 +137,7 @@ bool Room::search(Rank first, int64_t& steps, std::mt19937& random) {
   return false;
 }
 
-std::optional<RoutedRing> Room::take(Rank first, int64_t& steps, std::mt19937& random) {
+std::optional<RoutedRing> RingCapacity::take(Rank first, int64_t& steps, std::mt19937& random) {
   std::fill(visited_.begin(), visited_.end(), char{0});
   edges_.clear();
   path_.clear();
@@ -152,7 +152,7 @@ std::optional<RoutedRing> Room::take(Rank first, int64_t& steps, std::mt19937& r
   return ring;
 }
 
-std::optional<RoutedRing> Room::take_reverse(const RoutedRing& ring) {
+std::optional<RoutedRing> RingCapacity::take_reverse(const RoutedRing& ring) {
   edges_.clear();
   RoutedRing other{{ring.order.rbegin(), ring.order.rend()}, {}};
   for (size_t at = 0; at < other.order.size(); ++at) {
@@ -164,8 +164,8 @@ std::optional<RoutedRing> Room::take_reverse(const RoutedRing& ring) {
   return other;
 }
 
-void Room::give_back(const RoutedRing& ring) {
-  for (const int32_t e : ring.edges) ++room_[static_cast<size_t>(e)];
+void RingCapacity::give_back(const RoutedRing& ring) {
+  for (const int32_t e : ring.edges) ++capacity_[static_cast<size_t>(e)];
 }
 
 }  // namespace weir::algorithms

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels of verbs whose slots lie in memory that the transport was lent, as that of GPUs is.
+// Channels of verbs whose slots lie in registered memory, as those of GPUs do.
 #include <gmock/gmock.h>
 
 #include <cstring>
 
 #include "tests/transports/both_ends.h"
-#include "tests/transports/lent_memory.h"
+#include "tests/transports/memory_file.h"
 #include "tests/transports/verbs_node.h"
 #include "transports/faulty.h"
 #include "transports/paced.h"
@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Both ends' slots lie in the middle of lent memory.
-struct Lending {
+/// Both ends' slots lie in the middle of registered memory.
+struct RegisteredEnds {
   std::string name;
   bool sender = false;
   bool receiver = false;
@@ -25,42 +25,42 @@ struct Lending {
   bool split = false;
 };
 
-class VerbsLent : public BothEnds, public ::testing::WithParamInterface<Lending> {
+class VerbsRegisteredSlots : public BothEnds, public ::testing::WithParamInterface<RegisteredEnds> {
  protected:
   static constexpr size_t kAt = 4096;
 
   void SetUp() override {
-    const Lending& lending = GetParam();
+    const RegisteredEnds& ends = GetParam();
     for (const Rank rank : {0, 1}) {
-      nodes_[rank] = verbs_node(fabric_, rank, queue_pairs_per_rail(lending.queue_pairs, lending.split));
-      if (!(rank == 0 ? lending.sender : lending.receiver)) continue;
-      const Status lent = nodes_[rank].transport->slot_registrar()->register_slots(memory_[rank]);
-      ASSERT_TRUE(lent.ok()) << lent.message();
-      lent_[rank] = memory_[rank].begin() + kAt;
+      nodes_[rank] = verbs_node(fabric_, rank, queue_pairs_per_rail(ends.queue_pairs, ends.split));
+      if (!(rank == 0 ? ends.sender : ends.receiver)) continue;
+      const Status registered = nodes_[rank].transport->slot_registrar()->register_slots(memory_[rank]);
+      ASSERT_TRUE(registered.ok()) << registered.message();
+      slot_memory_[rank] = memory_[rank].begin() + kAt;
     }
   }
-  ~VerbsLent() override {
+  ~VerbsRegisteredSlots() override {
     close_channel();
     for (Node& node : nodes_) node = Node();  // before the fabric and the memory
   }
 
   FakeFabric fabric_{4};
-  LentFile memory_[2]{LentFile(1 << 20), LentFile(1 << 20)};
+  MemoryFile memory_[2]{MemoryFile(1 << 20), MemoryFile(1 << 20)};
 };
 
-TEST_P(VerbsLent, MessagesOfAllSizes) {
+TEST_P(VerbsRegisteredSlots, MessagesOfAllSizes) {
   open_channel(1, 20480);
   for (const uint32_t bytes : {0u, 1u, 127u, 4096u, 20480u}) exchange(3, bytes);
   EXPECT_EQ(fabric_.overflows(), 0);
 }
 
-TEST_P(VerbsLent, MessagesAreInTheSlotsOfTheirNumbers) {
+TEST_P(VerbsRegisteredSlots, MessagesAreInTheSlotsOfTheirNumbers) {
   open_channel(1, 4096);
   for (uint64_t i = 0; i < 6; ++i) {
     std::byte* const slot = sender_->acquire();
     ASSERT_NE(slot, nullptr);
-    if (lent_[0] != nullptr) {
-      EXPECT_EQ(slot, lent_[0] + i % kSlots * 4096);
+    if (slot_memory_[0] != nullptr) {
+      EXPECT_EQ(slot, slot_memory_[0] + i % kSlots * 4096);
     }
     std::memset(slot, static_cast<int>(i + 1), 100);
     sender_->publish(i, 100);
@@ -69,8 +69,8 @@ TEST_P(VerbsLent, MessagesAreInTheSlotsOfTheirNumbers) {
     const Message& message = *receiver_->peek();
     EXPECT_EQ(message.tag, i);
     EXPECT_EQ(message.bytes, 100u);
-    if (lent_[1] != nullptr) {
-      EXPECT_EQ(message.data, lent_[1] + i % kSlots * 4096);
+    if (slot_memory_[1] != nullptr) {
+      EXPECT_EQ(message.data, slot_memory_[1] + i % kSlots * 4096);
     }
     EXPECT_EQ(message.data[99], static_cast<std::byte>(i + 1));
     receiver_->release();
@@ -79,7 +79,7 @@ TEST_P(VerbsLent, MessagesAreInTheSlotsOfTheirNumbers) {
   }
 }
 
-TEST_P(VerbsLent, WhatALostRailSwallowedIsSentAgain) {
+TEST_P(VerbsRegisteredSlots, WhatALostRailSwallowedIsSentAgain) {
   open_channel(1, 4096);
   exchange(3, 500);
   fabric_.set_wire("fake0", Wire::silent);
@@ -89,17 +89,18 @@ TEST_P(VerbsLent, WhatALostRailSwallowedIsSentAgain) {
   exchange(10, 500);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ends, VerbsLent,
-                         ::testing::Values(Lending{"both", true, true}, Lending{"sender", true, false},
-                                           Lending{"receiver", false, true},
-                                           Lending{"both_split", true, true, 3, true}),
+INSTANTIATE_TEST_SUITE_P(Ends, VerbsRegisteredSlots,
+                         ::testing::Values(RegisteredEnds{"both", true, true},
+                                           RegisteredEnds{"sender", true, false},
+                                           RegisteredEnds{"receiver", false, true},
+                                           RegisteredEnds{"both_split", true, true, 3, true}),
                          [](const auto& info) { return info.param.name; });
 
 /// What adapters do not take is refused, and channels go as before.
 class VerbsLending : public ::testing::Test {
  protected:
   FakeFabric fabric_{4};
-  LentFile memory_{1 << 16};
+  MemoryFile memory_{1 << 16};
   Node node_ = verbs_node(fabric_, 0, {});
 };
 
@@ -110,16 +111,16 @@ TEST_F(VerbsLending, ByAddressesWhereThereIsNoFile) {
 
 TEST_F(VerbsLending, NotToPortsThatAreTooFarAway) {
   memory_.forbidden = "fake1";
-  const Status lent = node_.transport->slot_registrar()->register_slots(memory_);
-  EXPECT_EQ(lent.code(), Code::invalid_usage);
-  EXPECT_THAT(lent.message(), HasSubstr("fake1 is too far away"));
+  const Status registered = node_.transport->slot_registrar()->register_slots(memory_);
+  EXPECT_EQ(registered.code(), Code::invalid_usage);
+  EXPECT_THAT(registered.message(), HasSubstr("fake1 is too far away"));
 }
 
 TEST_F(VerbsLending, RefusedRegistrationsAreSaid) {
   fabric_.refuse_regions("fake0");
-  const Status lent = node_.transport->slot_registrar()->register_slots(memory_);
-  EXPECT_EQ(lent.code(), Code::system_error);
-  EXPECT_THAT(lent.message(),
+  const Status registered = node_.transport->slot_registrar()->register_slots(memory_);
+  EXPECT_EQ(registered.code(), Code::system_error);
+  EXPECT_THAT(registered.message(),
               HasSubstr("fake0 takes no regions; registration by address failed, too: fake0 takes no"));
 }
 
@@ -140,15 +141,15 @@ TEST_F(VerbsLending, ThroughDecoratorsUntilItIsTakenBack) {
         .status();
   };
   EXPECT_EQ(open().code(), Code::invalid_argument);
-  const Status lent = node_.transport->slot_registrar()->register_slots(memory_);
-  ASSERT_TRUE(lent.ok()) << lent.message();
+  const Status registered = node_.transport->slot_registrar()->register_slots(memory_);
+  ASSERT_TRUE(registered.ok()) << registered.message();
   EXPECT_TRUE(open().ok()) << open().message();
   node_.transport->slot_registrar()->deregister_slots(memory_);
   EXPECT_EQ(open().code(), Code::invalid_argument);
 }
 
 /// With heads apart a message has a part more; devices that take short requests only have room for that.
-class VerbsLentInShortRequests : public VerbsLending {
+class VerbsSlotsInShortRequests : public VerbsLending {
  protected:
   static constexpr uint32_t kMostBytes = 1024;
 
@@ -159,7 +160,7 @@ class VerbsLentInShortRequests : public VerbsLending {
   }
 };
 
-TEST_F(VerbsLentInShortRequests, ManyPartsLeaveRoomForTheHead) {
+TEST_F(VerbsSlotsInShortRequests, ManyPartsLeaveRoomForTheHead) {
   EXPECT_TRUE(open(62 * kMostBytes).ok());
   EXPECT_THAT(open(64 * kMostBytes - 64).message(), HasSubstr("at most 63 requests of 1024 bytes"));
 }

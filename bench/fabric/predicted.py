@@ -108,7 +108,7 @@ def run(network, programs, niceness, program, sizes, repeats, ranks, **variables
     result = os.path.join(folder, "result.json")
     command = ["nice", "-n", f"{niceness}", os.path.join(programs, f"{program}_perf"), "-b", f"{sizes[0]}", "-e", f"{sizes[-1]}", "-f",
                f"{GROWTH}", "-n", f"{repeats}", "-w", "1", "-c", "0", "-z", "3", "-I", "1"]
-    processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []), WEIR_YIELD="0",
+    processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []),
                                WEIR_SLOT_BYTES=f"{SLOT_BYTES}", **variables)
                  for rank in range(ranks)]  # waiting ranks sleep: many polling ranks would leave no time for the network
     try:

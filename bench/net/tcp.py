@@ -81,7 +81,8 @@ def run(network, candidate, arguments, folder):
       processes = [start_mpi(network, candidate.mpi, folder, command, options=candidate.options + yields,
                              **dict(candidate.environment))]
     else:
-      variables = ({} if crowded else {"WEIR_SPIN": "-1"}) | dict(word.split("=", 1) for word in arguments.set)
+      polls = {"WEIR_YIELD": "-1"} if crowded else {"WEIR_SPIN": "-1", "WEIR_YIELD": "-1"}
+      variables = polls | dict(word.split("=", 1) for word in arguments.set)
       command += [*candidate.options, "--interface", "eth0", "--ranks", f"{hosts}"]
       processes = start_all(network, lambda rank: command + ["--rank", f"{rank}"], **variables)
     try:

@@ -273,7 +273,7 @@ class Network:
                         "MASTER_ADDR": first, "MASTER_PORT": f"{MASTER_PORT}", "NCCL_HOSTID": f"host{host}",
                         "NCCL_COMM_ID": f"{first}:{PORT}",
                         "WEIR_CACHE_DIR": self.cache,  # rates measured here are not those of the machine
-                        "WEIR_SPIN": "0"})  # hosts have no cores of their own
+                        "WEIR_SPIN": "0", "WEIR_YIELD": "0"})  # hosts have no cores of their own
     environment.update(variables)
     return subprocess.Popen(self.inside(host, *command), env=environment, text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, preexec_fn=ahead_of_others)

@@ -33,7 +33,7 @@ struct Bundle {
 std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place,
                             const LinkTraffic& traffic = {});
 
-/// Whether the figure of a link is a real limit; links inside processors or packages have a placeholder.
+/// Whether the figure of a link is a real limit; links inside processors or packages have a nominal one.
 bool is_limit(LinkKind kind, double gb_per_s);
 
 /// Labels such as "GPU 3", "mlx5_0", "PCIe bridge 05:00.0", "NUMA node 1", "leaf7".

@@ -20,7 +20,7 @@ HOST_OF = (0, 2, 1, 3, 0, 2, 1, 3)  # hosts 0 and 1 are on leaf 0
 RANKS = len(HOST_OF)
 SLICES, BATCH, TOKENS_TIMES_WIDTH = 2, 16, 64 * 128
 COPIED = (256 + 64 + 256) * 128 + 2 * 128 + 4 * 6 * 128  # parameters that each slice has: embedding, head, norms, biases of sums
-FRAMES = 1.2  # headers of packets, acknowledgements, what a busy machine sends twice
+LEAST, FRAMES = 0.85, 1.2  # what a busy machine sends twice, in either run; headers of packets, acknowledgements
 
 
 def run(network, program, folder, steps, knows_leaves):
@@ -29,6 +29,7 @@ def run(network, program, folder, steps, knows_leaves):
              "--strategy", "none", "--pipeline", "2", "--tensor", f"{SLICES}", "--micro-batch", "2", "--evaluate-every", "0",
              "--evaluation-sequences", "8", "--sample", "0"]
   variables = {"WEIR_FABRIC_FILE": os.path.join(folder, "fabric")} if knows_leaves else {}
+  variables["WEIR_CALIBRATION"] = "0"  # measured rates would choose other plans in each run, and measuring sends bytes
   before = network.sent_upwards()
   local = {}
   processes = []
@@ -43,7 +44,6 @@ def run(network, program, folder, steps, knows_leaves):
 def sent_per_step(network, program, folder, knows_leaves):
   """Bytes of both leaves, and what rank 0 said."""
   few, many = 2, 12
-  run(network, program, folder, 1, knows_leaves)  # measures the network, which the others need not
   _, short = run(network, program, folder, few, knows_leaves)
   words, long = run(network, program, folder, many, knows_leaves)
   return (sum(long) - sum(short)) / (many - few), words
@@ -74,8 +74,8 @@ def main():
     print(f"sent to the spine in a step: {placed / 1e6:.2f} MB, gradients are {gradients / 1e6:.2f} MB; with leaves not known "
           f"{blind / 1e6:.2f} MB, moves between stages are {moves / 1e6:.2f} MB")
   assert "spanning several leaves" not in words, words
-  assert 0.95 * gradients < placed < FRAMES * gradients, (placed, gradients, words)
-  assert 0.95 * moves < blind < FRAMES * moves, (blind, moves)
+  assert LEAST * gradients < placed < FRAMES * gradients, (placed, gradients, words)
+  assert LEAST * moves < blind < FRAMES * moves, (blind, moves)
 
 
 if __name__ == "__main__":

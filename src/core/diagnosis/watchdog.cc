@@ -156,7 +156,25 @@ std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint6
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   auto answer = chase.ask(peer, spec_.uid, ActivityRegistry::question(rank, call), now, silence_ns());
   if (!answer) return std::nullopt;
+  if (answer->kind == Answer::Kind::silent && runs_here(peer)) return busy(rank);
   return interpret(rank, *answer);
+}
+
+/// Whether the process of a rank of this host is there and not stopped.
+bool Watchdog::runs_here(const PeerAddress& peer) const {
+  if (peer.host != peers()[static_cast<size_t>(spec_.rank)].host) return false;
+  const char state = process_state(peer.pid);
+  return is_alive(state) && !is_stopped(state);
+}
+
+/// A process that runs and does not answer has had no core for the thread that answers: that proves nothing.
+Watchdog::Finding Watchdog::busy(Rank rank) const {
+  Finding finding;
+  finding.rank = rank;
+  finding.words =
+      fmt::format("{} runs, but has not answered for {:.1f} s: its host is busy",
+                  peers()[static_cast<size_t>(rank)].describe(rank), static_cast<double>(silence_ns()) / 1e9);
+  return finding;
 }
 
 /// Continues the chase as far as answers have arrived.

@@ -7,6 +7,7 @@
 ///
 ///   its address refuses connections        the process is dead                          remote_error
 ///   none of its addresses answers          it is stopped, or its host is out of reach   remote_error
+///   the same, but its process runs here    the host is busy: it counts as at work
 ///   the rank left the communicator         destroyed or aborted too early               remote_error
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
 ///   it is in no call                       a slow caller: a warning after Timeouts::warn_ms, and an
@@ -133,6 +134,8 @@ class Watchdog {
   std::optional<Finding> look(Chase& chase, int64_t now, uint64_t call) const;
   Status pursue(int64_t now);
   Finding interpret(Rank rank, const ActivityReport& report) const;
+  bool runs_here(const PeerAddress& peer) const;
+  Finding busy(Rank rank) const;
   Finding interpret(Rank rank, const Answer& answer) const;
   Status conclude(const Finding& finding, int64_t now);
   Status judge_the_slow(const Finding& finding, int64_t now);

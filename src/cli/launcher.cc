@@ -67,6 +67,13 @@ int port_of(int fd) {
   return ntohs(address.sin_port);
 }
 
+/// A loopback address that other launchers do not use. Between its choice and the moment when rank 0 listens,
+/// another program may take the port of 127.0.0.1.
+std::string own_address() {
+  const uint32_t random = std::random_device()();
+  return fmt::format("127.{}.{}.{}", 1 + random % 254, (random >> 8) % 256, 1 + (random >> 16) % 254);
+}
+
 /// Environment variables that are set for a rank in addition to the inherited ones.
 std::vector<std::pair<std::string, std::string>> rank_environment(const LaunchRequest& request, int rank,
                                                                   const std::string& comm_id,
@@ -142,7 +149,7 @@ Status Launcher::start_all() {
   if (!binding.ok()) return binding.status();
   Result<std::pair<int, int>> ports = free_ports();
   if (!ports.ok()) return ports.status();
-  const std::string comm_id = request_.comm_id.value_or(fmt::format("127.0.0.1:{}", ports->first));
+  const std::string comm_id = request_.comm_id.value_or(fmt::format("{}:{}", own_address(), ports->first));
   for (int rank = 0; rank < request_.ranks; ++rank) {
     ChildSpec spec;
     spec.command = request_.command;

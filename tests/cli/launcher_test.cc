@@ -124,7 +124,7 @@ TEST(WeirRun, TellsAllRanksTheSameAddress) {
   std::multiset<std::string> addresses = lines(result.text);
   ASSERT_EQ(addresses.size(), 2);
   EXPECT_EQ(*addresses.begin(), *addresses.rbegin());
-  EXPECT_THAT(*addresses.begin(), ContainsRegex("^127\\.0\\.0\\.1:[0-9]+ 127\\.0\\.0\\.1 [0-9]+$"));
+  EXPECT_THAT(*addresses.begin(), ContainsRegex("^127\\.[0-9.]+:[0-9]+ 127\\.0\\.0\\.1 [0-9]+$"));
   EXPECT_EQ(weir_command("run -n 1 --comm-id h:7 --plain -- sh -c 'echo $NCCL_COMM_ID'").text, "h:7\n");
   EXPECT_EQ(weir_command("run -n 1 --comm-id none --plain -- sh -c 'echo \"<$NCCL_COMM_ID>\"'").text, "<>\n");
 }

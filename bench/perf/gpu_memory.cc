@@ -17,7 +17,10 @@ constexpr int kThreadLocal = 1;  ///< capture mode in which other threads' calls
 class StreamGraph final : public Graph {
  public:
   StreamGraph(const GpuDriver& driver, void* stream) : driver_(driver), stream_(stream) {}
-  ~StreamGraph() override { drop(); }
+  ~StreamGraph() override {
+    drop(&captured_, driver_.calls().destroy_graph);
+    drop(&instance_, driver_.calls().destroy_instance);
+  }
 
   Outcome begin() override {
     return driver_.checked(driver_.calls().begin_capture(stream_, kThreadLocal),
@@ -25,13 +28,14 @@ class StreamGraph final : public Graph {
   }
 
   Outcome end() override {
-    drop();
-    void* captured = nullptr;
-    WEIR_TRY(
-        driver_.checked(driver_.calls().end_capture(stream_, &captured), "ending the capture of a stream"));
-    const int code = driver_.calls().instantiate(&instance_, captured, 0);
-    (void)driver_.calls().destroy_graph(captured);
-    return driver_.checked(code, "instantiating the graph");
+    drop(&captured_, driver_.calls().destroy_graph);
+    return driver_.checked(driver_.calls().end_capture(stream_, &captured_),
+                           "ending the capture of a stream");
+  }
+
+  Outcome prepare() override {
+    drop(&instance_, driver_.calls().destroy_instance);
+    return driver_.checked(driver_.calls().instantiate(&instance_, captured_, 0), "instantiating the graph");
   }
 
   Outcome launch() override {
@@ -41,13 +45,14 @@ class StreamGraph final : public Graph {
   }
 
  private:
-  void drop() {
-    if (instance_ != nullptr) (void)driver_.calls().destroy_instance(instance_);
-    instance_ = nullptr;
+  static void drop(void** thing, int (*destroy)(void*)) {
+    if (*thing != nullptr) (void)destroy(*thing);
+    *thing = nullptr;
   }
 
   const GpuDriver& driver_;
   void* const stream_;
+  void* captured_ = nullptr;
   void* instance_ = nullptr;
 };
 

@@ -28,8 +28,11 @@ class Graph {
   virtual ~Graph() = default;
 
   virtual Outcome begin() = 0;
-  /// Replaces the previous capture.
+  /// Ends the capture.
   virtual Outcome end() = 0;
+  /// Makes what was captured launchable, in place of the previous one. Drivers refuse this while the calling
+  /// thread captures another stream.
+  virtual Outcome prepare() = 0;
   /// Launches on the rank's stream; does not wait.
   virtual Outcome launch() = 0;
 };

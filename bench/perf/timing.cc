@@ -134,7 +134,12 @@ Outcome Worker::capture(const Job& job, bool in_place, int iterations) {
     Outcome ended = rank.memory->graph()->end();
     if (called.ok()) called = std::move(ended);  // a call that failed may have invalidated the capture
   }
-  return called;
+  WEIR_TRY(std::move(called));
+  for (const LocalRank& rank : ranks_.local()) {
+    WEIR_TRY(rank.memory->select());
+    WEIR_TRY(rank.memory->graph()->prepare());
+  }
+  return Outcome();
 }
 
 Outcome Worker::launch_graphs(int times) {

@@ -277,7 +277,11 @@ class CudaApi {
   }
   Status unload(void* module) { return say("cuModuleUnload", table_.module_unload(module)); }
   Status find(void* module, const char* name, void** kernel) {
-    return say("cuModuleGetFunction", table_.module_function(kernel, module, name));
+    WEIR_TRY(say("cuModuleGetFunction", table_.module_function(kernel, module, name)));
+    // Drivers load a kernel at its first use, and then wait until the GPU has run all others: too late when
+    // one of these waits for this one. Any question about it counts as a use.
+    int blocks = 0;
+    return resident_blocks(*kernel, 1, 0, &blocks);
   }
   Status launch(const GpuLaunch& launch, GpuStream stream) {
     return say("cuLaunchKernel", table_.launch(launch.kernel, launch.blocks, 1, 1, launch.threads, 1, 1,

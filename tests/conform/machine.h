@@ -11,9 +11,14 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/conform/pool.h"
 
 namespace weir::conform {
 
@@ -93,20 +98,38 @@ class Stream {
   void* handle_ = nullptr;
 };
 
+/// Of the GPU that is current.
+inline Pool& pool() {
+  constexpr size_t kBytes = size_t{512} << 20;
+  static std::mutex mutex;
+  static std::map<int, std::unique_ptr<Pool>> pools;
+  int gpu = 0;
+  EXPECT_EQ(runtime("GetDevice", &gpu), 0);
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<Pool>& of_gpu = pools[gpu];
+  if (of_gpu == nullptr) {
+    void* memory = nullptr;
+    EXPECT_EQ(runtime("Malloc", &memory, kBytes), 0);
+    of_gpu = std::make_unique<Pool>(memory, kBytes);
+  }
+  return *of_gpu;
+}
+
 /// Bytes in device memory of the current GPU, or on the host; filled and read in the order of a stream.
 class Buffer {
  public:
   explicit Buffer(size_t bytes) : bytes_(bytes) {
     const size_t room = bytes > 0 ? bytes : 1;
     if constexpr (kOnGpus) {
-      EXPECT_EQ(runtime("Malloc", &data_, room), 0);
+      pool_ = &pool();
+      data_ = pool_->take(room);
     } else {
       data_ = std::malloc(room);
     }
   }
   ~Buffer() {
     if constexpr (kOnGpus) {
-      EXPECT_EQ(runtime("Free", data_), 0);
+      pool_->give(data_);
     } else {
       std::free(data_);
     }
@@ -147,6 +170,7 @@ class Buffer {
   }
 
   const size_t bytes_;
+  Pool* pool_ = nullptr;
   void* data_ = nullptr;
 };
 
@@ -165,6 +189,7 @@ class Graph {
                 0);
     } else {
       EXPECT_EQ(runtime("GraphInstantiate", &run_, graph_, 0ULL), 0);
+      EXPECT_EQ(runtime("GraphUpload", run_, static_cast<void*>(stream)), 0);
     }
   }
   ~Graph() {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -43,14 +44,10 @@ void as_rank(int rank, const ncclUniqueId& id, const std::function<void(int, con
 /// WEIR_CONFORM_HOSTS: each rank is a process, on a host of its own.
 bool has_hosts() { return getenv("WEIR_CONFORM_HOSTS") != nullptr; }
 
-/// The program of a rank: this one again, or the one without GPUs.
+/// The program of a rank: this one again, or the one without GPUs, which is beside it.
 std::string program_of(Way way, int rank) {
-#ifdef WEIR_CONFORM_HOST_PROGRAM
-  if (way == Way::mixed && rank % 2 == 1) return WEIR_CONFORM_HOST_PROGRAM;
-#else
-  (void)way, (void)rank;
-#endif
-  return "/proc/self/exe";
+  const auto own = std::filesystem::read_symlink("/proc/self/exe");
+  return kOnGpus && way == Way::mixed && rank % 2 == 1 ? own.parent_path() / "conform_host" : own;
 }
 
 /// With this test alone.

@@ -12,7 +12,7 @@
 namespace weir::conform {
 
 /// How a test's ranks live: of `mixed` ones, which are processes, every other one has no GPU, and runs the
-/// same test on host memory (in the program WEIR_CONFORM_HOST_PROGRAM).
+/// same test on host memory (in the program conform_host beside it).
 enum class Way { threads, processes, mixed };
 
 struct Team {

@@ -8,14 +8,15 @@
 #   tests/gpu/accept.sh --fake                      on the stand-in of a driver, and PyTorch on the CPU with Gloo
 #   tests/gpu/accept.sh --list                      names the steps
 #
-# Results, logs and the recorded machine go to $OUT (build/accept). The exit code is 0 if nothing failed. A step that
-# cannot run here is skipped and says why. WEIR_ACCEPT_FAKE=1 is --fake; WEIR_ACCEPT_SECONDS (540) is the time for all.
+# Results, logs and the recorded machine go to $OUT (build/accept), and all of it to $OUT/accept.tgz. The exit code is
+# 0 if nothing failed. A step that cannot run here is skipped and says why. ACCEPT_FAKE=1 is --fake; ACCEPT_SECONDS
+# (540) is the time for all, ACCEPT_STEP_SECONDS the most for a step, whatever its own limit is.
 set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
-vendor=cuda fake="${WEIR_ACCEPT_FAKE:-0}" only=. packed='' pack='' list=0
+vendor=cuda fake="${ACCEPT_FAKE:-0}" only=. packed='' pack='' list=0
 
-usage() { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 while [[ $# -gt 0 ]]; do
   case "$1" in
@@ -35,7 +36,7 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-build="${WEIR_ACCEPT_BUILD:-$root/build}"
+build="${ACCEPT_BUILD:-$root/build}"
 out="${OUT:-$build/accept}"
 [[ -n "$packed" ]] && out="${OUT:-$PWD/accept}"
 mkdir -p "$out" || exit 2
@@ -56,7 +57,7 @@ if [[ -n "$packed" ]]; then
   trap 'rm -rf "$unpacked"' EXIT
   step unpack 60 unpack "$packed" "$unpacked" || { table; exit; }
   build="$unpacked"
-elif [[ "$list" == 0 && "${WEIR_ACCEPT_BUILD:-}" == '' ]]; then
+elif [[ "$list" == 0 && "${ACCEPT_BUILD:-}" == '' ]]; then
   step build 300 "$here/build.sh" "$root" || { table; exit; }
 fi
 

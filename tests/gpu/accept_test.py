@@ -26,7 +26,7 @@ class Accept(unittest.TestCase):
   def accept(self, *options, **environment):
     """(exit code, {step: (result, sentence)}, all that was printed)."""
     keep = {key: value for key, value in os.environ.items() if not key.startswith("WEIR_FAKE_")}
-    keep |= {"OUT": self.out, "WEIR_ACCEPT_BUILD": self.build, **environment}
+    keep |= {"OUT": self.out, "ACCEPT_BUILD": self.build, **environment}
     done = subprocess.run([os.path.join(self.scripts, "accept.sh"), *options], env=keep, text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     rows = {}
@@ -64,7 +64,7 @@ class Accept(unittest.TestCase):
     self.assertIn("1 passed, 1 failed, 0 skipped", text)
 
   def test_what_does_not_fit_into_the_time_is_skipped(self):
-    code, rows, text = self.accept("--fake", "--only", "^topo", WEIR_ACCEPT_SECONDS="0")
+    code, rows, text = self.accept("--fake", "--only", "^topo", ACCEPT_SECONDS="0")
     self.assertEqual(code, 0, text)
     self.assertEqual(rows["topo.record"], ("skipped", "no time is left of 0 s"), text)
 
@@ -74,7 +74,7 @@ class Accept(unittest.TestCase):
     self.assertEqual(code, 0, text)
     self.assertLess(os.path.getsize(pack), 64 << 20)
     code, rows, text = self.accept("--fake", "--packed", pack, "--only", "^(unpack|topo.record|all_reduce.threads.2)$",
-                                   WEIR_ACCEPT_BUILD="/nowhere")
+                                   ACCEPT_BUILD="/nowhere")
     self.assertEqual(code, 0, text)
     self.assertEqual({row[0] for row in rows.values()}, {"passed"}, text)
     self.assertEqual(len(rows), 3, text)

@@ -23,7 +23,7 @@ pack_to() { # file
   for name in libweir_cuda.so libweir_train_cuda.so libweir_hip.so libweir_host_kernels.so libring_by_hand_cuda.so libring_by_hand_hip.so; do
     [[ -f "$build/lib/$name" ]] && install -m 644 "$build/lib/$name" "$folder/lib/"
   done
-  for file in "$build"/tests/gpu_*_device_test "$build"/tests/conform_cuda* "$build"/tests/conform_hip*; do
+  for file in "$build"/tests/gpu_*_device_test "$build"/tests/conform_{host,cuda,hip}; do
     [[ -f "$file" && -x "$file" ]] && install -s -m 755 "$file" "$folder/tests/"
   done
   for name in fake_cuda fake_hip; do

@@ -7,6 +7,7 @@ script: --ranks N, --backend nccl|gloo, --device cuda|cpu. The last line that it
 """
 
 import argparse
+import ctypes
 import os
 import subprocess
 import sys
@@ -50,7 +51,7 @@ class Ranks:
     self.torch, self.dist = torch, dist
     self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     self.backend, self.kind = options.backend, options.device
-    self.meeting = os.environ["WEIR_ACCEPT_MEETING"]
+    self.meeting = os.environ["ACCEPT_MEETING"]
     if self.kind == "cuda":
       torch.cuda.set_device(0)  # all ranks share the one GPU
     self.device = torch.device("cuda", 0) if self.kind == "cuda" else torch.device("cpu")
@@ -80,18 +81,26 @@ class Ranks:
 
 
 def _library():
-  """The files of libnccl that this process has mapped."""
+  """The file whose ncclAllReduce PyTorch calls: the first in the order of loading. PyTorch may load its own beside it."""
+  try:
+    address = ctypes.cast(ctypes.CDLL(None).ncclAllReduce, ctypes.c_void_p).value
+  except AttributeError:
+    return "no library"
   with open("/proc/self/maps", encoding="utf-8") as maps:
-    return sorted({line.split()[-1] for line in maps if "libnccl.so" in line})
+    for line in maps:
+      begin, end = (int(bound, 16) for bound in line.split()[0].split("-"))
+      if begin <= address < end:
+        return line.split()[-1]
+  return "no file"
 
 
 def _expect_library(backend):
-  wanted = os.environ.get("WEIR_ACCEPT_LIBRARY")
+  wanted = os.environ.get("ACCEPT_LIBRARY")
   if backend != "nccl" or not wanted:
     return
   found = _library()
-  if found != [os.path.realpath(wanted)]:
-    raise Wrong(f"the process has loaded {found or 'no libnccl'}, expected {os.path.realpath(wanted)} alone")
+  if found != os.path.realpath(wanted):
+    raise Wrong(f"ncclAllReduce is that of {found}, expected {os.path.realpath(wanted)}")
 
 
 def _be_a_rank(options, check):
@@ -118,7 +127,7 @@ def _start(options, folder):
   processes = []
   for rank in range(options.ranks):
     environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(options.ranks), LOCAL_RANK="0",
-                       WEIR_ACCEPT_MEETING=os.path.join(folder, "meeting"), OMP_NUM_THREADS="1")
+                       ACCEPT_MEETING=os.path.join(folder, "meeting"), OMP_NUM_THREADS="1")
     log = open(os.path.join(folder, f"rank{rank}"), "w+", encoding="utf-8")  # closed with the process of this script
     processes.append((subprocess.Popen([sys.executable, *sys.argv], env=environment, stdout=log,
                                        stderr=subprocess.STDOUT), log))
@@ -157,7 +166,7 @@ def run(check):
   except ImportError:
     print("skipped: PyTorch is not installed")
     sys.exit(SKIPPED)
-  if "WEIR_ACCEPT_MEETING" in os.environ:
+  if "ACCEPT_MEETING" in os.environ:
     code = _be_a_rank(options, check)
     sys.stdout.flush()
     os._exit(code)  # what an aborted group leaves behind is not to decide

@@ -6,7 +6,7 @@ declare -a step_names step_words step_seconds step_reasons
 any_failed=0
 
 begin_steps() {
-  deadline=$((SECONDS + ${WEIR_ACCEPT_SECONDS:-540}))
+  deadline=$((SECONDS + ${ACCEPT_SECONDS:-540}))
   rm -rf "$out/logs" && mkdir -p "$out/logs"
 }
 
@@ -29,13 +29,15 @@ reason_in() {
 # step NAME SECONDS COMMAND...: runs it, at most that long and at most as long as is left for all. Its output goes to
 # $OUT/logs/NAME.log. 77: skipped, with the last line as the reason.
 step() {
-  local name="$1" limit="$2" begin="$SECONDS" code log left
+  local name="$1" limit="$2" begin="$SECONDS" code log left most
   shift 2
   [[ "$name" =~ $only ]] || return 0
   [[ "$list" == 1 ]] && { echo "$name, at most $limit s"; return 0; }
   left=$((deadline - SECONDS))
-  [[ "$left" -lt 3 ]] && { note "$name" skipped 0 "no time is left of ${WEIR_ACCEPT_SECONDS:-540} s"; return 0; }
-  [[ "$limit" -gt "$left" ]] && limit="$left"
+  [[ "$left" -lt 3 ]] && { note "$name" skipped 0 "no time is left of ${ACCEPT_SECONDS:-540} s"; return 0; }
+  for most in "$left" "${ACCEPT_STEP_SECONDS:-$limit}"; do
+    [[ "$limit" -gt "$most" ]] && limit="$most"
+  done
   log="$out/logs/$name.log"
   if [[ "$(type -t "$1")" == function ]]; then
     "$@" >"$log" 2>&1 </dev/null
@@ -60,7 +62,7 @@ skip() {
   if [[ "$list" == 1 ]]; then echo "$1"; else note "$1" skipped 0 "$2"; fi
 }
 
-# Prints all and writes it to $OUT/table.txt; its own code says whether anything failed.
+# Prints all and writes it to $OUT/table.txt, and everything to one archive; its own code says whether anything failed.
 table() {
   [[ "$list" == 1 ]] && return 0
   local i passed=0 failed=0 skipped=0
@@ -73,5 +75,6 @@ table() {
     done
     echo "$passed passed, $failed failed, $skipped skipped, in $SECONDS s"
   } | tee "$out/table.txt"
+  tar -C "$out" --exclude=./accept.tgz -czf "$out/accept.tgz" .
   [[ "$any_failed" == 0 ]]
 }

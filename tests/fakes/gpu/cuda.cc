@@ -354,7 +354,8 @@ int cuIpcOpenEventHandle(void** event, CudaIpcHandle handle) {
 }
 
 int cuGraphInstantiateWithFlags(void** run, void* graph, unsigned long long) {
-  return *run = instantiate(*static_cast<Graph*>(graph)), kSuccess;
+  const int code = ready_and_free();  // seen of a driver: not while this thread captures a stream
+  return code != kSuccess ? code : (*run = instantiate(*static_cast<Graph*>(graph)), kSuccess);
 }
 int cuGraphLaunch(void* run, void* stream) { return launch(static_cast<GraphRun*>(run), stream_of(stream)); }
 int cuGraphExecDestroy(void* run) { return destroy(static_cast<GraphRun*>(run)), kSuccess; }

@@ -134,6 +134,7 @@ int cudaThreadExchangeStreamCaptureMode(int* mode) { return keep(cuThreadExchang
 int cudaLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   return ready() != 0 ? last_error : keep(cuLaunchHostFunc(stream, function, argument));
 }
+int cudaGraphUpload(void*, void*) { return 0; }  // there is nothing to prepare
 int cudaGraphInstantiate(void** run, void* graph, unsigned long long flags) {
   return keep(cuGraphInstantiateWithFlags(run, graph, flags));
 }

@@ -12,7 +12,7 @@ for name in all_reduce all_gather reduce_scatter broadcast reduce alltoall allto
 done
 optional=(
   weir-train weir_train_cuda fake_cublas fake_train_image weir_cuda weir_hip weir_host_kernels
-  gpu_ring ring_by_hand_cuda ring_by_hand_hip fake_gpu_image fake_ring_image ring_by_hand_host gpu_cuda_device_test gpu_hip_device_test
+  gpu_ring gpu_latencies ring_by_hand_cuda ring_by_hand_hip fake_gpu_image fake_ring_image ring_by_hand_host gpu_cuda_device_test gpu_hip_device_test
   conform_cuda conform_hip fake_cuda fake_hip fake_cudart_13 fake_gpu_kernels
 )
 for name in "${optional[@]}"; do

@@ -18,7 +18,9 @@ pack_to() { # file
   for file in "$build"/bin/weir "$build"/bin/weir-train "$build"/bin/*_perf; do
     [[ -f "$file" ]] && install -s -m 755 "$file" "$folder/bin/"
   done
-  [[ -f "$build/bench/gpu_ring" ]] && install -s -m 755 "$build/bench/gpu_ring" "$folder/bench/"
+  for file in "$build"/bench/gpu_{ring,latencies}; do
+    [[ -f "$file" ]] && install -s -m 755 "$file" "$folder/bench/"
+  done
   install -s -m 755 "$(realpath "$build/lib/libnccl.so.2")" "$folder/lib/libnccl.so.2"
   for name in libweir_cuda.so libweir_train_cuda.so libweir_hip.so libweir_host_kernels.so libring_by_hand_cuda.so libring_by_hand_hip.so; do
     [[ -f "$build/lib/$name" ]] && install -m 644 "$build/lib/$name" "$folder/lib/"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaches put into a toy tree must be found, with the right file and line: python3 -m unittest checkers_test."""
 
+import json
 import os
 import tempfile
 import unittest
@@ -13,6 +14,7 @@ import documents
 import floors
 import headers
 import source_tree
+import sources
 import summary
 import test_map
 import words
@@ -271,6 +273,30 @@ class Headers(ToyTree):
     self.write("src/base/b.h", "#pragma once\nint g();\n")
     self.write("src/base/b.cc", '#include <string>\n#include "src/base/b.h"\n')
     self.assertEqual([header for header, _ in headers.jobs(self.root, "c++", "cc")], ["src/base/b.h"])
+
+
+class Sources(ToyTree):
+  def check(self):
+    """As if each source of the tree was compiled to build/."""
+    build = os.path.join(self.root, "build")
+    command = f"ccache /usr/bin/c++ -DWEIR_NUMBER=1 -O2 -fPIC -Wall -Werror -std=c++20 -I{self.root}"
+    entries = [{"file": os.path.join(self.root, file), "directory": build, "command": f"{command} -o a.o -c {file}"}
+               for file in source_tree.source_files(self.root, (".cc",))]
+    entries.append({"file": os.path.join(build, "made.cc"), "directory": build, "command": f"{command} -c made.cc"})
+    self.write("build/compile_commands.json", json.dumps(entries))
+    complaints, count = sources.check(build, self.root, 2)
+    return [complaint.split("\n")[0] for complaint in complaints], count
+
+  def test_a_source_that_leans_on_others_is_named(self):
+    self.write("src/base/has.cc", "#include <string>\nstd::string name() { return std::to_string(WEIR_NUMBER); }\n")
+    self.write("src/base/leans.cc", "std::string other() { return std::string(); }\n")
+    self.write("src/base/warns.cc", "void f() { int unused = WEIR_NUMBER; }\n")
+    self.assertEqual(self.check(), (["src/base/leans.cc:1: does not compile by itself", "src/base/warns.cc:1: does not compile by itself"], 3))
+
+  def test_a_source_is_no_help_to_its_header(self):
+    self.write("src/base/leans.h", "#pragma once\nstd::string name();\n")
+    self.write("src/base/leans.cc", '#include "src/base/leans.h"\n#include <string>\nstd::string name() { return {}; }\n')
+    self.assertEqual(self.check(), (["src/base/leans.cc:1: does not compile by itself"], 1))
 
 
 class Documents(ToyTree):

@@ -3,16 +3,11 @@
 """Each header compiles alone: headers.py ROOT [--cxx COMPILER] [--cc COMPILER].
 
 A header of the product whose .cc includes it first is compiled alone where each file is compiled by itself, as
-.ci/run does, and is skipped here. The C headers are compiled as C too.
-
-Most of the time would go into reading the same headers of libraries again and again. What a header includes, itself or
-through others of ours, it sees in any case: the dear ones of these are compiled ahead, once, and stand before it. What a
-header does not include does not stand before it, so that one that misses something still misses it.
+sources.py does, and is skipped here. The C headers are compiled as C too.
 """
 
 import argparse
 import concurrent.futures
-import functools
 import os
 import re
 import subprocess
@@ -20,14 +15,11 @@ import sys
 import tempfile
 
 import source_tree
+from ahead import Ahead, CXX, WARNINGS
 
 C_HEADERS = ("include/nccl.h", "include/rccl/rccl.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/grains.h", "include/weir/net_stats.h", "include/weir/places.h", "include/weir/stream.h")
 # These need MPI's wrapper compilers or Gloo, which are there only where bench/compare is built, or PyTorch.
 SKIPPED = ("bench/compare/", "python/")
-WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
-CXX = ("-std=c++20", "-x", "c++")
-# Each is compiled ahead, once; a header of ours takes the first one of which it includes all. More would cost more than they save.
-AHEAD = (("gtest/gtest.h",), ("fmt/format.h",), ("algorithm", "memory"), ("memory", "string"), ("memory",), ("string",))
 
 
 def first_include(root, path):
@@ -55,50 +47,6 @@ def jobs(root, cxx, cc):
       yield header, [cxx, *CXX]
     if header in C_HEADERS:
       yield header, [cc, "-std=c11", "-Wstrict-prototypes", "-x", "c"]
-
-
-def includes(root, path):
-  """What it includes whatever is defined."""
-  text = source_tree.without_comments(source_tree.read(root, path), keep_strings=True)
-  depth = 0
-  for _, directive in source_tree.directives(text):
-    depth += directive.startswith("if") - directive.startswith("endif")
-    found = re.match(r'include\s*[<"]([^>"]+)[>"]', directive)
-    if found and depth == 0:
-      yield found.group(1)
-
-
-class Ahead:
-  """What is compiled ahead, in files of a folder: those of AHEAD that the headers take."""
-
-  def __init__(self, root, folder, cxx, headers):
-    self.root, self.folder, self.cxx = root, folder, cxx
-    self.seen = functools.lru_cache(None)(self._seen)
-    self.taken = {header: next((some for some in AHEAD if self.seen(header).issuperset(some)), None) for header in headers}
-
-  def _seen(self, path):
-    """The headers that are not ours and that it includes, itself or through ours."""
-    found = set()
-    for name in includes(self.root, path):
-      ours = [place for place in (name, "include/" + name) if os.path.isfile(os.path.join(self.root, place))]
-      found |= self.seen(ours[0]) if ours else {name}
-    return found
-
-  def file_of(self, some):
-    return os.path.join(self.folder, f"ahead{AHEAD.index(some)}.h")
-
-  def make(self, some):
-    file = self.file_of(some)
-    with open(file, "w", encoding="utf-8") as text:
-      text.writelines(f"#include <{name}>\n" for name in some)
-    subprocess.run([self.cxx, *CXX[:-1], "c++-header", *WARNINGS, "-o", file + ".gch", file], check=True)
-
-  def make_all(self, pool):
-    list(pool.map(self.make, {some for some in self.taken.values() if some}))
-
-  def options(self, header):
-    """Of a compiler that is to use it; it says so if it cannot."""
-    return ["-Winvalid-pch", "-include", self.file_of(self.taken[header])] if self.taken[header] else []
 
 
 def compile_alone(root, header, command, ahead):

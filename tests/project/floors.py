@@ -16,7 +16,7 @@ import source_tree
 DOCUMENT = "docs/architecture.md"
 VENDOR = re.compile(
     r"^(cuda|nvml|hip/|hip_|hsa|rocm|rccl\.h|roctx|nvtx|nvToolsExt|cooperative_groups|infiniband/|rdma/|"
-    r"uc[pst]/|mlx5|cublas|cudnn)")
+    r"uc[pst]/|mlx5|cublas|cudnn|openssl/)")
 VENDOR_FOLDERS = ("src/drivers", "src/device", "tests/drivers")
 # The C headers name stream types: with a toolkit installed they must be the toolkit's own.
 VENDOR_FILES = {"include/nccl.h", "include/rccl/rccl.h"}

@@ -31,8 +31,6 @@ std::string error_text(int error) {
   return text;
 }
 
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
 /// True for errors that the peer caused, in contrast to unreachable routes and local failures.
 bool is_remote(int error) {
   return error == ECONNREFUSED || error == ECONNRESET || error == ECONNABORTED || error == EPIPE;
@@ -72,6 +70,8 @@ Result<Socket> make_client(int family) {
 }
 
 }  // namespace
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 bool wait_for(int fd, short events, const Deadline& deadline) {
   for (;;) {

@@ -29,6 +29,9 @@ namespace weir {
 /// Length of one slice of a wait, in milliseconds: an abort flag is noticed within this time.
 inline constexpr int kPollSliceMs = 20;
 
+/// Whether an errno means that a call on a socket should be repeated later.
+bool would_block(int error);
+
 /// An IP address and a port. Trivially copyable without padding, so it may travel as bytes.
 class SocketAddress {
  public:

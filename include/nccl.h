@@ -472,6 +472,28 @@ ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclCo
 ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,
                              cudaStream_t stream);
 
+/* ---- Since NCCL 2.32: encryption ---- */
+
+typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
+
+typedef struct ncclEncryptionConfig_v23200 {
+  size_t size; /* size, magic and version: leave as the initializer sets them */
+  unsigned int magic;
+  unsigned int version;
+  int mode;        /* an ncclEncryptionMode_t */
+  const char* psk; /* NCCL_ENCRYPTION_MODE_PSK: the secret of the job, a string of at least 32 bytes */
+} ncclEncryptionConfig_t;
+
+#define NCCL_ENCRYPTION_CONFIG_INITIALIZER \
+  { sizeof(ncclEncryptionConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_ENCRYPTION_MODE_NONE, NULL }
+
+/* Says how the TCP sockets of this process are encrypted. All processes of a job call it with the same secret
+ * before ncclGetUniqueId or, in other processes, before their communicators are created; communicators that
+ * exist already do not change. NULL and NCCL_ENCRYPTION_MODE_NONE withdraw what was said: WEIR_TLS decides
+ * again. The secret is copied. Any thread. */
+ncclResult_t ncclSetEncryption(const ncclEncryptionConfig_t* config);
+ncclResult_t pncclSetEncryption(const ncclEncryptionConfig_t* config);
+
 /* ---- Since NCCL 2.30: parameters (environment variables) by name ---- */
 
 typedef struct ncclParamHandle ncclParamHandle_t;

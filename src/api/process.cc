@@ -24,6 +24,13 @@ constinit std::atomic<core::Runtime*> current{nullptr};
 /// that it is not reported as a leak.
 constinit std::atomic<core::Runtime*> inherited{nullptr};
 
+/// What ncclSetEncryption has said; guarded by `making`, which is held across a fork: a child asks for the
+/// same.
+std::optional<TlsSettings>& asked_encryption() {
+  static auto* const asked = new std::optional<TlsSettings>();  // never destroyed, as the runtime
+  return *asked;
+}
+
 /// Joins the threads of ended roots at the end of the process.
 void tidy_roots() {
   if (core::Runtime* const runtime = current.load()) runtime->roots().tidy();
@@ -59,6 +66,7 @@ core::Runtime& make_runtime() {
   }();
   (void)kOnce;
   auto* const runtime = new core::Runtime(std::move(options));
+  runtime->set_encryption(asked_encryption());
   current.store(runtime, std::memory_order_release);
   return *runtime;
 }
@@ -70,6 +78,13 @@ core::Runtime& runtime() {
   if (core::Runtime* const made = current.load(std::memory_order_acquire)) [[likely]]
     return *made;
   return make_runtime();
+}
+
+void set_encryption(std::optional<TlsSettings> settings) {
+  core::Runtime& made = runtime();
+  const std::scoped_lock lock(making);
+  made.set_encryption(settings);
+  asked_encryption() = std::move(settings);
 }
 
 void say_version() {

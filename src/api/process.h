@@ -5,17 +5,23 @@
 /// Tests: tests/api/life_test.cc
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "src/api/abi.h"
 #include "src/base/status.h"
 #include "src/core/communicator/runtime.h"
+#include "src/net/tls/tls_settings.h"
 
 namespace weir::api {
 
 /// The runtime: made on first use, which reads the environment, and never destroyed. A forked child gets its
 /// own.
 core::Runtime& runtime();
+
+/// Says how communicators made from now on are encrypted, in this process and in children that it forks;
+/// nullopt: as the environment says.
+void set_encryption(std::optional<TlsSettings> settings);
 
 /// Logs the library's version, once per process, if NCCL_DEBUG enables the log.
 void say_version();

@@ -52,6 +52,14 @@ constexpr std::array kTable = {
         "1 (blocking) or 0 (non-blocking) overrides the configuration of each communicator; -1: no override"},
     OptionRow{"WEIR_INIT_TIMEOUT", &Options::init_timeout_s, "s", 0.1, kBig,
               "time limit in seconds for all ranks to join a communicator, and for a channel to open"},
+    OptionRow{"WEIR_TLS", &Options::tls, "", 0, 0,
+              "encryption of sockets: off (default), psk (by the job's secret) or cert (by certificates)"},
+    OptionRow{"WEIR_TLS_CERT", &Options::tls_certificate, "", 0, 0,
+              "PEM file with the certificate of this process, for WEIR_TLS=cert"},
+    OptionRow{"WEIR_TLS_KEY", &Options::tls_key, "", 0, 0,
+              "PEM file with the private key of WEIR_TLS_CERT, without a password"},
+    OptionRow{"WEIR_TLS_CA", &Options::tls_authority, "", 0, 0,
+              "PEM file with the authority whose signature makes a process a member of the job"},
     OptionRow{
         "NCCL_TOPO_FILE", &Options::topology_file, "", 0, 0,
         "file with the topology of each host, read instead of detecting it: NCCL's XML, hwloc's XML, ..."},
@@ -207,7 +215,7 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "NCCL version code that ncclGetVersion reports"},
 };
-static_assert(kTable.size() <= 80);
+static_assert(kTable.size() <= 85);
 
 /// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {

@@ -28,6 +28,11 @@ struct Options {
   std::string host_id;
   int64_t comm_blocking = -1;
   double init_timeout_s = 60;
+  // Encryption
+  std::string tls;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string tls_authority;
   // Topology
   std::string topology_file;
   std::string topology_dump_file;

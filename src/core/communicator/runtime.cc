@@ -72,6 +72,7 @@ Result<InterfaceChoice> Runtime::listen_at(const std::optional<SocketAddress>& r
 }
 
 Result<UniqueId> Runtime::make_unique_id() {
+  WEIR_TRY(check_plain_sockets());
   if (!options_.comm_id.empty()) {
     auto address = SocketAddress::parse(options_.comm_id);
     WEIR_TRY(address.status());
@@ -82,6 +83,29 @@ Result<UniqueId> Runtime::make_unique_id() {
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
   return roots_.make_id(choice->interface.address, timeouts(), *ports);
+}
+
+Result<TlsSettings> Runtime::encryption() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (encryption_) return *encryption_;
+  }
+  return TlsSettings::parse(options_.tls, options_.tls_certificate, options_.tls_key, options_.tls_authority);
+}
+
+Status Runtime::check_plain_sockets() const {
+  const auto settings = encryption();
+  WEIR_TRY(settings.status());
+  if (!settings->on()) return {};
+  return {
+      Code::invalid_usage,
+      "encryption was asked for, by ncclSetEncryption or WEIR_TLS, but communicators cannot encrypt their "
+      "sockets yet; expected WEIR_TLS=off and no call with NCCL_ENCRYPTION_MODE_PSK"};
+}
+
+void Runtime::set_encryption(std::optional<TlsSettings> settings) {
+  const std::lock_guard lock(mutex_);
+  encryption_ = std::move(settings);
 }
 
 Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) {

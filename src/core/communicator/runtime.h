@@ -29,6 +29,7 @@
 #include "src/device/host_memory.h"
 #include "src/net/interfaces.h"
 #include "src/net/listener/listener.h"
+#include "src/net/tls/tls_settings.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/segment.h"
 #include "transports/transports.h"
@@ -60,6 +61,14 @@ class Runtime {
   /// Loads the verbs library; null: the system's. REQUIRES for set_verbs: no communicator is being made.
   const VerbsLoader& verbs() const { return verbs_; }
   void set_verbs(VerbsLoader verbs) { verbs_ = std::move(verbs); }
+  /// How the sockets of communicators made from now on are encrypted: as the program says, else as WEIR_TLS
+  /// says. invalid_argument if its values are wrong.
+  Result<TlsSettings> encryption() const;
+  /// invalid_usage if sockets of new communicators have to be encrypted: they are not yet, and a program that
+  /// asks for encryption never gets plain ones.
+  Status check_plain_sockets() const;
+  /// What the program says; nullopt: nothing.
+  void set_encryption(std::optional<TlsSettings> settings);
   KernelLibrary& kernels() { return kernels_; }
   LingeringPeerAccess& lingering_peer_access() { return lingering_peer_access_; }
   /// A number that is unique among the processes of this host.
@@ -90,8 +99,9 @@ class Runtime {
   KernelLibrary kernels_;
   LingeringPeerAccess lingering_peer_access_;
   const uint64_t process_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::weak_ptr<Listener> listener_;
+  std::optional<TlsSettings> encryption_;
 };
 
 }  // namespace weir::core

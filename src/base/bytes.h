@@ -58,9 +58,19 @@ class ByteReader {
 
   template <typename T>
   requires std::is_trivially_copyable_v<T> T get() {
+    if constexpr (std::is_same_v<T, bool>) return get<uint8_t>() != 0;  // other bytes are no bool
     T value{};
     if (BytesView raw = take(sizeof(T)); ok_) std::memcpy(&value, raw.data(), sizeof(T));
     return value;
+  }
+  /// Reads the number of elements that follow, each of which takes at least `least` bytes. If they cannot be
+  /// in the bytes that are left, ok() becomes false and the number is 0; so it is safe to reserve memory for
+  /// them. REQUIRES: least > 0.
+  template <typename T = uint32_t>
+  requires std::is_unsigned_v<T> size_t count(size_t least) {
+    const T claimed = get<T>();
+    if (claimed > view_.size() / least) ok_ = false;
+    return ok_ ? static_cast<size_t>(claimed) : 0;
   }
   std::string get_string() {
     const BytesView raw = take(get<uint32_t>());

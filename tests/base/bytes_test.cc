@@ -34,6 +34,29 @@ TEST(Bytes, CutOffAnywhereAreNoticedAndGiveZeroes) {
   }
 }
 
+TEST(Bytes, ACountIsBoundedByTheBytesThatAreLeft) {
+  const Bytes written = ByteWriter().put(uint32_t{2}).put(uint64_t{5}).put(uint64_t{6}).take();
+  EXPECT_EQ(ByteReader(written).count(sizeof(uint64_t)), 2u);
+  ByteReader larger(written);
+  EXPECT_EQ(larger.count(sizeof(uint64_t) + 1), 0u);
+  EXPECT_FALSE(larger.ok());
+  const Bytes huge = ByteWriter().put(UINT64_MAX).put(uint64_t{5}).take();
+  ByteReader overflows(huge);
+  EXPECT_EQ(overflows.count<uint64_t>(16), 0u);
+  EXPECT_FALSE(overflows.ok());
+  ByteReader cut(BytesView(written).first(3));
+  EXPECT_EQ(cut.count(1), 0u);
+  EXPECT_FALSE(cut.ok());
+}
+
+TEST(Bytes, EveryByteIsABool) {
+  const Bytes written = ByteWriter().put(uint8_t{0}).put(uint8_t{1}).put(uint8_t{77}).take();
+  ByteReader in(written);
+  EXPECT_FALSE(in.get<bool>());
+  EXPECT_TRUE(in.get<bool>());
+  EXPECT_TRUE(in.get<bool>());
+}
+
 TEST(Bytes, ALengthBeyondTheEndIsNoticed) {
   const Bytes written = ByteWriter().put(UINT32_MAX).put(uint8_t{1}).take();
   ByteReader in(written);

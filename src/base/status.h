@@ -28,23 +28,28 @@ enum class Code : int {
   in_progress = 7,       ///< no error: the operation is not done yet
 };
 
-/// Success, or a code and a sentence. Success needs no allocation.
+/// Success, or a code and a sentence. Only making an error allocates memory; copies share the sentence.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message) : error_(std::make_unique<Error>(Error{code, std::move(message)})) {}
-  Status(const Status& other) { *this = other; }
-  Status(Status&&) noexcept = default;
-  Status& operator=(Status&&) noexcept = default;
-  Status& operator=(const Status& other) {
-    if (this != &other) error_ = other.error_ ? std::make_unique<Error>(*other.error_) : nullptr;
-    return *this;
+  Status(Code code, std::string message)
+      : error_(std::make_shared<const Error>(Error{code, std::move(message), false})) {}
+  /// A system_error because this process or its host has no more of something: memory, descriptors, threads.
+  /// No peer may be blamed for it.
+  static Status shortage(std::string message) {
+    Status status;
+    status.error_ = std::make_shared<const Error>(Error{Code::system_error, std::move(message), true});
+    return status;
   }
-  ~Status() = default;
 
   bool ok() const { return error_ == nullptr; }
   Code code() const { return error_ ? error_->code : Code::success; }
-  /// The sentence; empty on success. Valid as long as this Status lives.
+  bool is_shortage() const { return error_ && error_->shortage; }
+  /// The same error with another sentence. REQUIRES: !ok().
+  Status reworded(std::string message) const {
+    return is_shortage() ? shortage(std::move(message)) : Status(code(), std::move(message));
+  }
+  /// The sentence; empty on success. Valid as long as this Status lives and is not assigned to.
   const std::string& message() const {
     static const std::string none;
     return error_ ? error_->message : none;
@@ -54,8 +59,9 @@ class [[nodiscard]] Status {
   struct Error {
     Code code;
     std::string message;
+    bool shortage;
   };
-  std::unique_ptr<Error> error_;
+  std::shared_ptr<const Error> error_;
 };
 
 /// A value of type T, or the error that explains why there is none.

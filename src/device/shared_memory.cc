@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "src/base/shortage.h"
 #include "src/device/mapped_file.h"
 
 namespace weir::device {
@@ -75,10 +76,8 @@ Status set_size(int fd, size_t size) {
                     "ulimit -f unlimited",
                     size, limit.rlim_cur));
   }
-  if (ftruncate(fd, static_cast<off_t>(size)) != 0) {
-    return Status(Code::system_error,
-                  fmt::format("cannot set the size of shared memory to {} bytes: {}", size, reason(errno)));
-  }
+  if (ftruncate(fd, static_cast<off_t>(size)) != 0)
+    return system_failure(fmt::format("cannot set the size of shared memory to {} bytes", size), errno);
   // Without seals a peer could shrink the file and every reader would die of SIGBUS.
   if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return Status(Code::system_error, fmt::format("cannot seal shared memory: {}", reason(errno)));
@@ -88,11 +87,12 @@ Status set_size(int fd, size_t size) {
 
 Status refuse_map(size_t size) {
   const int error = errno;
-  return Status(Code::system_error,
-                fmt::format("cannot map {} bytes of shared memory: {}{}", size, reason(error),
-                            error == ENOMEM ? "; the address space (ulimit -v) or the number of mappings "
-                                              "(vm.max_map_count) is limited"
-                                            : ""));
+  if (error != ENOMEM)
+    return system_failure(fmt::format("cannot map {} bytes of shared memory", size), error);
+  return Status::shortage(
+      fmt::format("cannot map {} bytes of shared memory: {}; the address space (ulimit -v) "
+                  "or the number of mappings (vm.max_map_count) is limited",
+                  size, reason(error)));
 }
 
 /// Reserves `size` bytes of address space that begin at a 2 MiB boundary.
@@ -125,10 +125,9 @@ Result<std::byte*> map(int fd, uint64_t offset, size_t size, Pages pages) {
 /// Whether `fd` is the file that `handle` identifies, and not another file that uses its number meanwhile.
 bool is_named_by(int fd, const ShareHandle& handle) {
   struct stat info;
-  if (fstat(fd, &info) != 0 || info.st_ino != handle.inode || info.st_dev != handle.device ||
-      static_cast<uint64_t>(info.st_size) < handle.offset + handle.size) {
-    return false;
-  }
+  if (fstat(fd, &info) != 0 || info.st_ino != handle.inode || info.st_dev != handle.device) return false;
+  const auto bytes = static_cast<uint64_t>(info.st_size);
+  if (handle.size > bytes || handle.offset > bytes - handle.size) return false;
   if (handle.token == 0) return true;  // an adopted file has no token in its name
   char link[64] = {};
   const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), link, sizeof(link) - 1);
@@ -149,7 +148,22 @@ Descriptor open_through_pidfd(const ShareHandle& handle) {
   return Descriptor(static_cast<int>(syscall(kPidfdGetfd, process.get(), handle.fd, 0)));
 }
 
+/// A segment is sealed, or the process that made it could shrink it, and access to it would end this one
+/// (SIGBUS). Files that users mapped cannot be sealed.
+Status check_seal(int fd, const ShareHandle& handle) {
+  const int seals = handle.token != 0 ? fcntl(fd, F_GET_SEALS) : F_SEAL_SHRINK;
+  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0) return {};
+  return Status(Code::remote_error,
+                fmt::format("refused to map the memory of process {}: it is not sealed against shrinking "
+                            "(F_SEAL_SHRINK); expected a segment that weir has made",
+                            handle.pid));
+}
+
 Status refuse_attach(const ShareHandle& handle, int proc_error, int pidfd_error) {
+  for (const int error : {proc_error, pidfd_error}) {
+    if (is_shortage(error))
+      return system_failure(fmt::format("cannot map the memory of process {}", handle.pid), error);
+  }
   const std::string what = fmt::format("cannot map the memory of process {}", handle.pid);
   const uint64_t own = pid_namespace();
   if (own != 0 && handle.pid_namespace != 0 && own != handle.pid_namespace) {
@@ -179,7 +193,7 @@ Status refuse_attach(const ShareHandle& handle, int proc_error, int pidfd_error)
                                                 handle.fd, reason(proc_error), reason(pidfd_error)));
 }
 
-Result<Descriptor> open_handle(const ShareHandle& handle) {
+Result<Descriptor> find_file(const ShareHandle& handle) {
   if (handle.pid <= 0 || handle.fd < 0 || handle.size == 0) {
     return Status(
         Code::invalid_argument,
@@ -194,6 +208,13 @@ Result<Descriptor> open_handle(const ShareHandle& handle) {
   const int pidfd_error = file.ok() ? 0 : errno;
   if (file.ok() && is_named_by(file.get(), handle)) return file;
   return refuse_attach(handle, proc_error, pidfd_error);
+}
+
+Result<Descriptor> open_handle(const ShareHandle& handle) {
+  Result<Descriptor> file = find_file(handle);
+  WEIR_TRY(file.status());
+  WEIR_TRY(check_seal(file->get(), handle));
+  return file;
 }
 
 }  // namespace
@@ -215,12 +236,7 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
   const Result<uint64_t> token = random_token();
   if (!token.ok()) return token.status();
   Descriptor file = make_memfd(token.value());
-  if (!file.ok()) {
-    const int error = errno;
-    return Status(Code::system_error,
-                  fmt::format("cannot create shared memory (memfd_create): {}{}", reason(error),
-                              error == EMFILE ? "; allow more with ulimit -n" : ""));
-  }
+  if (!file.ok()) return system_failure("cannot create shared memory (memfd_create)", errno);
   WEIR_TRY(set_size(file.get(), rounded.value()));
   struct stat info;
   if (fstat(file.get(), &info) != 0) {

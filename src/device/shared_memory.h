@@ -60,7 +60,8 @@ class SharedMemory {
   static Result<SharedMemory> adopt(const void* data, size_t bytes);
 
   /// Maps the segment of another process (or of this one). Errors: system_error with the reason why this
-  /// process cannot access the owner and what must be changed; remote_error if the owner has ended.
+  /// process cannot access the owner and what must be changed; remote_error if the owner has ended, or if its
+  /// memory is not sealed against shrinking and was not adopted.
   static Result<SharedMemory> attach(const ShareHandle& handle, Pages pages = Pages::normal);
 
   /// Checks whether attach() would find the segment, without mapping it. Errors: those of attach().

@@ -2,8 +2,11 @@
 
 #include "src/device/shared_memory.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -134,6 +137,35 @@ TEST(SharedMemory, ReusedDescriptorIsNotMistaken) {
   ShareHandle forged = second->handle();
   forged.token ^= 1;
   EXPECT_FALSE(SharedMemory::attach(forged).ok());
+}
+
+TEST(SharedMemory, OneThatItsOwnerCanShrinkIsNotMapped) {
+  const auto owner = SharedMemory::create(4096);
+  ShareHandle handle = owner->handle();
+  handle.token ^= 1;
+  handle.fd =
+      memfd_create(fmt::format("weir-{:016x}", handle.token).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_GE(handle.fd, 0);
+  ASSERT_EQ(ftruncate(handle.fd, 4096), 0);
+  struct stat info;
+  ASSERT_EQ(fstat(handle.fd, &info), 0);
+  handle.inode = info.st_ino;
+  const Status status = SharedMemory::attach(handle).status();
+  EXPECT_EQ(status.code(), Code::remote_error);
+  EXPECT_THAT(status.message(), HasSubstr("not sealed against shrinking"));
+  EXPECT_FALSE(SharedMemory::probe(handle).ok());
+  ASSERT_EQ(fcntl(handle.fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_TRUE(SharedMemory::attach(handle).ok());
+  close(handle.fd);
+}
+
+TEST(SharedMemory, AHandleBeyondTheEndIsRefused) {
+  const auto owner = SharedMemory::create(8192);
+  ShareHandle handle = owner->handle();
+  handle.offset = UINT64_MAX - 4095;
+  EXPECT_FALSE(SharedMemory::attach(handle).ok()) << "offset and size wrap around";
+  handle.offset = 4096;
+  EXPECT_FALSE(SharedMemory::attach(handle).ok());
 }
 
 TEST(SharedMemory, OtherPidNamespaceIsExplained) {

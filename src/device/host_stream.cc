@@ -2,13 +2,12 @@
 
 #include "src/device/host_stream.h"
 
-#include <fmt/format.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <chrono>
-#include <system_error>
+
+#include "src/base/exception.h"
+#include "src/base/service_thread.h"
 
 namespace weir::device {
 namespace {
@@ -20,30 +19,6 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-/// Starts a thread that handles none of the application's signals.
-template <typename Body>
-Result<std::thread> start_thread(Body body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread;
-  int error = 0;
-  try {
-    thread = std::thread(body);
-  } catch (const std::system_error& caught) {
-    error = caught.code().value();
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) {
-    return Status(Code::system_error, fmt::format("cannot start a thread for a stream: {}; the number of "
-                                                  "threads may be limited (ulimit -u, pids cgroup)",
-                                                  std::system_category().message(error)));
-  }
-  pthread_setname_np(thread.native_handle(), "weir-stream");
-  return thread;
 }
 
 }  // namespace
@@ -60,7 +35,8 @@ bool HostStream::poll_until(Condition condition) {
 Result<std::unique_ptr<HostStream>> HostStream::create() {
   std::unique_ptr<HostStream> stream(new HostStream);
   stream->ring_.resize(kFirstPlaces);
-  Result<std::thread> thread = start_thread([raw = stream.get()] { raw->work(); });
+  Result<std::thread> thread = start_thread(
+      "weir-stream", [raw = stream.get()] { raw->work(); }, [](const Status&) {});
   if (!thread.ok()) return thread.status();
   stream->thread_ = std::move(thread.value());
   return stream;
@@ -110,7 +86,7 @@ void HostStream::work() {
 }
 
 void HostStream::run_one(OnceFunction task) {
-  Status status = task();
+  Status status = guarded([&] { return task(); });
   task.reset();  // destroy the task before its completion is published
   {
     const std::lock_guard lock(mutex_);

@@ -118,6 +118,7 @@ void WholeInterface::ask_the_library() {
   ok(our_(ncclGetVersion)(&version), "ncclGetVersion");
   EXPECT_GE(version, 22809);
   EXPECT_STREQ(our_(ncclGetErrorString)(ncclSuccess), "no error");
+  ok(our_(ncclSetEncryption)(nullptr), "ncclSetEncryption");
   our_(ncclResetDebugInit)();
   our_(ncclResetDebugInitInternal)();
 }

@@ -39,11 +39,7 @@ std::string describe() {
 }  // namespace weir::api
 
 int weirDescribe(char* buffer, size_t size) {
-  std::string text;
-  weir::api::report([&] {
-    text = weir::api::describe();
-    return weir::Status();
-  });
+  const std::string text = weir::api::describe();
   if (buffer != nullptr && size > 0) {
     const size_t length = std::min(text.size(), size - 1);
     std::memcpy(buffer, text.data(), length);

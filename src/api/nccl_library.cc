@@ -7,11 +7,9 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclGetVersion(int* version) {
-  return report([&] {
-    if (version == nullptr) return null_argument("ncclGetVersion", "version");
-    *version = static_cast<int>(runtime().options().nccl_version);
-    return Status();
-  });
+  if (version == nullptr) return report(null_argument("ncclGetVersion", "version"));
+  *version = static_cast<int>(runtime().options().nccl_version);
+  return ncclSuccess;
 }
 WEIR_WEAK_ALIAS(ncclGetVersion);
 
@@ -34,12 +32,7 @@ WEIR_WEAK_ALIAS(ncclGetErrorString);
 const char* pncclGetLastError(ncclComm_t) { return last_error(); }
 WEIR_WEAK_ALIAS(ncclGetLastError);
 
-void pncclResetDebugInit() {
-  report([] {
-    configure_log(Options::from_environment().log);
-    return Status();
-  });
-}
+void pncclResetDebugInit() { configure_log(Options::from_environment().log); }
 WEIR_WEAK_ALIAS(ncclResetDebugInit);
 
 // NCCL exports this function without a p name.

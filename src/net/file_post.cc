@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "src/base/clock.h"
-#include "src/base/shortage.h"
 
 namespace weir {
 namespace {
@@ -36,7 +35,9 @@ struct Envelope {
   }
 };
 
-Status failed(const char* what) { return system_failure(what, errno); }
+Status failed(const char* what) {
+  return {Code::system_error, fmt::format("{}: {}", what, std::strerror(errno))};
+}
 
 socklen_t raw(const std::string& address, sockaddr_un& into) {
   into = {};

@@ -6,11 +6,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
-
-#include "src/base/shortage.h"
 
 namespace weir {
 namespace {
@@ -19,8 +18,12 @@ constexpr int kBacklog = 4096;
 
 /// The text of `error`, with advice where this host's configuration is the cause.
 std::string error_text(int error) {
-  std::string text = system_words(error);
-  if (error == EADDRNOTAVAIL) {
+  std::string text = std::generic_category().message(error);
+  if (error == EMFILE) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    text += fmt::format(" (its limit of open files is {}; raise it with ulimit -n)", limit.rlim_cur);
+  } else if (error == EADDRNOTAVAIL) {
     text +=
         " (either no source port is free, see net.ipv4.ip_local_port_range, or the address does not belong "
         "to this host)";
@@ -34,9 +37,8 @@ bool is_remote(int error) {
 }
 
 Status failure(std::string_view what, const std::string& peer, int error) {
-  std::string words = fmt::format("cannot {} {}: {}", what, peer, error_text(error));
-  if (is_shortage(error)) return Status::shortage(std::move(words));
-  return Status(is_remote(error) ? Code::remote_error : Code::system_error, std::move(words));
+  return Status(is_remote(error) ? Code::remote_error : Code::system_error,
+                fmt::format("cannot {} {}: {}", what, peer, error_text(error)));
 }
 
 Status interrupted(std::string_view what, const std::string& peer, const Deadline& deadline) {
@@ -52,7 +54,8 @@ void send_without_delay(int fd) {
 
 Result<Socket> make_socket(int family) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return system_failure("cannot make a socket", errno);
+  if (!socket.valid())
+    return Status(Code::system_error, fmt::format("cannot make a socket: {}", error_text(errno)));
   return socket;
 }
 
@@ -120,7 +123,7 @@ Result<std::optional<Socket>> Socket::accept() const {
     return std::optional<Socket>(Socket(fd));
   }
   if (would_block(errno) || errno == ECONNABORTED) return std::optional<Socket>();
-  return system_failure("cannot accept a connection", errno);
+  return Status(Code::system_error, fmt::format("cannot accept a connection: {}", error_text(errno)));
 }
 
 Result<Socket> Socket::bound(const SocketAddress& own) {
@@ -218,18 +221,12 @@ Result<SocketAddress> Socket::local_address() const {
   return Status(Code::system_error, fmt::format("a socket has no IP address: {}", error_text(errno)));
 }
 
-Result<SocketAddress> Socket::peer_address() const {
+std::string Socket::peer_text() const {
   sockaddr_storage raw{};
   socklen_t size = sizeof raw;
-  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&raw), &size) == 0) {
-    if (const auto address = SocketAddress::from(reinterpret_cast<sockaddr*>(&raw))) return *address;
-  }
-  return Status(Code::system_error, fmt::format("a socket has no peer: {}", error_text(errno)));
-}
-
-std::string Socket::peer_text() const {
-  const auto address = peer_address();
-  return address.ok() ? address->text() : "the other side";
+  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&raw), &size) != 0) return "the other side";
+  const auto address = SocketAddress::from(reinterpret_cast<sockaddr*>(&raw));
+  return address ? address->text() : "the other side";
 }
 
 }  // namespace weir

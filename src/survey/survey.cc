@@ -38,10 +38,10 @@ void explain(QueriedProcess& process, const Answer& answer, int64_t timeout_ms) 
 void ask_some(std::span<QueriedProcess> processes, const SurveyRequest& request) {
   core::ReportScope scope = request.scope;
   scope.members = true;
-  std::vector<ReportSource> sources;
-  for (const QueriedProcess& process : processes) sources.push_back({process.listener, {}});
-  const std::vector<Answer> answers = ask_for_reports(sources, core::report_question(scope),
-                                                      Deadline::in_ms(request.timeout_ms, request.abort));
+  std::vector<SocketAddress> listeners;
+  for (const QueriedProcess& process : processes) listeners.push_back(process.listener);
+  const std::vector<Answer> answers =
+      ask_all(listeners, 0, core::report_question(scope), Deadline::in_ms(request.timeout_ms, request.abort));
   for (size_t i = 0; i < answers.size(); ++i) {
     QueriedProcess& process = processes[i];
     if (answers[i].kind != Answer::Kind::given) {
@@ -126,7 +126,7 @@ std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>&
   for (const QueriedProcess& process : asked) {
     if (!process.report) silent[{process.host, process.pid}] = process.why_not;
   }
-  constexpr size_t kMostUnlisted = 4096;  // ranks that no process has listed: their number is only a claim
+  constexpr size_t kMostRanks = 1 << 20;
   for (const QueriedProcess& process : asked) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& report : process.report->communicators) {
@@ -138,8 +138,7 @@ std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>&
         other.host = report.members[rank].hostname;
         other.pid = report.members[rank].pid;
       }
-      const size_t most = std::max(communicator.members.size(), kMostUnlisted);
-      if (report.rank < 0 || static_cast<size_t>(report.rank) >= most) continue;
+      if (report.rank < 0 || static_cast<size_t>(report.rank) >= kMostRanks) continue;
       CommunicatorView::Member& own = member(communicator, static_cast<size_t>(report.rank));
       own.report = report;
       own.host = process.host;

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "src/base/host.h"
-#include "src/base/printable.h"
 #include "transports/address.h"
 #include "transports/matched/channel.h"
 #include "transports/peer_listener.h"
@@ -90,8 +89,7 @@ class NetPluginTransport final : public Transport {
 
  private:
   matched::ChannelContext context(const PluginPeer& owner) {
-    return {name(),       kPurpose, plugin_.get(),  &engine_, self_.uid, owner.listener,
-            self_.secret, {},       &live_counters_};
+    return {name(), kPurpose, plugin_.get(), &engine_, self_.uid, owner.listener, {}, &live_counters_};
   }
 
   /// The owner of the transport address, if its plugin is for the same network as the local one.
@@ -108,10 +106,11 @@ class NetPluginTransport final : public Transport {
     WEIR_TRY(listener.status());
     PluginPeer owner{
         .rank = head->rank, .listener = *listener, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
-    owner.network = printable(reader.get_string(), kMostPrintedName);
+    owner.network = reader.get_string();
     owner.latency_us = reader.get<double>();
-    const size_t count = reader.count(sizeof(double));
-    for (size_t i = 0; i < count && i < kMostRails; ++i) owner.gigabits_per_s.push_back(reader.get<double>());
+    const auto count = reader.get<uint32_t>();
+    for (uint32_t i = 0; reader.ok() && i < count && i < kMostRails; ++i)
+      owner.gigabits_per_s.push_back(reader.get<double>());
     if (!reader.ok() || count == 0 || count > kMostRails) return short_address(name(), head->rank);
     if (owner.network == plugin_->network()) return owner;
     return Status(

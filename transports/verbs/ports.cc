@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 
-#include "src/base/printable.h"
 #include "src/base/text.h"
 #include "transports/rail_pairs.h"
 
@@ -216,7 +215,7 @@ void PortAddress::put(ByteWriter& writer) const {
 
 PortAddress PortAddress::get(ByteReader& reader) {
   PortAddress address;
-  address.name = printable(reader.get_string(), kMostPrintedName);
+  address.name = reader.get_string();
   address.ethernet = reader.get<uint8_t>() != 0;
   address.routable = reader.get<uint8_t>() != 0;
   address.near = reader.get<uint8_t>() != 0;

@@ -18,7 +18,6 @@ namespace weir::core {
 struct AgreementSpec {
   Listener* listener = nullptr;  ///< this process's listener
   uint64_t uid = 0;              ///< scope of this agreement's messages
-  Secret secret;                 ///< of the job
   Rank rank = 0;
   std::vector<Rank> excluded;    ///< sorted; not this rank
   Watchdog* watchdog = nullptr;  ///< watches all ranks of the agreement; has their addresses
@@ -30,10 +29,6 @@ struct AgreementSpec {
 /// Returns when all remaining ranks have confirmed the same list. remote_error names a rank that is dead,
 /// stopped or sends no list; invalid_argument names one with another list. All remaining ranks get the error.
 Status agree(const AgreementSpec& spec);
-
-/// The list that ranks send each other, and its reader, which gives no rank for what is no list.
-Bytes write_ranks(std::span<const Rank> ranks);
-std::vector<Rank> read_ranks(BytesView bytes);
 
 /// "ranks 1 and 3".
 std::string rank_words(std::span<const Rank> ranks);

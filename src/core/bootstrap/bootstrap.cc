@@ -11,10 +11,8 @@
 #include <thread>
 
 #include "src/base/descriptors.h"
-#include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
-#include "src/base/printable.h"
 #include "src/core/bootstrap/bruck.h"
 #include "src/core/bootstrap/root_link.h"
 
@@ -42,9 +40,9 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
     peer.listener = in.get<SocketAddress>();
     peer.host = in.get<uint64_t>();
     peer.pid = in.get<int32_t>();
-    peer.hostname = printable(in.get_string(), kMostPrintedName);
-    const size_t others = in.count(sizeof(SocketAddress));
-    for (size_t i = 0; i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
+    peer.hostname = in.get_string();
+    const auto others = in.get<uint32_t>();
+    for (uint32_t i = 0; in.ok() && i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
     if (!in.ok() || !peer.listener.valid()) {
       return Status(Code::remote_error,
                     fmt::format("rank {} sent a malformed listener address", peers.size() - 1));
@@ -68,7 +66,6 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
   BruckSpec exchange;
   exchange.listener = spec.listener.get();
   exchange.uid = listeners.uid;
-  exchange.secret = spec.id.secret;
   exchange.rank = spec.rank;
   exchange.ranks = spec.ranks;
   exchange.send_ms = spec.timeouts.peer_ms;
@@ -101,20 +98,14 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       activity_(std::move(activity)),
       watchdog_(std::make_unique<Watchdog>(
           Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
-                         activity_, spec.timeouts, spec.abort, spec.id.secret})),
+                         activity_, spec.timeouts, spec.abort})),
       ranks_by_process_(RanksByProcess::of(this->peers(), rank_)) {
   activity_->tell_peers(watchdog_->shared_peers());
 }
 
 Bootstrap::~Bootstrap() {
-  (void)guarded([this] {
-    spec_.activities->leave(uid_, rank_);
-    return Status();
-  });
-  (void)guarded([this] {
-    spec_.listener->forget(uid_, rank_);
-    return Status();
-  });
+  spec_.activities->leave(uid_, rank_);
+  spec_.listener->forget(uid_, rank_);
 }
 
 Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
@@ -127,8 +118,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
   const std::vector<SocketAddress>& listeners = spec.listener->addresses();
   hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
-  spec.listener->admit(job_key_of(spec.id),
-                       spec.id.secret);  // before other ranks get this listener's address
+  spec.listener->admit(job_key_of(spec.id));  // before other ranks get this listener's address
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;
@@ -263,7 +253,6 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   BruckSpec exchange;
   exchange.listener = spec_.listener.get();
   exchange.uid = uid_;
-  exchange.secret = spec_.id.secret;
   exchange.number = number;
   exchange.members = speakers;
   exchange.rank = static_cast<Rank>(std::ranges::find(speakers, rank_) - speakers.begin());

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -17,16 +19,11 @@
 
 #include "src/base/clock.h"
 #include "src/base/descriptors.h"
-#include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
-#include "src/base/service_thread.h"
-#include "src/base/shortage.h"
 #include "src/core/bootstrap/frames.h"
 #include "src/core/bootstrap/root_wire.h"
 #include "src/core/diagnosis/watchdog.h"
-#include "src/net/listener/rejections.h"
-#include "src/net/secret.h"
 
 namespace weir::core {
 namespace {
@@ -34,9 +31,7 @@ namespace {
 using root_wire::Hello;
 using root_wire::Word;
 
-constexpr int64_t kGreetingNs = 2'000 * kNsPerMs;  ///< time limit for a connection's hello
-constexpr size_t kMostStrangers = 256;             ///< connections without a hello
-constexpr int64_t kGraceNs = 200 * kNsPerMs;       ///< time of a stranger before it goes for others
+constexpr int64_t kGreetingNs = 5'000 * kNsPerMs;  ///< time limit for a connection's hello
 constexpr int64_t kLingerNs = 10'000 * kNsPerMs;   ///< time for which late ranks get the failure
 constexpr int64_t kLateNs = 2'000 * kNsPerMs;      ///< later joiners at a fixed address start a new bootstrap
 constexpr int64_t kHoldNs = 500 * kNsPerMs;        ///< delay of the failure for ranks of this process
@@ -85,11 +80,8 @@ class Root {
 
  private:
   struct Connection {
-    explicit Connection(Socket socket) : frames(std::move(socket)) {
-      frames.distrust(root_wire::kMostStrangeBytes);
-    }
+    explicit Connection(Socket socket) : frames(std::move(socket)) {}
     Frames frames;
-    Challenge challenge{};
     std::optional<Hello> hello;
     int64_t heard_ns = now_ns();
     bool done = false;
@@ -101,12 +93,6 @@ class Root {
   bool wait(std::unique_lock<std::mutex>& working);
   void serve_round(int64_t now);
   void admit(int64_t now);
-  bool admit_one();
-  void send_a_stranger_away(std::string_view why);
-  void reject(Connection& connection, std::string_view why);
-  bool understand(Connection& connection, const Bytes& frame, int64_t now);
-  size_t strangers() const;
-  bool may_send_away(int64_t now) const;
   void listen_to(Connection& connection, int64_t now);
   void welcome(Connection& connection, Hello hello, int64_t now);
   void welcome_late(Connection& connection, int64_t now);
@@ -114,7 +100,6 @@ class Root {
   void introduce();
   void look_for_trouble(int64_t now);
   void fail(const Status& status, Rank culprit = -1);
-  bool give_up(const Status& why);
   void tell_connections(bool here);
   void tell_those_here(int64_t now);
   void tell_at_listeners(const Failure& failure) const;
@@ -140,7 +125,6 @@ class Root {
   int64_t next_ping_ns_ = 0;
   int64_t last_round_ns_ = 0;
   Status failure_;
-  Rejections rejections_;
   std::atomic<bool> began_{false};  ///< its thread holds working_ wherever it does not wait
   std::atomic<bool> finished_{false};
   std::atomic<bool> lingers_{false};
@@ -149,11 +133,16 @@ class Root {
 
 Status Root::start() {
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_.valid()) return system_failure("cannot start the bootstrap root", errno);
-  auto thread = start_thread(
-      "weir root", [this] { serve(); }, [](const Status&) {});
-  WEIR_TRY(thread.status());
-  thread_ = std::move(*thread);
+  if (!stop_.valid()) {
+    return Status(Code::system_error,
+                  fmt::format("cannot start the bootstrap root: {}", std::generic_category().message(errno)));
+  }
+  sigset_t all, before;  // this thread must not run the application's signal handlers
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { serve(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), "weir root");
   began_.wait(false);  // a process forked while the thread begins would inherit locks of the C library
   return {};
 }
@@ -169,11 +158,7 @@ void Root::serve() {
       for (Connection& connection : connections_) connection.heard_ns += pause;
     }
     last_round_ns_ = now;
-    const Status served = guarded([&] {
-      serve_round(now);
-      return Status();
-    });
-    if (!served.ok() && !give_up(served)) break;
+    serve_round(now);
     if (over(now)) break;
   }
   connections_.clear();
@@ -183,8 +168,7 @@ void Root::serve() {
 
 /// Waits until a socket is ready or the next check for failures is due. False: the root has to stop.
 bool Root::wait(std::unique_lock<std::mutex>& working) {
-  const bool accepts = strangers() < kMostStrangers || may_send_away(now_ns());
-  polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), static_cast<short>(accepts ? POLLIN : 0), 0}};
+  polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
   for (const Connection& connection : connections_) {
     const short events = static_cast<short>(connection.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
     polls_.push_back({connection.frames.socket().fd(), events, 0});
@@ -212,71 +196,35 @@ void Root::serve_round(int64_t now) {
 }
 
 void Root::admit(int64_t now) {
-  for (size_t here = strangers();; ++here) {
-    if (here >= kMostStrangers) {
-      if (!may_send_away(now)) return;
-      send_a_stranger_away("it was idle while others waited");
-      --here;
+  for (;;) {
+    auto accepted = listener_.accept();
+    if (!accepted.ok()) {
+      return fail(
+          Status(Code::system_error,
+                 fmt::format("the bootstrap root (pid {} on host {}) cannot accept more connections: {}",
+                             getpid(), short_hostname(), accepted.status().message())));
     }
-    if (!admit_one()) return;
+    if (!accepted->has_value()) return;
+    listen_to(connections_.emplace_back(std::move(**accepted)), now);
   }
-}
-
-/// Whether the oldest stranger had its time; others wait in the kernel's queue meanwhile.
-bool Root::may_send_away(int64_t now) const {
-  const auto oldest =
-      std::ranges::find_if(connections_, [](const Connection& connection) { return !connection.hello; });
-  return oldest != connections_.end() && now - oldest->heard_ns >= kGraceNs;
-}
-
-/// Accepts a connection and challenges it; returns false if none waits.
-bool Root::admit_one() {
-  auto accepted = listener_.accept();
-  if (!accepted.ok()) {
-    if (strangers() > 0) {
-      send_a_stranger_away("it was idle while descriptors were needed");
-      return true;
-    }
-    fail(Status(Code::system_error,
-                fmt::format("the bootstrap root (pid {} on host {}) cannot accept more connections: {}",
-                            getpid(), short_hostname(), accepted.status().message())));
-    return false;
-  }
-  if (!accepted->has_value()) return false;
-  const auto challenge = random_challenge();
-  if (!challenge.ok()) {
-    fail(challenge.status());
-    return false;
-  }
-  Connection& connection = connections_.emplace_back(std::move(**accepted));
-  connection.challenge = *challenge;
-  connection.frames.send(root_wire::encode_challenge(*challenge));
-  return true;
-}
-
-size_t Root::strangers() const {
-  return static_cast<size_t>(
-      std::ranges::count_if(connections_, [](const Connection& connection) { return !connection.hello; }));
-}
-
-void Root::reject(Connection& connection, std::string_view why) {
-  connection.gone = true;
-  if (const auto line = rejections_.add(why, connection.frames.socket().peer_text(), now_ns()))
-    WEIR_INFO(bootstrap, "the bootstrap root {}", *line);
-}
-
-/// The oldest goes; connections_ begins with it.
-void Root::send_a_stranger_away(std::string_view why) {
-  const auto oldest =
-      std::ranges::find_if(connections_, [](const Connection& connection) { return !connection.hello; });
-  reject(*oldest, why);
-  connections_.erase(oldest);
 }
 
 void Root::listen_to(Connection& connection, int64_t now) {
   const Status status = connection.frames.receive();
   while (auto frame = connection.frames.next()) {
-    if (!understand(connection, *frame, now)) return;
+    connection.heard_ns = now;
+    if (!connection.hello) {
+      auto hello = Hello::decode(*frame);
+      if (!hello) {
+        connection.gone = true;  // not a rank of weir: it gets no answer
+        return;
+      }
+      welcome(connection, std::move(*hello), now);
+    } else if (root_wire::word_of(*frame) == Word::done) {
+      connection.done = true;
+    } else if (root_wire::word_of(*frame) == Word::failed) {
+      fail(root_wire::decode_failed(*frame));
+    }
   }
   connection.frames.flush();
   if (status.ok()) {
@@ -289,31 +237,6 @@ void Root::listen_to(Connection& connection, int64_t now) {
               fmt::format("{} ended while the communicator of {} ranks was being set up",
                           connection.hello->peer.describe(connection.hello->rank), first_.size())),
        connection.hello->rank);
-}
-
-/// Returns false if the connection is not that of a rank of this job.
-bool Root::understand(Connection& connection, const Bytes& frame, int64_t now) {
-  if (!connection.hello && !connection.gone) {
-    if (!Hello::is_proven(frame, id_.secret, connection.challenge)) {
-      connection.frames.send(root_wire::say(Word::refused));
-      reject(connection, "it does not know the secret of this unique id");
-      return false;
-    }
-    auto hello = Hello::decode(frame);
-    if (!hello) {
-      connection.gone = true;  // a rank of a damaged library; it gets no answer
-      return false;
-    }
-    connection.frames.trust();
-    connection.frames.send(root_wire::Welcome::to(*hello, id_.secret).encode());
-    welcome(connection, std::move(*hello), now);
-  } else if (root_wire::word_of(frame) == Word::done) {
-    connection.done = true;
-  } else if (root_wire::word_of(frame) == Word::failed) {
-    fail(root_wire::decode_failed(frame));
-  }
-  connection.heard_ns = now;
-  return true;
 }
 
 void Root::welcome(Connection& connection, Hello hello, int64_t now) {
@@ -337,6 +260,7 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   first_.resize(static_cast<size_t>(hello.ranks));
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
   ++came_;
+  connection.frames.send(root_wire::say(Word::ping));
 }
 
 /// Answers a hello after the failure. At a fixed address, a rank that was not missing belongs to the next
@@ -369,9 +293,9 @@ Status Root::check(const Hello& hello) const {
             "must load the same library",
             who, hello.protocol, root_wire::kProtocol));
   }
-  if (hello.ranks < 1 || hello.ranks > root_wire::kMostRanks || hello.rank < 0 || hello.rank >= hello.ranks) {
-    return Status(Code::invalid_argument, fmt::format("{} has nranks {}; expected 0 <= rank < nranks <= {}",
-                                                      who, hello.ranks, root_wire::kMostRanks));
+  if (hello.ranks < 1 || hello.rank < 0 || hello.rank >= hello.ranks) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} has nranks {}; expected 0 <= rank < nranks", who, hello.ranks));
   }
   if (first_.empty()) return {};
   const auto other = std::ranges::find_if(first_, [](const Hello* one) { return one != nullptr; });
@@ -458,18 +382,6 @@ void Root::fail(const Status& status, Rank culprit) {
   tell_those_here(failed_ns_);
 }
 
-/// Tells the ranks that it cannot serve them. False: not even that is possible; they find their connections
-/// closed.
-bool Root::give_up(const Status& why) {
-  const bool known = !failure_.ok();
-  const Status told = guarded([&] {
-    fail(Status(why.code(), fmt::format("the bootstrap root (pid {} on host {}) cannot go on: {}", getpid(),
-                                        short_hostname(), why.message())));
-    return Status();
-  });
-  return told.ok() && !known;
-}
-
 void Root::tell_connections(bool here) {
   for (Connection& connection : connections_) {
     if (!connection.hello || connection.gone || is_here(connection.hello->peer) != here) continue;
@@ -496,7 +408,7 @@ void Root::tell_at_listeners(const Failure& failure) const {
   for (const Hello* hello : first_) {
     if (hello->rank != failure.culprit) listeners.push_back(hello->peer.listener);
   }
-  ask_all(listeners, uid_, id_.secret, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
+  ask_all(listeners, uid_, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
 }
 
 /// True once every rank has finished or was told of the failure.
@@ -518,9 +430,7 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   WEIR_TRY(listener.status());
   auto address = listener->local_address();
   WEIR_TRY(address.status());
-  const auto secret = Secret::random();
-  WEIR_TRY(secret.status());
-  const UniqueId id{*address, random_bits(), false, *secret};
+  const UniqueId id{*address, random_bits(), false};
   auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
   const std::lock_guard lock(mutex_);  // taken before the thread starts, so that pause() finds the root
   WEIR_TRY(root->start());

@@ -1,75 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Messages between ranks and their root, one frame each; for the files of this folder only.
+/// Messages between ranks and their root, one frame each; for root.cc and bootstrap.cc only.
 ///
-///     root -> rank    challenge
-///     rank -> root    hello, which proves that the rank has the secret of the unique id
-///     root -> rank    welcome, which proves the same of the root | refused
-///     rank -> root    alive (answers ping), at last done | failed
-///     root -> rank    ping (once a second), listeners | failed
-///
-/// Neither side believes the other before its proof, and reads no frame longer than kMostStrangeBytes.
+///     rank -> root    hello, then alive (answers ping), at last done | failed
+///     root -> rank    ping (at once after the hello, then once a second), listeners | failed
 /// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "src/base/printable.h"
 #include "src/core/diagnosis/watchdog.h"
-#include "src/net/secret.h"
 
 namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Version of all that ranks exchange during set-up; raise it with every change of that.
-inline constexpr uint32_t kProtocol = 8;
+inline constexpr uint32_t kProtocol = 7;
 
-/// The longest frame of a side that has proven nothing.
-inline constexpr uint32_t kMostStrangeBytes = 1024;
-/// The most ranks of a communicator, and the most names and listeners that a frame may hold.
-inline constexpr int32_t kMostRanks = 1 << 20;
-inline constexpr size_t kMostHostnameBytes = 256;
+enum class Word : uint8_t { hello = 1, alive, done, ping, listeners, failed };
 
-enum class Word : uint8_t { hello = 1, alive, done, ping, listeners, failed, challenge, welcome, refused };
-
-inline Bytes encode_challenge(const Challenge& challenge) {
-  return ByteWriter().put(Word::challenge).put(kMagic).put(challenge).take();
-}
-inline std::optional<Challenge> decode_challenge(BytesView frame) {
-  ByteReader in(frame);
-  const bool right = in.get<Word>() == Word::challenge && in.get<uint64_t>() == kMagic;
-  const auto challenge = in.get<Challenge>();
-  if (!right || !in.ok()) return std::nullopt;
-  return challenge;
-}
-
-/// The first fields, and the last two, stay the same in all versions of the protocol, so that every root can
-/// name a rank with another version.
+/// The first fields stay the same in all versions of the protocol, so that every root can name a rank with
+/// another version.
 struct Hello {
   uint32_t protocol = kProtocol;
   uint64_t nonce = 0;
   Rank rank = 0;
   int32_t ranks = 0;
   PeerAddress peer;
-  Challenge challenge{};  ///< of the rank, for the welcome
-  Proof proof{};
 
   Bytes encode() const {
-    Bytes out = unproven();
-    out.insert(out.end(), proof.begin(), proof.end());
-    return out;
-  }
-  void prove(const Secret& secret, const Challenge& asked) {
-    proof = secret.prove(statement(asked, unproven()));
-  }
-  /// Whether a frame ends with the proof of the bytes before; its content is not understood yet.
-  static bool is_proven(BytesView frame, const Secret& secret, const Challenge& asked) {
-    if (frame.size() < sizeof(Proof)) return false;
-    Proof proof;
-    std::memcpy(proof.data(), frame.data() + frame.size() - sizeof proof, sizeof proof);
-    return secret.accepts(statement(asked, frame.first(frame.size() - sizeof proof)), proof);
+    ByteWriter out;
+    out.put(Word::hello).put(kMagic).put(protocol).put(nonce).put(rank).put(ranks);
+    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener);
+    return out.take();
   }
   static std::optional<Hello> decode(BytesView frame) {
     ByteReader in(frame);
@@ -81,51 +45,12 @@ struct Hello {
     hello.ranks = in.get<int32_t>();
     hello.peer.pid = in.get<int32_t>();
     hello.peer.hostname = in.get_string();
-    if (!in.ok() || hello.peer.hostname.size() > kMostHostnameBytes) return std::nullopt;
-    if (hello.protocol == kProtocol) {
-      hello.peer.host = in.get<uint64_t>();
-      hello.peer.listener = in.get<SocketAddress>();
-      if (!hello.peer.listener.valid()) return std::nullopt;
-    }
-    if (!in.ok() || in.remaining() < sizeof(Challenge) + sizeof(Proof)) return std::nullopt;
-    ByteReader last(frame.last(sizeof(Challenge) + sizeof(Proof)));
-    hello.challenge = last.get<Challenge>();
-    hello.proof = last.get<Proof>();
+    if (!in.ok()) return std::nullopt;
+    if (hello.protocol != kProtocol) return hello;
+    hello.peer.host = in.get<uint64_t>();
+    hello.peer.listener = in.get<SocketAddress>();
+    if (!in.ok() || !hello.peer.listener.valid()) return std::nullopt;
     return hello;
-  }
-
- private:
-  static Bytes statement(const Challenge& asked, BytesView unproven) {
-    return ByteWriter().put_string("weir: hello to a root").put(asked).put_bytes(unproven).take();
-  }
-  Bytes unproven() const {
-    ByteWriter out;
-    out.put(Word::hello).put(kMagic).put(protocol).put(nonce).put(rank).put(ranks);
-    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener).put(challenge);
-    return out.take();
-  }
-};
-
-/// The proof of the hello covers the challenges of both sides.
-struct Welcome {
-  Proof proof{};
-
-  static Welcome to(const Hello& hello, const Secret& secret) { return {secret.prove(statement(hello))}; }
-  bool is_proven(const Hello& hello, const Secret& secret) const {
-    return secret.accepts(statement(hello), proof);
-  }
-  Bytes encode() const { return ByteWriter().put(Word::welcome).put(proof).take(); }
-  static std::optional<Welcome> decode(BytesView frame) {
-    ByteReader in(frame);
-    const bool right = in.get<Word>() == Word::welcome;
-    const Welcome welcome{in.get<Proof>()};
-    if (!right || !in.ok()) return std::nullopt;
-    return welcome;
-  }
-
- private:
-  static Bytes statement(const Hello& hello) {
-    return ByteWriter().put_string("weir: welcome of a root").put(hello.challenge).put(hello.proof).take();
   }
 };
 
@@ -146,8 +71,8 @@ struct Listeners {
     if (in.get<Word>() != Word::listeners) return std::nullopt;
     Listeners listeners;
     listeners.uid = in.get<uint64_t>();
-    const size_t count = in.count(sizeof(SocketAddress));
-    for (size_t i = 0; i < count; ++i) listeners.below.push_back(in.get<SocketAddress>());
+    const auto count = in.get<uint32_t>();
+    for (uint32_t i = 0; i < count && in.ok(); ++i) listeners.below.push_back(in.get<SocketAddress>());
     if (!in.ok()) return std::nullopt;
     return listeners;
   }
@@ -168,7 +93,7 @@ inline Status decode_failed(BytesView frame) {
   in.get<Word>();
   const auto code = in.get<int32_t>();
   const bool known = code > 0 && code <= static_cast<int32_t>(Code::remote_error);
-  return Status(known ? static_cast<Code>(code) : Code::remote_error, printable(in.get_string()));
+  return Status(known ? static_cast<Code>(code) : Code::remote_error, in.get_string());
 }
 
 /// Longest silence of a side before it counts as stopped; each sends about once a second (see ping_ms).

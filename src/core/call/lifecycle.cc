@@ -2,8 +2,6 @@
 
 #include "src/core/call/lifecycle.h"
 
-#include "src/base/exception.h"
-
 namespace weir::core {
 
 Status suspended_status() {
@@ -50,10 +48,7 @@ void Lifecycle::end(Phase phase, const Status& error) {
   if (error_.ok()) {
     error_ = error;
     lock.unlock();
-    (void)guarded([this] {
-      on_failure_();
-      return Status();
-    });
+    on_failure_();
     lock.lock();
   }
   // The last touch: whoever sees it may destroy the communicator.

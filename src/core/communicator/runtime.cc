@@ -7,7 +7,6 @@
 #include "src/base/doorbell.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
-#include "src/core/bootstrap/job_secret.h"
 #include "src/core/channels/credit.h"
 #include "src/core/diagnosis/process_report.h"
 #include "src/net/listener/local_registry.h"
@@ -77,10 +76,7 @@ Result<UniqueId> Runtime::make_unique_id() {
   if (!options_.comm_id.empty()) {
     auto address = SocketAddress::parse(options_.comm_id);
     WEIR_TRY(address.status());
-    const auto secret = job_secret(options_.secret_file, secret_of_environment());
-    WEIR_TRY(secret.status());
-    if (secret->is_public()) warn_of_public_secret();
-    return Roots::fixed_id(*address, *secret);
+    return Roots::fixed_id(*address);
   }
   const auto choice = listen_at(std::nullopt);
   WEIR_TRY(choice.status());
@@ -123,9 +119,7 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
   auto opened = Listener::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
-    if (scope == 0) {
-      return is_report_question(question) ? answer_report_question(activities_, host_, question) : Bytes();
-    }
+    if (is_report_question(question)) return answer_report_question(activities_, host_, question);
     return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
                                               : activities_.answer(scope, question);
   });

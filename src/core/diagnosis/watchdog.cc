@@ -67,8 +67,8 @@ class Watchdog::Chase {
 
   /// The answer of the current rank, once it has arrived or `silence_ns` have passed, divided evenly among
   /// its listeners. Repeats an inquiry that could not be sent (no route, no descriptors).
-  std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Secret& secret,
-                            const Bytes& question, int64_t now, int64_t silence_ns) {
+  std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Bytes& question, int64_t now,
+                            int64_t silence_ns) {
     if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
     if (asked_ns_ == 0) asked_ns_ = now;
     const auto listeners = static_cast<int64_t>(1 + peer.other_listeners.size());
@@ -76,14 +76,13 @@ class Watchdog::Chase {
     if (inquiry_ == nullptr || listener != listener_) {
       inquiry_ = std::make_unique<Inquiry>(
           listener == 0 ? peer.listener : peer.other_listeners[static_cast<size_t>(listener - 1)], uid,
-          secret, question);
+          question);
       listener_ = listener;
     }
     const bool in_time = now - asked_ns_ < silence_ns;
     if (!inquiry_->advance() && in_time) return std::nullopt;
     Answer answer = inquiry_->take();
-    const bool asked = answer.kind != Answer::Kind::silent && answer.kind != Answer::Kind::unasked;
-    if (!asked && in_time) {
+    if (answer.kind == Answer::Kind::silent && in_time) {
       inquiry_.reset();
       retry_ns_ = now + kRetryNs;
       return std::nullopt;
@@ -155,10 +154,8 @@ std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint6
   const Rank rank = chase.at();
   if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call));
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
-  auto answer =
-      chase.ask(peer, spec_.uid, spec_.secret, ActivityRegistry::question(rank, call), now, silence_ns());
+  auto answer = chase.ask(peer, spec_.uid, ActivityRegistry::question(rank, call), now, silence_ns());
   if (!answer) return std::nullopt;
-  if (answer->kind == Answer::Kind::unasked) return unasked(rank, answer->why);
   if (answer->kind == Answer::Kind::silent && runs_here(peer)) return busy(rank);
   return interpret(rank, *answer);
 }
@@ -177,15 +174,6 @@ Watchdog::Finding Watchdog::busy(Rank rank) const {
   finding.words =
       fmt::format("{} runs, but has not answered for {:.1f} s: its host is busy",
                   peers()[static_cast<size_t>(rank)].describe(rank), static_cast<double>(silence_ns()) / 1e9);
-  return finding;
-}
-
-/// A lack of this process proves nothing about the rank that it wanted to ask.
-Watchdog::Finding Watchdog::unasked(Rank rank, const std::string& why) const {
-  Finding finding;
-  finding.rank = rank;
-  finding.words =
-      fmt::format("{} could not be asked: {}", peers()[static_cast<size_t>(rank)].describe(rank), why);
   return finding;
 }
 
@@ -320,8 +308,7 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
   if (!sure && !same) {
     const SocketAddress& own = peers()[static_cast<size_t>(spec_.rank)].listener;
     suspicion_ = Suspicion{
-        finding, now,
-        std::make_unique<Inquiry>(own, spec_.uid, spec_.secret, ActivityRegistry::question(spec_.rank, 0))};
+        finding, now, std::make_unique<Inquiry>(own, spec_.uid, ActivityRegistry::question(spec_.rank, 0))};
   }
   if (!sure && now - suspicion_->since_ns < kConfirmNs) {
     (void)suspicion_->own_listener->advance();
@@ -429,14 +416,12 @@ bool Watchdog::is_local(Rank rank) const {
   return peers()[static_cast<size_t>(rank)].listener == peers()[static_cast<size_t>(spec_.rank)].listener;
 }
 
-Status Watchdog::exhausted(const exec::Task* task) { return exhausted("has no memory left", task); }
-
-Status Watchdog::exhausted(std::string_view what, const exec::Task* task) {
+Status Watchdog::exhausted(const exec::Task* task) {
   task_ = task;
   const std::string words = fmt::format(
-      "{} {}{}", peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), what, own_words());
+      "{} has no memory left{}", peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), own_words());
   (void)fail({spec_.rank, Status(Code::remote_error, words)});
-  return Status::shortage(words);
+  return {Code::system_error, words};
 }
 
 Status Watchdog::fail(Failure failure) { return fail(std::move(failure), false); }
@@ -463,14 +448,12 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
   const Deadline deadline = Deadline::in_ms(kTellMs, spec_.abort);
   for (std::span<const SocketAddress> rest(listeners); !rest.empty() && !deadline.over();) {
     const size_t now = std::min(rest.size(), kListenersAtOnce);
-    ask_all(rest.first(now), spec_.uid, spec_.secret, notice, deadline);
+    ask_all(rest.first(now), spec_.uid, notice, deadline);
     rest = rest.subspan(now);
   }
 }
 
 Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) {
-  if (what.is_shortage() && !spec_.activity->failed())
-    return exhausted(fmt::format("cannot go on: {}", what.message()), task);
   using Kind = Finding::Kind;
   task_ = task;
   Activity& own = *spec_.activity;

@@ -76,8 +76,8 @@ Progress OneSidedTask::carry_out(Rank peer, const Delivery& delivery) {
   const Delivered delivered = send(peer, delivery);
   if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has no such window yet
   if (!delivered.ok()) {
-    error_ = delivered.reworded(
-        fmt::format("{} to rank {}: {}", describe(*operation_), peer, delivered.message()));
+    error_ = {delivered.code(),
+              fmt::format("{} to rank {}: {}", describe(*operation_), peer, delivered.message())};
     return Progress::failed;
   }
   done_ += delivery.bytes.size();
@@ -95,14 +95,13 @@ Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
   const SocketAddress& listener = (*dependencies_.peers)[static_cast<size_t>(peer)].listener;
   const Bytes question = WindowRegistry::question(peer, delivery);
   for (int attempt = 1;; ++attempt) {
-    const Answer answer = ask(listener, dependencies_.uid, dependencies_.secret, question,
-                              Deadline::in_ms(dependencies_.answer_ms, abort_));
+    const Answer answer =
+        ask(listener, dependencies_.uid, question, Deadline::in_ms(dependencies_.answer_ms, abort_));
     if (answer.kind == Answer::Kind::given) {
       const std::optional<Delivered> read = WindowRegistry::read_answer(answer.bytes);
       return read ? *read : Delivered(Code::remote_error, "its process sent a malformed answer");
     }
     const bool again = answer.kind == Answer::Kind::refused && !delivery.signal && attempt < kAttempts;
-    if (!again && answer.kind == Answer::Kind::unasked) return Status::shortage(answer.why);
     if (!again) return {Code::remote_error, answer.why};
   }
 }

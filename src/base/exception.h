@@ -7,8 +7,7 @@
 /// Tests: tests/base/exception_test.cc
 #pragma once
 
-#include <cxxabi.h>
-
+#include <exception>
 #include <utility>
 
 #include "src/base/status.h"
@@ -28,9 +27,8 @@ template <typename Body>
 Status guarded(Body&& body) {
   try {
     return std::forward<Body>(body)();
-  } catch (abi::__forced_unwind&) {
-    throw;
   } catch (...) {
+    if (std::current_exception() == nullptr) throw;  // the cancellation of a thread is none of C++'s
     return status_of_exception();
   }
 }

@@ -12,6 +12,10 @@ namespace weir {
 namespace {
 
 TEST(Shortage, OfDescriptorsNamesTheLimitOfThisProcess) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP()
+      << "the check of undefined behaviour looks at memory through pipes, for which no descriptors are left";
+#endif
   const std::string said = testing::in_child([] {
     testing::allow_no_descriptors();
     const int refused = dup(2) < 0 ? errno : 0;

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "src/base/shortage.h"
+
 namespace weir {
 Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& from) {
   const Socket probe(socket(to.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -17,10 +19,13 @@ Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& 
   const socklen_t size = to.to_raw(raw);
   if (probe.valid() && bound && connect(probe.fd(), reinterpret_cast<const sockaddr*>(&raw), size) == 0)
     return {};
+  const int error = errno;
+  if (is_shortage(error))
+    return system_failure(fmt::format("cannot look for a route to {}", to.text()), error);
   return Status(Code::system_error,
                 fmt::format("this host has no route to {}: {}; select the interface with "
                             "NCCL_SOCKET_IFNAME or the address family with NCCL_SOCKET_FAMILY",
-                            to.text(), std::generic_category().message(errno)));
+                            to.text(), system_words(error)));
 }
 
 Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view transport,

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "src/base/clock.h"
+#include "src/base/shortage.h"
 
 namespace weir {
 namespace {
@@ -35,9 +36,7 @@ struct Envelope {
   }
 };
 
-Status failed(const char* what) {
-  return {Code::system_error, fmt::format("{}: {}", what, std::strerror(errno))};
-}
+Status failed(const char* what) { return system_failure(what, errno); }
 
 socklen_t raw(const std::string& address, sockaddr_un& into) {
   into = {};

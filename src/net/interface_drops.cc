@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "src/base/bytes.h"
+#include "src/base/shortage.h"
 #include "src/net/socket.h"
 
 namespace weir {
@@ -29,9 +30,7 @@ namespace {
 constexpr size_t kBuffer = size_t{64} << 10;  // twice the longest message of the kernel
 
 Status unanswered(int error) {
-  return Status(Code::system_error,
-                fmt::format("cannot query the network interfaces from the kernel (rtnetlink): {}",
-                            std::generic_category().message(error)));
+  return system_failure("cannot query the network interfaces from the kernel (rtnetlink)", error);
 }
 
 /// Reads a T from the beginning of the bytes, which may be shorter or longer: newer kernels add fields at the

@@ -15,6 +15,7 @@
 #include <memory>
 #include <set>
 
+#include "src/base/shortage.h"
 #include "src/base/text.h"
 
 namespace weir {
@@ -156,10 +157,7 @@ std::optional<SocketAddress> route_to(const SocketAddress& to) {
 
 Result<std::vector<Interface>> list_interfaces() {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) {
-    return Status(Code::system_error, fmt::format("cannot list the network interfaces: {}",
-                                                  std::generic_category().message(errno)));
-  }
+  if (getifaddrs(&list) != 0) return system_failure("cannot list the network interfaces", errno);
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, &freeifaddrs);
   std::vector<Interface> interfaces;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {

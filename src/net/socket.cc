@@ -6,10 +6,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "src/base/shortage.h"
 
 namespace weir {
 namespace {
@@ -18,12 +19,8 @@ constexpr int kBacklog = 4096;
 
 /// The text of `error`, with advice where this host's configuration is the cause.
 std::string error_text(int error) {
-  std::string text = std::generic_category().message(error);
-  if (error == EMFILE) {
-    rlimit limit{};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    text += fmt::format(" (its limit of open files is {}; raise it with ulimit -n)", limit.rlim_cur);
-  } else if (error == EADDRNOTAVAIL) {
+  std::string text = system_words(error);
+  if (error == EADDRNOTAVAIL) {
     text +=
         " (either no source port is free, see net.ipv4.ip_local_port_range, or the address does not belong "
         "to this host)";
@@ -37,8 +34,9 @@ bool is_remote(int error) {
 }
 
 Status failure(std::string_view what, const std::string& peer, int error) {
-  return Status(is_remote(error) ? Code::remote_error : Code::system_error,
-                fmt::format("cannot {} {}: {}", what, peer, error_text(error)));
+  std::string words = fmt::format("cannot {} {}: {}", what, peer, error_text(error));
+  if (is_shortage(error)) return Status::shortage(std::move(words));
+  return Status(is_remote(error) ? Code::remote_error : Code::system_error, std::move(words));
 }
 
 Status interrupted(std::string_view what, const std::string& peer, const Deadline& deadline) {
@@ -54,8 +52,7 @@ void send_without_delay(int fd) {
 
 Result<Socket> make_socket(int family) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid())
-    return Status(Code::system_error, fmt::format("cannot make a socket: {}", error_text(errno)));
+  if (!socket.valid()) return system_failure("cannot make a socket", errno);
   return socket;
 }
 
@@ -123,7 +120,7 @@ Result<std::optional<Socket>> Socket::accept() const {
     return std::optional<Socket>(Socket(fd));
   }
   if (would_block(errno) || errno == ECONNABORTED) return std::optional<Socket>();
-  return Status(Code::system_error, fmt::format("cannot accept a connection: {}", error_text(errno)));
+  return system_failure("cannot accept a connection", errno);
 }
 
 Result<Socket> Socket::bound(const SocketAddress& own) {

@@ -6,8 +6,8 @@
 ///
 /// A Socket may be used by one thread that sends and one that receives. Errors are remote_error when the peer
 /// closed, reset or refused the connection or did not answer before the deadline; invalid_usage when the wait
-/// was aborted or a port is in use; system_error for all else (no route, no descriptors). Messages name the
-/// addresses.
+/// was aborted or a port is in use; system_error for all else (no route), which is a shortage where this
+/// process has no descriptors or memory left. Messages name the addresses.
 /// Tests: tests/net/socket_test.cc
 #pragma once
 
@@ -39,13 +39,16 @@ class SocketAddress {
   /// Parses "10.0.0.1:80", "[fe80::1%eth0]:80" or "host:80". A host name is looked up (may take seconds); its
   /// first address is used.
   static Result<SocketAddress> parse(std::string_view text);
+  /// The same for an address that another process names: a host name is not looked up, but refused.
+  static Result<SocketAddress> parse_numeric(std::string_view text);
   static SocketAddress loopback(int family, uint16_t port);
   /// The wildcard address (all addresses of this host) with port 0 (any free port).
   static SocketAddress any(int family);
   /// Converts `raw`; nullopt if it is neither IPv4 nor IPv6.
   static std::optional<SocketAddress> from(const sockaddr* raw);
 
-  bool valid() const { return family_ != 0; }
+  /// False for one that was default-constructed, or read from bytes of another process and is none.
+  bool valid() const { return family_ == AF_INET || family_ == AF_INET6; }
   int family() const { return family_; }
   uint16_t port() const { return port_; }
   void set_port(uint16_t port) { port_ = port; }

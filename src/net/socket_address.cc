@@ -38,9 +38,7 @@ std::optional<HostPort> split(std::string_view text) {
   return out;
 }
 
-}  // namespace
-
-Result<SocketAddress> SocketAddress::parse(std::string_view text) {
+Result<SocketAddress> parse_with(std::string_view text, int flags) {
   const auto parts = split(text);
   if (!parts) {
     return Status(
@@ -49,6 +47,7 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
   addrinfo* list = nullptr;
   if (const int error = getaddrinfo(parts->host.c_str(), nullptr, &hints, &list); error != 0) {
     return Status(Code::invalid_argument,
@@ -56,12 +55,20 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, &freeaddrinfo);
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    if (auto address = from(entry->ai_addr)) {
+    if (auto address = SocketAddress::from(entry->ai_addr)) {
       address->set_port(parts->port);
       return *address;
     }
   }
   return Status(Code::invalid_argument, fmt::format("the host of address \"{}\" has no IP address", text));
+}
+
+}  // namespace
+
+Result<SocketAddress> SocketAddress::parse(std::string_view text) { return parse_with(text, 0); }
+
+Result<SocketAddress> SocketAddress::parse_numeric(std::string_view text) {
+  return parse_with(text, AI_NUMERICHOST);
 }
 
 SocketAddress SocketAddress::loopback(int family, uint16_t port) {

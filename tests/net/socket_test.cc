@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/base/limited_child.h"
 #include "tests/net/families.h"
 #include "tests/net/receive.h"
 
@@ -163,6 +164,23 @@ TEST(Socket, AnAddressOfAnotherHostIsRefused) {
   const Status status = Socket::listen(*SocketAddress::parse("192.0.2.1:0")).status();
   EXPECT_EQ(status.code(), Code::invalid_argument);
   EXPECT_THAT(status.message(), HasSubstr("192.0.2.1"));
+}
+
+TEST(Socket, WithoutDescriptorsThisProcessIsBlamed) {
+  const std::string said = testing::in_child([] {
+    testing::allow_no_descriptors();
+    const Status status = Socket::start_connect(SocketAddress::loopback(AF_INET, 80)).status();
+    return std::string(status.is_shortage() ? "shortage: " : "") + status.message();
+  });
+  EXPECT_EQ(said.rfind("shortage: cannot make a socket: this process has no file descriptors left", 0), 0u)
+      << said;
+}
+
+TEST(SocketAddress, OfAnotherProcessIsNoName) {
+  EXPECT_TRUE(SocketAddress::parse_numeric("127.0.0.1:80").ok());
+  EXPECT_TRUE(SocketAddress::parse_numeric("[::1]:80").ok());
+  EXPECT_TRUE(SocketAddress::parse("localhost:80").ok());
+  EXPECT_FALSE(SocketAddress::parse_numeric("localhost:80").ok());
 }
 
 TEST(Socket, MovesAndClosesItsDescriptor) {

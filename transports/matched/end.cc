@@ -17,8 +17,9 @@ End::End(const ChannelContext& context, const LinkSpec& spec, std::string name)
 
 Status End::at_peer(const Status& status) const {
   if (status.ok()) return {};
-  return Status(ready_ ? Code::remote_error : status.code(),
-                fmt::format("{}, peer {}, failed: {}", name_, peer_, status.message()));
+  std::string words = fmt::format("{}, peer {}, failed: {}", name_, peer_, status.message());
+  if (ready_ && !status.is_shortage()) return Status(Code::remote_error, std::move(words));
+  return status.reworded(std::move(words));
 }
 
 Status End::unknown_fin() const {

@@ -12,6 +12,8 @@
 #include <new>
 #include <system_error>
 
+#include "src/base/shortage.h"
+
 namespace weir::cma {
 namespace {
 
@@ -52,8 +54,8 @@ Result<std::unique_ptr<Board>> Board::create() {
   void* memory =
       mmap(nullptr, kBoardBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    return Status(Code::system_error, fmt::format("cannot allocate {} bytes for the list of channels: {}",
-                                                  kBoardBytes, std::generic_category().message(errno)));
+    return system_failure(fmt::format("cannot allocate {} bytes for the list of channels", kBoardBytes),
+                          errno);
   }
   new (memory) BoardHeader{kBoardMagic, token};
   return std::unique_ptr<Board>(new Board(static_cast<std::byte*>(memory), token));

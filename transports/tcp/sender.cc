@@ -172,8 +172,8 @@ class TcpSender final : public Sender {
 
   Status named(const Status& error) const {
     if (error.ok()) return {};
-    return Status(error.code(), fmt::format("{} cannot be opened at {}: {}", outgoing_name(spec_),
-                                            peer_.listener.text(), error.message()));
+    return error.reworded(fmt::format("{} cannot be opened at {}: {}", outgoing_name(spec_),
+                                      peer_.listener.text(), error.message()));
   }
 
   /// With one path, messages use the streams round-robin; with several, a long message is sent in parts over

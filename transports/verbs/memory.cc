@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "src/base/shortage.h"
+
 namespace weir::verbs {
 
 void Memory::Unmap::operator()(std::byte* pages) const { munmap(pages, bytes); }
@@ -15,8 +17,7 @@ void Memory::Unmap::operator()(std::byte* pages) const { munmap(pages, bytes); }
 Result<Memory> Memory::allocate(size_t bytes) {
   void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) {
-    return Status(Code::system_error, fmt::format("cannot allocate {} bytes for a channel's slots: {}", bytes,
-                                                  std::generic_category().message(errno)));
+    return system_failure(fmt::format("cannot allocate {} bytes for a channel's slots", bytes), errno);
   }
   Memory memory(std::unique_ptr<std::byte, Unmap>(static_cast<std::byte*>(pages), Unmap{bytes}));
   madvise(pages, bytes, MADV_DONTFORK);

@@ -82,7 +82,8 @@ class Watchdog::Chase {
     const bool in_time = now - asked_ns_ < silence_ns;
     if (!inquiry_->advance() && in_time) return std::nullopt;
     Answer answer = inquiry_->take();
-    if (answer.kind == Answer::Kind::silent && in_time) {
+    const bool asked = answer.kind != Answer::Kind::silent && answer.kind != Answer::Kind::unasked;
+    if (!asked && in_time) {
       inquiry_.reset();
       retry_ns_ = now + kRetryNs;
       return std::nullopt;
@@ -156,6 +157,7 @@ std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint6
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   auto answer = chase.ask(peer, spec_.uid, ActivityRegistry::question(rank, call), now, silence_ns());
   if (!answer) return std::nullopt;
+  if (answer->kind == Answer::Kind::unasked) return unasked(rank, answer->why);
   if (answer->kind == Answer::Kind::silent && runs_here(peer)) return busy(rank);
   return interpret(rank, *answer);
 }
@@ -174,6 +176,15 @@ Watchdog::Finding Watchdog::busy(Rank rank) const {
   finding.words =
       fmt::format("{} runs, but has not answered for {:.1f} s: its host is busy",
                   peers()[static_cast<size_t>(rank)].describe(rank), static_cast<double>(silence_ns()) / 1e9);
+  return finding;
+}
+
+/// A lack of this process proves nothing about the rank that it wanted to ask.
+Watchdog::Finding Watchdog::unasked(Rank rank, const std::string& why) const {
+  Finding finding;
+  finding.rank = rank;
+  finding.words =
+      fmt::format("{} could not be asked: {}", peers()[static_cast<size_t>(rank)].describe(rank), why);
   return finding;
 }
 
@@ -416,12 +427,14 @@ bool Watchdog::is_local(Rank rank) const {
   return peers()[static_cast<size_t>(rank)].listener == peers()[static_cast<size_t>(spec_.rank)].listener;
 }
 
-Status Watchdog::exhausted(const exec::Task* task) {
+Status Watchdog::exhausted(const exec::Task* task) { return exhausted("has no memory left", task); }
+
+Status Watchdog::exhausted(std::string_view what, const exec::Task* task) {
   task_ = task;
   const std::string words = fmt::format(
-      "{} has no memory left{}", peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), own_words());
+      "{} {}{}", peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), what, own_words());
   (void)fail({spec_.rank, Status(Code::remote_error, words)});
-  return {Code::system_error, words};
+  return Status::shortage(words);
 }
 
 Status Watchdog::fail(Failure failure) { return fail(std::move(failure), false); }
@@ -454,6 +467,8 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
 }
 
 Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) {
+  if (what.is_shortage() && !spec_.activity->failed())
+    return exhausted(fmt::format("cannot go on: {}", what.message()), task);
   using Kind = Finding::Kind;
   task_ = task;
   Activity& own = *spec_.activity;

@@ -32,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/clock.h"
@@ -91,7 +92,8 @@ class Watchdog {
   Status fail(Failure failure);
   /// The error for a broken connection to `peer`: finds out, within a second, whether the peer is dead or
   /// only ended because of another rank's failure. The error includes `what` if the peer is gone, or if no
-  /// other reason is found.
+  /// other reason is found. If `what` is a shortage of this process, no peer is asked or blamed: the others
+  /// are told of this rank, and the error is a system_error.
   Status explain(Rank peer, const Status& what, const exec::Task* task = nullptr);
 
   /// Replaces Timeouts::stuck_ms from now on; 0: no limit. Any thread.
@@ -136,6 +138,7 @@ class Watchdog {
   Finding interpret(Rank rank, const ActivityReport& report) const;
   bool runs_here(const PeerAddress& peer) const;
   Finding busy(Rank rank) const;
+  Finding unasked(Rank rank, const std::string& why) const;
   Finding interpret(Rank rank, const Answer& answer) const;
   Status conclude(const Finding& finding, int64_t now);
   Status judge_the_slow(const Finding& finding, int64_t now);
@@ -147,6 +150,7 @@ class Watchdog {
   bool has_caught_up(int64_t now);
   void rest(int64_t now, int64_t pause_ns);
   bool is_local(Rank rank) const;
+  Status exhausted(std::string_view what, const exec::Task* task);
   Status fail(Failure failure, bool culprit_is_gone);
   void tell(const Failure& failure, Rank except) const;
 

@@ -211,8 +211,9 @@ Status Execution::explain(const Status& found) {
   // What a listener said of a put is no matter of calls that do not match; a listener that said nothing may
   // be gone.
   const Code unclear = task_ == dependencies_.one_sided ? Code::remote_error : Code::invalid_usage;
-  return found.code() == unclear ? dependencies_.watchdog->explain(task_->waiting_for(), found, task_)
-                                 : found;
+  return found.code() == unclear || found.is_shortage()
+             ? dependencies_.watchdog->explain(task_->waiting_for(), found, task_)
+             : found;
 }
 
 /// A peer to which no channel can be opened may be gone.

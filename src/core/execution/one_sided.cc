@@ -76,8 +76,8 @@ Progress OneSidedTask::carry_out(Rank peer, const Delivery& delivery) {
   const Delivered delivered = send(peer, delivery);
   if (delivered.code() == Code::in_progress) return Progress::blocked;  // the peer has no such window yet
   if (!delivered.ok()) {
-    error_ = {delivered.code(),
-              fmt::format("{} to rank {}: {}", describe(*operation_), peer, delivered.message())};
+    error_ = delivered.reworded(
+        fmt::format("{} to rank {}: {}", describe(*operation_), peer, delivered.message()));
     return Progress::failed;
   }
   done_ += delivery.bytes.size();
@@ -102,6 +102,7 @@ Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
       return read ? *read : Delivered(Code::remote_error, "its process sent a malformed answer");
     }
     const bool again = answer.kind == Answer::Kind::refused && !delivery.signal && attempt < kAttempts;
+    if (!again && answer.kind == Answer::Kind::unasked) return Status::shortage(answer.why);
     if (!again) return {Code::remote_error, answer.why};
   }
 }

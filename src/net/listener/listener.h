@@ -99,6 +99,7 @@ struct Answer {
     given,    ///< `bytes` is the handler's answer
     refused,  ///< the connection was refused or broke: the process is gone
     silent,   ///< no answer in time: the process is stopped, or its host is unreachable
+    unasked,  ///< this process could not ask: it has no descriptors or memory left
   };
   Kind kind = Kind::silent;
   Bytes bytes;

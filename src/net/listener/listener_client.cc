@@ -86,11 +86,14 @@ void Inquiry::receive() {
   finish();
 }
 
-/// A refused or broken connection means that the process has ended; an unreachable route does not.
+/// A refused or broken connection means that the process has ended; an unreachable route does not, and what
+/// this process lacks says nothing about it.
 void Inquiry::fail(const Status& status) {
   answer_.bytes.clear();
   answer_.why = status.message();
-  answer_.kind = status.code() == Code::remote_error ? Answer::Kind::refused : Answer::Kind::silent;
+  answer_.kind = status.is_shortage()                  ? Answer::Kind::unasked
+                 : status.code() == Code::remote_error ? Answer::Kind::refused
+                                                       : Answer::Kind::silent;
   finish();
 }
 

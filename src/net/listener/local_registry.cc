@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "src/base/shortage.h"
 #include "src/base/text.h"
 
 namespace weir {
@@ -53,8 +54,7 @@ Result<Socket> register_locally(const SocketAddress& listener) {
   Socket socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (!socket.valid() || ::bind(socket.fd(), reinterpret_cast<sockaddr*>(&own), bytes) != 0)
-    return Status(Code::system_error,
-                  fmt::format("cannot bind a socket to the name {}: {}", name, std::strerror(errno)));
+    return system_failure(fmt::format("cannot bind a socket to the name {}", name), errno);
   return socket;
 }
 

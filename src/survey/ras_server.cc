@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -17,7 +15,10 @@
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/base/exception.h"
 #include "src/base/log.h"
+#include "src/base/service_thread.h"
+#include "src/base/shortage.h"
 
 namespace weir::survey {
 namespace {
@@ -38,16 +39,12 @@ Result<std::unique_ptr<RasServer>> RasServer::start(Setup setup) {
   WEIR_TRY(address.status());
   setup.address = *address;
   Socket stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop.valid())
-    return Status(Code::system_error,
-                  fmt::format("cannot start the RAS port: {}", std::generic_category().message(errno)));
+  if (!stop.valid()) return system_failure("cannot start the RAS port", errno);
   std::unique_ptr<RasServer> server(new RasServer(std::move(setup), std::move(*listener), std::move(stop)));
-  sigset_t all, before;  // this thread must not run the application's signal handlers
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(server->thread_.native_handle(), "weir ras");
+  auto thread = start_thread(
+      "weir ras", [raw = server.get()] { raw->serve(); }, [](const Status&) {});
+  WEIR_TRY(thread.status());
+  server->thread_ = std::move(*thread);
   return server;
 }
 
@@ -55,24 +52,44 @@ RasServer::~RasServer() {
   stopping_.store(true);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void RasServer::serve() {
   while (!stopping_.load()) {
-    wait();
-    for (Client& client : clients_) {
-      if (!client.gone) answer(client);
-    }
-    if (is_monitored() && now_ns() >= next_look_ns_) tell_changes();
-    clients_.remove_if([](const Client& client) {
-      const bool over = client.gone || (client.reported && client.out.empty());
-      // A forked child may have inherited the connection: closing it only here would not end it.
-      if (over) shutdown(client.socket.fd(), SHUT_RDWR);
-      return over;
+    const Status served = guarded([this] {
+      serve_round();
+      return Status();
     });
+    if (!served.ok()) give_up_clients(served);
   }
   for (const Client& client : clients_) shutdown(client.socket.fd(), SHUT_RDWR);
+}
+
+void RasServer::serve_round() {
+  wait();
+  for (Client& client : clients_) {
+    if (!client.gone) answer(client);
+  }
+  if (is_monitored() && now_ns() >= next_look_ns_) tell_changes();
+  clients_.remove_if([](const Client& client) {
+    const bool over = client.gone || (client.reported && client.out.empty());
+    // A forked child may have inherited the connection: closing it only here would not end it.
+    if (over) shutdown(client.socket.fd(), SHUT_RDWR);
+    return over;
+  });
+}
+
+/// Without memory no client can be served: giving them up frees memory for the job.
+void RasServer::give_up_clients(const Status& why) {
+  for (const Client& client : clients_) shutdown(client.socket.fd(), SHUT_RDWR);
+  clients_.clear();
+  known_ = {};
+  (void)guarded([&] {
+    WEIR_WARN("the RAS port gave up its clients: {}", why.message());
+    return Status();
+  });
+  (void)wait_for(stop_.fd(), POLLIN, Deadline::in_ms(kPauseMs));
 }
 
 /// Waits until a client connects, or a socket is readable or writable.

@@ -33,7 +33,7 @@ class RasServer {
     std::function<core::ProcessReport()> own;  ///< report of this process, without channels
   };
 
-  /// Starts the thread. Errors: those of Socket::listen.
+  /// Starts the thread. Errors: those of Socket::listen and start_thread.
   static Result<std::unique_ptr<RasServer>> start(Setup setup);
   /// Ends the thread, within some milliseconds.
   ~RasServer();
@@ -58,6 +58,8 @@ class RasServer {
 
   RasServer(Setup setup, Socket listener, Socket stop);
   void serve();
+  void serve_round();
+  void give_up_clients(const Status& why);
   void wait();
   void admit();
   void hear(Client& client);

@@ -6,6 +6,9 @@
 #include <chrono>
 #include <cstring>
 
+#include "src/base/log.h"
+#include "src/base/service_thread.h"
+
 namespace weir::ucx {
 namespace {
 
@@ -41,8 +44,22 @@ Hub::~Hub() {
 void Hub::see_to(const std::shared_ptr<drivers::UcxOutgoing>& keeper) {
   if (std::find(seen_to_.begin(), seen_to_.end(), keeper) != seen_to_.end()) return;
   seen_to_.push_back(keeper);
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (!thread_.joinable()) start_work();
   changed_.notify_one();
+}
+
+/// Without the thread, messages leave only while this rank is inside calls, so it is tried again at the next
+/// message.
+void Hub::start_work() {
+  auto thread = start_thread(
+      "weir ucx", [this] { work(); },
+      [](const Status& why) { WEIR_WARN("UCX sends only during calls from now on: {}", why.message()); });
+  if (thread.ok()) {
+    thread_ = std::move(*thread);
+  } else if (!warned_) {
+    warned_ = true;
+    WEIR_WARN("UCX sends only during calls: {}", thread.status().message());
+  }
 }
 
 void Hub::work() {

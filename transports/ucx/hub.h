@@ -52,6 +52,7 @@ class Hub {
 
   explicit Hub(Rank self) : self_(self) {}
   void arrived(BytesView header, BytesView payload);
+  void start_work();
   void work();
 
   const Rank self_;
@@ -59,7 +60,8 @@ class Hub {
   std::condition_variable changed_;
   std::vector<std::shared_ptr<drivers::UcxOutgoing>> seen_to_;
   bool ends_ = false;
-  std::thread thread_;  // started by the first see_to()
+  bool warned_ = false;  // that the thread cannot be started
+  std::thread thread_;   // started by the first see_to()
   std::map<Name, End*> senders_, receivers_;
   std::map<Name, Header> hellos_;  // hellos that no end has taken yet
   std::unique_ptr<drivers::UcxWorker> worker_;

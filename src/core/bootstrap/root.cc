@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -19,8 +17,11 @@
 
 #include "src/base/clock.h"
 #include "src/base/descriptors.h"
+#include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/service_thread.h"
+#include "src/base/shortage.h"
 #include "src/core/bootstrap/frames.h"
 #include "src/core/bootstrap/root_wire.h"
 #include "src/core/diagnosis/watchdog.h"
@@ -100,6 +101,7 @@ class Root {
   void introduce();
   void look_for_trouble(int64_t now);
   void fail(const Status& status, Rank culprit = -1);
+  bool give_up(const Status& why);
   void tell_connections(bool here);
   void tell_those_here(int64_t now);
   void tell_at_listeners(const Failure& failure) const;
@@ -133,16 +135,11 @@ class Root {
 
 Status Root::start() {
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_.valid()) {
-    return Status(Code::system_error,
-                  fmt::format("cannot start the bootstrap root: {}", std::generic_category().message(errno)));
-  }
-  sigset_t all, before;  // this thread must not run the application's signal handlers
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { serve(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread_.native_handle(), "weir root");
+  if (!stop_.valid()) return system_failure("cannot start the bootstrap root", errno);
+  auto thread = start_thread(
+      "weir root", [this] { serve(); }, [](const Status&) {});
+  WEIR_TRY(thread.status());
+  thread_ = std::move(*thread);
   began_.wait(false);  // a process forked while the thread begins would inherit locks of the C library
   return {};
 }
@@ -158,7 +155,11 @@ void Root::serve() {
       for (Connection& connection : connections_) connection.heard_ns += pause;
     }
     last_round_ns_ = now;
-    serve_round(now);
+    const Status served = guarded([&] {
+      serve_round(now);
+      return Status();
+    });
+    if (!served.ok() && !give_up(served)) break;
     if (over(now)) break;
   }
   connections_.clear();
@@ -380,6 +381,18 @@ void Root::fail(const Status& status, Rank culprit) {
   if (introduced()) tell_at_listeners({culprit, status});
   tell_connections(false);
   tell_those_here(failed_ns_);
+}
+
+/// Tells the ranks that it cannot serve them. False: not even that is possible; they find their connections
+/// closed.
+bool Root::give_up(const Status& why) {
+  const bool known = !failure_.ok();
+  const Status told = guarded([&] {
+    fail(Status(why.code(), fmt::format("the bootstrap root (pid {} on host {}) cannot go on: {}", getpid(),
+                                        short_hostname(), why.message())));
+    return Status();
+  });
+  return told.ok() && !known;
 }
 
 void Root::tell_connections(bool here) {

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <latch>
 #include <map>
 #include <thread>
 #include <utility>
 
+#include "src/base/exception.h"
+#include "src/base/service_thread.h"
 #include "src/base/text.h"
 #include "src/core/call/operation.h"
 #include "src/core/communicator/queries.h"
@@ -16,16 +19,55 @@
 namespace weir::core {
 namespace {
 
+/// Threads that begin together or not at all: a job would wait in vain for one whose thread did not start.
+class SideThreads {
+ public:
+  explicit SideThreads(size_t most) { threads_.reserve(most); }
+  ~SideThreads() { join(); }
+  SideThreads(const SideThreads&) = delete;
+  SideThreads& operator=(const SideThreads&) = delete;
+
+  Status add(std::function<void()> body, std::function<void(const Status&)> failed) {
+    auto thread = start_thread(
+        "weir group",
+        [this, body = std::move(body)] {
+          decided_.wait();
+          if (goes_) body();
+        },
+        std::move(failed));
+    WEIR_TRY(thread.status());
+    threads_.push_back(std::move(*thread));
+    return {};
+  }
+  void go() {
+    goes_ = true;
+    decided_.count_down();
+  }
+  /// Without go(), no body runs.
+  void join() {
+    if (!goes_) decided_.count_down();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    goes_ = true;
+  }
+
+ private:
+  std::latch decided_{1};
+  bool goes_ = false;  // written before decided_ counts down, read after it
+  std::vector<std::thread> threads_;
+};
+
 /// Runs every job on its own thread, since each may wait for the others. Returns the first error in job
 /// order, or in_progress if there is no error but a job in progress.
 Status run_side_by_side(const std::vector<std::function<Status()>>& jobs) {
   std::vector<Status> results(jobs.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < jobs.size(); ++i) {
-    threads.emplace_back([&, i] { results[i] = jobs[i](); });
-  }
-  results[0] = jobs[0]();
-  for (std::thread& thread : threads) thread.join();
+  SideThreads threads(jobs.size() - 1);
+  for (size_t i = 1; i < jobs.size(); ++i)
+    WEIR_TRY(
+        threads.add([&, i] { results[i] = jobs[i](); }, [&, i](const Status& why) { results[i] = why; }));
+  threads.go();
+  results[0] = guarded(jobs[0]);
+  threads.join();
   Status worst;
   for (Status& result : results) {
     if (!result.ok() && (worst.ok() || worst.code() == Code::in_progress)) worst = std::move(result);
@@ -52,7 +94,7 @@ Status Group::end(const std::function<Status()>& outermost) {
     return {Code::invalid_usage, "ncclGroupEnd: not in a group call: ncclGroupStart must come first"};
   if (--depth_ > 0) return {};
   Status status = std::exchange(failed_, {});
-  if (status.ok()) status = outermost();
+  if (status.ok()) status = guarded(outermost);
   jobs_.clear();
   targets_.clear();
   operations_.clear();

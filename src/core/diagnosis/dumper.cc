@@ -3,7 +3,6 @@
 #include "src/core/diagnosis/dumper.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,8 +11,10 @@
 #include <cstring>
 #include <fstream>
 
+#include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/service_thread.h"
 #include "src/core/diagnosis/process_report.h"
 
 namespace weir::core {
@@ -56,7 +57,7 @@ Dumper::~Dumper() {
   ::signal(signal_, SIG_DFL);
   stop_.store(true);
   ::sem_post(&wanted);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   ::sem_destroy(&wanted);
   taken_by.store(0);
 }
@@ -84,21 +85,27 @@ void Dumper::listen(int signal) {
     taken_by.store(0);
     return;
   }
+  auto thread = start_thread(
+      "weir dump", [this] { serve(); }, [](const Status&) {});
+  if (!thread.ok()) {
+    WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} is not handled: {}", signal, thread.status().message());
+    ::signal(signal, SIG_DFL);
+    ::sem_destroy(&wanted);
+    taken_by.store(0);
+    return;
+  }
   signal_ = signal;
-  thread_ = std::thread([this] { serve(); });
+  thread_ = std::move(*thread);
 }
 
 /// The thread that writes the files, which a signal handler must not do.
 void Dumper::serve() {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   for (;;) {
     while (::sem_wait(&wanted) != 0) {
     }
     if (stop_.load()) return;
-    const std::string pattern = pattern_.empty() ? "weir-%h-%p.json" : pattern_;
-    if (const Status written = write(pattern); !written.ok()) WEIR_WARN("{}", written.message());
+    const Status written = guarded([this] { return write(pattern_.empty() ? "weir-%h-%p.json" : pattern_); });
+    if (!written.ok()) WEIR_WARN("WEIR_DUMP_SIGNAL: {}", written.message());
   }
 }
 

@@ -66,10 +66,12 @@ Status DeviceCollectives::make() {
   auto done = gpu_.flag_at(flags_.data() + 128);
   WEIR_TRY(done.status());
   done_ = *done;
-  if (peer_access_->proxied() != nullptr)
+  if (peer_access_->proxied() != nullptr) {
     proxy_ = std::make_unique<Proxy>(Proxy::Dependencies{dependencies_.rank, &gpu_, peer_access_->proxied(),
                                                          dependencies_.routes, dependencies_.aborted,
                                                          [this] { return !idle(); }});
+    WEIR_TRY(proxy_->start());
+  }
   DeviceMonitor::Dependencies monitor;
   monitor.proxy = proxy_.get();
   monitor.executor = &peer_access_->executor();
@@ -78,7 +80,7 @@ Status DeviceCollectives::make() {
   monitor.aborted = dependencies_.aborted;
   monitor.fail = dependencies_.fail;
   monitor_ = std::make_unique<DeviceMonitor>(std::move(monitor));
-  return {};
+  return monitor_->start();
 }
 
 DeviceCollectives::~DeviceCollectives() {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "src/base/clock.h"
+#include "src/base/service_thread.h"
 #include "src/core/gpu/device_pairs.h"
 #include "src/exec/gpu/pairs_launch.h"
 
@@ -19,10 +20,18 @@ constexpr int64_t kSilentNs = 1'000'000'000;
 
 }  // namespace
 
-DeviceMonitor::DeviceMonitor(Dependencies dependencies)
-    : dependencies_(std::move(dependencies)), thread_([this] { work(); }) {}
+DeviceMonitor::DeviceMonitor(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
+
+Status DeviceMonitor::start() {
+  auto thread = start_thread(
+      "weir monitor", [this] { work(); }, [this](const Status& why) { fail(why); });
+  WEIR_TRY(thread.status());
+  thread_ = std::move(*thread);
+  return {};
+}
 
 DeviceMonitor::~DeviceMonitor() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -70,7 +79,9 @@ void DeviceMonitor::look() {
   const exec::gpu::Look seen = dependencies_.executor->look();
   if (const auto trouble =
           dependencies_.proxy != nullptr ? dependencies_.proxy->trouble(seen.waiting_for) : std::nullopt)
-    return fail(dependencies_.bootstrap->watchdog().explain(trouble->peer, trouble->status));
+    return fail(trouble->peer < 0
+                    ? trouble->status
+                    : dependencies_.bootstrap->watchdog().explain(trouble->peer, trouble->status));
   if (seen.foreign < 0 && seen.left >= 0)
     return fail(dependencies_.bootstrap->watchdog().explain(
         seen.left, {Code::remote_error, fmt::format("rank {} has stopped after an error", seen.left)}));

@@ -42,6 +42,8 @@ class DeviceMonitor {
   };
 
   explicit DeviceMonitor(Dependencies dependencies);
+  /// Starts the thread. Errors: those of start_thread.
+  Status start();
   ~DeviceMonitor();
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/base/service_thread.h"
 
 namespace weir::core {
 namespace {
@@ -23,10 +24,22 @@ constexpr int64_t kDrainNs = 2'000'000'000;
 
 }  // namespace
 
-Proxy::Proxy(Dependencies dependencies)
-    : dependencies_(std::move(dependencies)), thread_([this] { work(); }) {}
+Proxy::Proxy(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
+
+Status Proxy::start() {
+  auto thread = start_thread(
+      "weir proxy", [this] { work(); },
+      [this](const Status& why) {
+        const std::lock_guard lock(mutex_);
+        trouble_ = Trouble{-1, why};
+      });
+  WEIR_TRY(thread.status());
+  thread_ = std::move(*thread);
+  return {};
+}
 
 Proxy::~Proxy() {
+  if (!thread_.joinable()) return;
   stop_.store(true);
   wake();
   thread_.join();

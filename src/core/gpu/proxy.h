@@ -35,13 +35,15 @@ class Proxy {
     const std::atomic<bool>* aborted = nullptr;
     std::function<bool()> busy;  ///< whether calls are in flight; callable by any thread
   };
-  /// A channel that broke, or could not be opened.
+  /// A channel that broke, or could not be opened; peer -1: the proxy itself cannot go on.
   struct Trouble {
     Rank peer = -1;
     Status status;
   };
 
   explicit Proxy(Dependencies dependencies);
+  /// Starts the thread. Errors: those of start_thread.
+  Status start();
   /// Carries the messages that kernels have sent for a limited time, unless aborted.
   ~Proxy();
   Proxy(const Proxy&) = delete;

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "src/base/clock.h"
+#include "src/base/service_thread.h"
 #include "src/exec/gpu/stream_call.h"
 
 namespace weir::exec::gpu {
@@ -41,6 +42,10 @@ Status check_buffers(const Work& work) {
 Result<std::unique_ptr<StreamExecutor>> StreamExecutor::create(Dependencies dependencies) {
   std::unique_ptr<StreamExecutor> executor(new StreamExecutor(std::move(dependencies)));
   WEIR_TRY(executor->make_streams());
+  auto releaser = start_thread(
+      "weir release", [raw = executor.get()] { raw->release_on(); }, [](const Status&) {});
+  WEIR_TRY(releaser.status());
+  executor->releaser_ = std::move(*releaser);
   return executor;
 }
 
@@ -66,6 +71,7 @@ StreamExecutor::~StreamExecutor() {
   for (const Own& own : own_)
     if (own.stream != nullptr) (void)dependencies_.gpu->synchronize(own.stream);
   ends_.store(true);
+  let_releaser_go_on();
   if (releaser_.joinable()) releaser_.join();
   device::GpuEvents& events = *dependencies_.gpu->events();
   for (const Own& own : own_) {
@@ -147,7 +153,12 @@ Status StreamExecutor::join(const std::vector<device::GpuStream>& streams, devic
 void StreamExecutor::abort() {
   if (aborted_.exchange(true)) return;
   dependencies_.flags->leave();
-  releaser_ = std::thread([this] { release_on(); });
+  let_releaser_go_on();
+}
+
+void StreamExecutor::let_releaser_go_on() {
+  releases_.store(true);
+  releases_.notify_one();
 }
 
 void StreamExecutor::retire() {
@@ -156,6 +167,7 @@ void StreamExecutor::retire() {
 }
 
 void StreamExecutor::release_on() {
+  releases_.wait(false);
   const int64_t until = now_ns() + kDeadNs;
   for (bool begun = false; !ends_.load();) {
     begun = begun || retired_.load() || dependencies_.flags->all_left() || now_ns() > until;

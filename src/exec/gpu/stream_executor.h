@@ -54,7 +54,7 @@ class StreamExecutor final : public Queued {
   Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
   bool exchanges() const override { return false; }
   Status exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) override;
-  /// Starts a thread that sets all flags repeatedly until the executor is destroyed. Calls that run meanwhile
+  /// From now on a thread sets all flags repeatedly until the executor is destroyed. Calls that run meanwhile
   /// move wrong bytes, so the thread waits until all ranks have aborted, which they do when they see a failed
   /// rank (Look::left); it waits for dead ranks at most a second.
   void abort() override;
@@ -87,6 +87,7 @@ class StreamExecutor final : public Queued {
   uint64_t state_of(const Outstanding& call) const;
   uint32_t value_of(const QueuedChannel& channel, uint32_t slot) const;
   Rank peer_waited_for(const Outstanding& call) const;
+  void let_releaser_go_on();
   void release_on();
 
   const Dependencies dependencies_;
@@ -95,7 +96,8 @@ class StreamExecutor final : public Queued {
   std::atomic<bool> aborted_{false};
   std::atomic<bool> retired_{false};
   std::atomic<bool> ends_{false};
-  std::thread releaser_;
+  std::atomic<bool> releases_{false};  ///< the releaser no longer waits
+  std::thread releaser_;               ///< started in advance, as abort() must not fail for want of a thread
 
   std::mutex mutex_;  // guards the members below
   std::deque<Outstanding> outstanding_;

@@ -3,8 +3,6 @@
 #include "src/net/listener/listener.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -19,7 +17,10 @@
 #include <thread>
 #include <variant>
 
+#include "src/base/exception.h"
 #include "src/base/log.h"
+#include "src/base/service_thread.h"
+#include "src/base/shortage.h"
 #include "src/net/listener/listener_wire.h"
 
 namespace weir {
@@ -164,8 +165,10 @@ class OpenListener final : public Listener {
   using Pending = std::list<Connection>;
 
   void serve();
+  bool serve_round();
   bool admit(const Socket& listener);
   const Socket* listener_of(const void* tag) const;
+  bool advance(Connection& connection);
   bool receive(Connection& connection);
   bool understand(Connection& connection);
   bool reply(Connection& connection);
@@ -202,37 +205,53 @@ Status OpenListener::start() {
     watched = watched && watch(EPOLL_CTL_ADD, listener.fd(), EPOLLIN, const_cast<Socket*>(&listener));
   }
   if (!watched) {
-    return Status(Code::system_error, fmt::format("this process cannot listen on {}: {}", address().text(),
-                                                  std::generic_category().message(errno)));
+    return system_failure(fmt::format("this process cannot listen on {}", address().text()), errno);
   }
-  sigset_t all, before;  // this thread must not handle the application's signals
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { serve(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread_.native_handle(), "weir listener");
+  auto thread = start_thread(
+      "weir listener", [this] { serve(); }, [](const Status&) {});
+  WEIR_TRY(thread.status());
+  thread_ = std::move(*thread);
   return {};
 }
 
 void OpenListener::serve() {
-  std::array<epoll_event, 64> events;
-  for (;;) {
-    const int count = epoll_wait(epoll_.fd(), events.data(), events.size(), pending_.empty() ? -1 : 100);
-    for (int i = 0; i < count; ++i) {
-      void* const tag = events[static_cast<size_t>(i)].data.ptr;
-      if (tag == &stop_) return;
-      if (const Socket* listener = listener_of(tag)) {
-        while (admit(*listener)) {
-        }
-        continue;
-      }
-      const auto found = by_tag_.find(tag);
-      if (found == by_tag_.end()) continue;
-      Connection& connection = *found->second;
-      if (!(connection.out.empty() ? receive(connection) : reply(connection))) dismiss(found->second);
-    }
-    dismiss_the_slow();
+  bool stopped = false;
+  while (!stopped) {
+    (void)guarded([&] {
+      stopped = serve_round();
+      return Status();
+    });
   }
+}
+
+/// Waits for events and handles them. True: the listener has to stop.
+bool OpenListener::serve_round() {
+  std::array<epoll_event, 64> events;
+  const int count = epoll_wait(epoll_.fd(), events.data(), events.size(), pending_.empty() ? -1 : 100);
+  for (int i = 0; i < count; ++i) {
+    void* const tag = events[static_cast<size_t>(i)].data.ptr;
+    if (tag == &stop_) return true;
+    if (const Socket* listener = listener_of(tag)) {
+      while (admit(*listener)) {
+      }
+      continue;
+    }
+    const auto found = by_tag_.find(tag);
+    if (found == by_tag_.end()) continue;
+    if (!advance(*found->second)) dismiss(found->second);
+  }
+  dismiss_the_slow();
+  return false;
+}
+
+/// Reads or writes what is possible. False: the connection is done, or there is no memory for it.
+bool OpenListener::advance(Connection& connection) {
+  bool goes_on = false;
+  const Status served = guarded([&] {
+    goes_on = connection.out.empty() ? receive(connection) : reply(connection);
+    return Status();
+  });
+  return served.ok() && goes_on;
 }
 
 const Socket* OpenListener::listener_of(const void* tag) const {
@@ -256,7 +275,7 @@ bool OpenListener::admit(const Socket& listener) {
   connection.since_ns = now_ns();
   const auto at = std::prev(pending_.end());
   by_tag_[&connection] = at;
-  if (!receive(connection)) {
+  if (!advance(connection)) {
     dismiss(at);
   } else if (!watch(EPOLL_CTL_ADD, connection.socket.fd(), connection.out.empty() ? EPOLLIN : EPOLLOUT,
                     &connection)) {

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "src/base/doorbell.h"
+#include "tests/base/limited_child.h"
 
 namespace weir {
 namespace {
@@ -55,6 +56,25 @@ TEST(SegmentTest, CostsNothingUntilTouched) {
   size_t total = 0, resident = 0, shared = 0;
   statm >> total >> resident >> shared;
   EXPECT_LT(resident * 4096, size_t{256} << 20);
+}
+
+TEST(SegmentTest, OnesOfAllNeighboursFitWhereAddressSpaceIsLimited) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer needs the address space";
+#endif
+  constexpr size_t kNeighbours = 8;
+  const std::string said = testing::in_child([]() -> std::string {
+    testing::allow_memory(uint64_t{400} << 20);
+    std::vector<std::unique_ptr<Segment>> segments;
+    for (size_t i = 0; i < kNeighbours; ++i) {
+      auto segment =
+          Segment::create({.uid = 1, .rank = 3, .exchange_area_bytes = 0, .neighbours = kNeighbours});
+      if (!segment.ok()) return segment.status().message();
+      segments.push_back(std::move(*segment));
+    }
+    return "all fit";
+  });
+  EXPECT_EQ(said, "all fit");
 }
 
 TEST(SegmentTest, TakesASmallerRingPoolWhereAddressSpaceIsLimited) {

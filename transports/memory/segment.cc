@@ -3,9 +3,11 @@
 #include "transports/memory/segment.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <new>
 
 #include "src/base/doorbell.h"
@@ -40,24 +42,47 @@ SegmentHeader* header_of(const device::SharedMemory& memory) {
   return reinterpret_cast<SegmentHeader*>(memory.data());
 }
 
-SegmentView segment_view(const device::SharedMemory& memory) {
-  SegmentHeader* header = header_of(memory);
-  return {&header->doorbell, memory.data() + header->exchange_area_offset, header->exchange_area_bytes,
-          memory.data()};
+/// The places of a segment's parts. Read from its header once, as its owner can write there at any time.
+struct SegmentLayout {
+  uint64_t exchange_area_offset;
+  uint64_t exchange_area_bytes;
+  uint64_t ring_pool_offset;
+  uint64_t ring_pool_bytes;
+};
+
+SegmentLayout layout_of(const device::SharedMemory& memory) {
+  const volatile SegmentHeader* header = header_of(memory);
+  return {header->exchange_area_offset, header->exchange_area_bytes, header->ring_pool_offset,
+          header->ring_pool_bytes};
 }
 
-RingPoolView ring_pool_view(const device::SharedMemory& memory) {
-  const SegmentHeader* header = header_of(memory);
+SegmentView segment_view(const device::SharedMemory& memory, const SegmentLayout& layout) {
+  return {&header_of(memory)->doorbell, memory.data() + layout.exchange_area_offset,
+          layout.exchange_area_bytes, memory.data()};
+}
+
+RingPoolView ring_pool_view(const device::SharedMemory& memory, const SegmentLayout& layout) {
   return {reinterpret_cast<DirectoryEntry*>(memory.data() + kDirectoryOffset),
-          memory.data() + header->ring_pool_offset, header->ring_pool_bytes};
+          memory.data() + layout.ring_pool_offset, layout.ring_pool_bytes};
 }
 
-/// Whether the header's areas are disjoint, in order, and inside `size` bytes.
-bool sound(const SegmentHeader& header, size_t size) {
-  return header.exchange_area_offset == kDirectoryOffset + kDirectoryBytes &&
-         header.exchange_area_bytes <= size &&
-         header.ring_pool_offset == header.exchange_area_offset + whole_pages(header.exchange_area_bytes) &&
-         header.ring_pool_bytes <= size && header.ring_pool_offset <= size - header.ring_pool_bytes;
+/// Whether the parts are disjoint, in order, and inside `size` bytes.
+bool sound(const SegmentLayout& layout, size_t size) {
+  return layout.exchange_area_offset == kDirectoryOffset + kDirectoryBytes &&
+         layout.exchange_area_bytes <= size &&
+         layout.ring_pool_offset == layout.exchange_area_offset + whole_pages(layout.exchange_area_bytes) &&
+         layout.ring_pool_bytes <= size && layout.ring_pool_offset <= size - layout.ring_pool_bytes;
+}
+
+/// The bytes that a segment may have if `segments` of them shall take at most half of the address space that
+/// is left to this process.
+size_t fair_bytes(size_t segments) {
+  rlimit limit{};
+  uint64_t pages = 0;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  if (!(std::ifstream("/proc/self/statm") >> pages)) return SIZE_MAX;
+  const uint64_t used = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return limit.rlim_cur > used ? (limit.rlim_cur - used) / 2 / std::max<size_t>(segments, 1) : 0;
 }
 
 Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& ring_pool_bytes) {
@@ -74,7 +99,9 @@ Result<device::SharedMemory> reserve(size_t fixed, size_t wanted, size_t& ring_p
 Result<std::unique_ptr<Segment>> Segment::create(const Spec& spec) {
   const size_t fixed = kDirectoryOffset + kDirectoryBytes + whole_pages(spec.exchange_area_bytes);
   size_t ring_pool_bytes = 0;
-  Result<device::SharedMemory> segment = reserve(fixed, spec.ring_pool_bytes, ring_pool_bytes);
+  const size_t fair = fair_bytes(spec.neighbours);
+  const size_t wanted = std::min(spec.ring_pool_bytes, fair > fixed ? fair - fixed : 0);
+  Result<device::SharedMemory> segment = reserve(fixed, wanted, ring_pool_bytes);
   if (!segment.ok()) return segment.status();
   auto memory = std::make_shared<device::SharedMemory>(std::move(*segment));
   auto* header = new (memory->data()) SegmentHeader{
@@ -89,8 +116,9 @@ Result<std::unique_ptr<Segment>> Segment::create(const Spec& spec) {
       .doorbell = {},
   };
   static_cast<void>(header);
-  const SegmentView view = segment_view(*memory);
-  auto ring_pool = std::make_unique<RingPool>(ring_pool_view(*memory));
+  const SegmentLayout layout = layout_of(*memory);
+  const SegmentView view = segment_view(*memory, layout);
+  auto ring_pool = std::make_unique<RingPool>(ring_pool_view(*memory, layout));
   return std::unique_ptr<Segment>(new Segment(std::move(memory), view, std::move(ring_pool)));
 }
 
@@ -106,7 +134,8 @@ Result<PeerSegment> view_peer(SegmentMemory memory, uint64_t uid, Rank rank) {
                               "version of weir on all ranks",
                               rank, header->version, kVersion));
   }
-  if (header->uid != uid || header->rank != rank || !sound(*header, memory->size())) {
+  const SegmentLayout layout = layout_of(*memory);
+  if (header->uid != uid || header->rank != rank || !sound(layout, memory->size())) {
     return Status(
         Code::remote_error,
         fmt::format(
@@ -114,8 +143,8 @@ Result<PeerSegment> view_peer(SegmentMemory memory, uint64_t uid, Rank rank) {
             "of communicator {:x}",
             rank, uid, header->rank, header->uid));
   }
-  const SegmentView view = segment_view(*memory);
-  const RingPoolView ring_pool = ring_pool_view(*memory);
+  const SegmentView view = segment_view(*memory, layout);
+  const RingPoolView ring_pool = ring_pool_view(*memory, layout);
   return PeerSegment{std::move(memory), view, ring_pool};
 }
 

@@ -40,6 +40,9 @@ class Segment {
     Rank rank = 0;
     size_t exchange_area_bytes = 0;
     size_t ring_pool_bytes = size_t{1} << 30;
+    /// Number of segments, this one included, that this process maps at once: each is made so small that all
+    /// of them fit where its address space is limited (ulimit -v).
+    size_t neighbours = 1;
   };
 
   /// Creates the segment. If the system refuses that much address space, tries smaller ring pools, down to

@@ -12,20 +12,21 @@ class Shm final : public MemoryTransport {
 
  protected:
   Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
-    WEIR_TRY(may_reach(host));
+    WEIR_TRY(may_reach(handle, host));
     Result<device::SharedMemory> memory = device::SharedMemory::attach(handle);
     if (!memory.ok()) return memory.status();
     return std::make_shared<device::SharedMemory>(std::move(*memory));
   }
   Status probe(const device::ShareHandle& handle, uint64_t host) const override {
-    WEIR_TRY(may_reach(host));
+    WEIR_TRY(may_reach(handle, host));
     return device::SharedMemory::probe(handle);
   }
 
  private:
-  Status may_reach(uint64_t host) const {
+  Status may_reach(const device::ShareHandle& handle, uint64_t host) const {
     if (disabled_) return {Code::invalid_usage, "shared memory is disabled (NCCL_SHM_DISABLE)"};
     if (host != self().host) return {Code::invalid_usage, "the peer is on another host"};
+    if (handle.token == 0) return {Code::remote_error, "the peer offers a file that is no segment of weir"};
     return {};
   }
 

@@ -158,7 +158,7 @@ void Resources::end_gpu_backends() {
 }
 
 uint64_t Resources::memory_bytes() const {
-  return segment->used_bytes() + (device != nullptr ? device->gpu_bytes() : 0);
+  return (segment != nullptr ? segment->used_bytes() : 0) + (device != nullptr ? device->gpu_bytes() : 0);
 }
 
 }  // namespace weir::core

@@ -53,12 +53,18 @@ struct IslandViews {
   SharedScratch scratch;
 };
 
+/// Null, with a warning, where the system gives no shared memory: networks do without it.
 Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t exchange_bytes) {
   Segment::Spec spec;
   spec.uid = bootstrap.uid();
   spec.rank = bootstrap.rank();
   spec.exchange_area_bytes = exchange_bytes + kSharedScratchBytes;
-  return Segment::create(spec);
+  const uint64_t own_host = bootstrap.peers()[static_cast<size_t>(spec.rank)].host;
+  spec.neighbours = static_cast<size_t>(std::ranges::count(bootstrap.peers(), own_host, &PeerAddress::host));
+  auto made = Segment::create(spec);
+  if (made.ok() || made.status().is_shortage()) return made;
+  WEIR_WARN("rank {} goes on without shared memory: {}", spec.rank, made.status().message());
+  return std::unique_ptr<Segment>();
 }
 
 /// Maps the segments of all ranks; empty if some cannot be mapped, or if they are too many.
@@ -70,6 +76,10 @@ Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watch
     auto view = routes.to(rank).transport->segment_mapper()->map(routes.to(rank).address);
     if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
     WEIR_TRY(view.status());
+    if (view->exchange_area_bytes < kSharedScratchBytes)
+      return Status(Code::remote_error,
+                    fmt::format("the segment of rank {} has {} bytes for exchanges; expected at least {}",
+                                rank, view->exchange_area_bytes, kSharedScratchBytes));
     const size_t exchange_bytes = view->exchange_area_bytes - kSharedScratchBytes;
     island.exchange_areas.emplace_back(view->exchange_area, exchange_bytes, routes.size());
     island.doorbells.push_back(view->doorbell);
@@ -185,7 +195,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   dependencies.activity = &c.bootstrap->activity();
   dependencies.watchdog = &c.bootstrap->watchdog();
   dependencies.rings = c.routes->all_ring();
-  dependencies.doorbell = dependencies.rings ? c.segment->view().doorbell : nullptr;
+  dependencies.doorbell = dependencies.rings && c.segment != nullptr ? c.segment->view().doorbell : nullptr;
   dependencies.wait_policy = wait_policy(c.local_ranks, c.local_cores, options, 0);
   dependencies.shm_wait_policy = wait_policy(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
   dependencies.check = options.check;
@@ -377,7 +387,7 @@ Status Resources::take_tuning_result() {
 }
 
 void Resources::register_windows(WindowRegistry& windows, std::shared_ptr<WindowSpace> space) {
-  Doorbell* const bell = routes->all_ring() ? segment->view().doorbell : nullptr;
+  Doorbell* const bell = routes->all_ring() && segment != nullptr ? segment->view().doorbell : nullptr;
   registration = std::make_unique<WindowRegistry::Registration>(windows, bootstrap->uid(), bootstrap->rank(),
                                                                 std::move(space), bell);
 }

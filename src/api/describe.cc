@@ -39,7 +39,11 @@ std::string describe() {
 }  // namespace weir::api
 
 int weirDescribe(char* buffer, size_t size) {
-  const std::string text = weir::api::describe();
+  std::string text;
+  weir::api::report([&] {
+    text = weir::api::describe();
+    return weir::Status();
+  });
   if (buffer != nullptr && size > 0) {
     const size_t length = std::min(text.size(), size - 1);
     std::memcpy(buffer, text.data(), length);

@@ -23,9 +23,11 @@ ncclResult_t refuse_pointer(const char* function, void** out) {
 /// The team of all ranks; empty, after reporting an error, if the communicator is not valid.
 ncclTeam_t world(ncclComm_t comm, const char* function) {
   ncclTeam_t team{0, 0, 0};
-  report(look_at(comm, function, [&](const core::Communicator& core, const HandleState&) {
-    team = {core.size(), core.rank(), 1};
-  }));
+  report([&] {
+    return look_at(comm, function, [&](const core::Communicator& core, const HandleState&) {
+      team = {core.size(), core.rank(), 1};
+    });
+  });
   return team;
 }
 
@@ -46,21 +48,24 @@ WEIR_WEAK_ALIAS(ncclDevCommDestroy);
 ncclResult_t pncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properties) {
   constexpr const char* kFunction = "ncclCommQueryProperties";
   if (properties == nullptr || properties->magic != 0xcafebeef) {
-    return report(Status(
-        Code::invalid_argument,
-        fmt::format("{} : the properties are NULL or were not made with NCCL_COMM_PROPERTIES_INITIALIZER",
-                    kFunction)));
+    return report([&] {
+      return Status(
+          Code::invalid_argument,
+          fmt::format("{} : the properties are NULL or were not made with NCCL_COMM_PROPERTIES_INITIALIZER",
+                      kFunction));
+    });
   }
   ncclCommProperties_t own{};
-  const Status status =
-      look_at(comm, kFunction, [&](const core::Communicator& core, const HandleState& state) {
-        own.rank = core.rank();
-        own.nRanks = core.size();
-        own.cudaDev = own.nvmlDev = state.device;
-        own.hostRmaSupport = core.gpus() == nullptr;
-        own.nLsaTeams = core.size();  // no rank can access another's device memory
-      });
-  if (!status.ok()) return report(status);
+  const ncclResult_t result = report([&] {
+    return look_at(comm, kFunction, [&](const core::Communicator& core, const HandleState& state) {
+      own.rank = core.rank();
+      own.nRanks = core.size();
+      own.cudaDev = own.nvmlDev = state.device;
+      own.hostRmaSupport = core.gpus() == nullptr;
+      own.nLsaTeams = core.size();  // no rank can access another's device memory
+    });
+  });
+  if (result != ncclSuccess) return result;
   constexpr size_t kHead = offsetof(ncclCommProperties_t, rank);
   const size_t end = std::min(properties->size, sizeof(own));
   if (end > kHead) std::memcpy(&properties->rank, &own.rank, end - kHead);

@@ -7,7 +7,9 @@
 #pragma GCC visibility pop
 
 int weirDump(const char* path) {
-  if (path == nullptr || *path == '\0')
-    return weir::api::report({weir::Code::invalid_argument, "weirDump : path is NULL or empty"});
-  return weir::api::report(weir::api::runtime().dumper().write(path));
+  return weir::api::report([&] {
+    if (path == nullptr || *path == '\0')
+      return weir::Status(weir::Code::invalid_argument, "weirDump : path is NULL or empty");
+    return weir::api::runtime().dumper().write(path);
+  });
 }

@@ -48,9 +48,9 @@ Status set_stuck_timeout(ncclComm* comm, long long milliseconds) {
 }  // namespace weir::api
 
 int weirCommSetStuckTimeout(ncclComm* comm, long long milliseconds) {
-  return weir::api::report(weir::api::set_stuck_timeout(comm, milliseconds));
+  return weir::api::report([&] { return weir::api::set_stuck_timeout(comm, milliseconds); });
 }
 
 int weirCommRankStates(ncclComm* comm, int* states) {
-  return weir::api::report(weir::api::rank_states(comm, states));
+  return weir::api::report([&] { return weir::api::rank_states(comm, states); });
 }

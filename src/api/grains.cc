@@ -228,37 +228,47 @@ extern "C" {
 
 int weirGrainSumCreate(weirGrainSum_t* sum, ncclComm* comm, size_t elements,
                        const weirElementRange_t* pieces) {
-  return report(weir::api::create(sum, comm, elements, pieces));
+  return report([&] { return weir::api::create(sum, comm, elements, pieces); });
 }
-int weirGrainSumDestroy(weirGrainSum_t sum) { return report(weir::api::destroy(sum)); }
+int weirGrainSumDestroy(weirGrainSum_t sum) {
+  return report([&] { return weir::api::destroy(sum); });
+}
 int weirGrainSumBegin(weirGrainSum_t sum, uint64_t grains) {
-  return report(weir::api::with_sum(sum, "weirGrainSumBegin",
-                                    [&](weir::core::GrainSum& s) { return s.begin(grains); }));
+  return report([&] {
+    return weir::api::with_sum(sum, "weirGrainSumBegin",
+                               [&](weir::core::GrainSum& s) { return s.begin(grains); });
+  });
 }
 int weirGrainSumOpen(weirGrainSum_t sum, float** array) {
-  return report(weir::api::with_sum(sum, "weirGrainSumOpen", [&](weir::core::GrainSum& s) {
-    if (array == nullptr) return weir::Status(weir::Code::invalid_argument, "array argument is NULL");
-    auto opened = s.open();
-    *array = opened.ok() ? *opened : nullptr;
-    return opened.status();
-  }));
+  return report([&] {
+    return weir::api::with_sum(sum, "weirGrainSumOpen", [&](weir::core::GrainSum& s) {
+      if (array == nullptr) return weir::Status(weir::Code::invalid_argument, "array argument is NULL");
+      auto opened = s.open();
+      *array = opened.ok() ? *opened : nullptr;
+      return opened.status();
+    });
+  });
 }
 int weirGrainSumClose(weirGrainSum_t sum, uint64_t first, uint64_t end) {
-  return report(weir::api::with_sum(sum, "weirGrainSumClose", [&](weir::core::GrainSum& s) {
-    return s.close({first, end});
-  }));
+  return report([&] {
+    return weir::api::with_sum(sum, "weirGrainSumClose", [&](weir::core::GrainSum& s) {
+      return s.close({first, end});
+    });
+  });
 }
 int weirGrainSumExchange(weirGrainSum_t sum, const weirGrainRange_t* ranges, weirStream* stream,
                          size_t* sent) {
-  return report(weir::api::exchange(sum, ranges, stream, sent));
+  return report([&] { return weir::api::exchange(sum, ranges, stream, sent); });
 }
-int weirGrainSumSettle(weirGrainSum_t sum) { return report(weir::api::settle(sum)); }
+int weirGrainSumSettle(weirGrainSum_t sum) {
+  return report([&] { return weir::api::settle(sum); });
+}
 int weirGrainSumFinish(weirGrainSum_t sum, float* result) {
-  return report(weir::api::finish_sum(sum, result));
+  return report([&] { return weir::api::finish_sum(sum, result); });
 }
 int weirGrainAllReduce(const float* grains_data, float* result, size_t count, weirGrainRange_t own,
                        uint64_t grains, ncclComm* comm) {
-  return report(weir::api::all_reduce(grains_data, result, count, own, grains, comm));
+  return report([&] { return weir::api::all_reduce(grains_data, result, count, own, grains, comm); });
 }
 float weirTreeSum(const float* values, size_t count) {
   return values == nullptr ? 0.0F : weir::core::tree_sum({values, count});

@@ -5,9 +5,12 @@
 /// Tests: tests/api/group_test.cc
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <utility>
 
 #include "src/api/handle.h"
+#include "src/base/exception.h"
 #include "src/base/status.h"
 
 namespace weir::api {
@@ -19,11 +22,16 @@ struct ThreadGroup;
 extern constinit thread_local ThreadGroup* open_group;
 
 /// Ends a call that may be part of a group: reports an error, and makes the group return it.
-ncclResult_t finish_error(const Status& status);
+ncclResult_t finish_error(const Status& status) noexcept;
 inline ncclResult_t finish(const Status& status) {
   if (status.ok()) [[likely]]
     return ncclSuccess;
   return finish_error(status);
+}
+/// The same for what `call` returns. No exception leaves it; one is reported as an error.
+template <std::invocable Call>
+ncclResult_t finish(Call&& call) {
+  return finish(guarded(std::forward<Call>(call)));
 }
 
 /// Adds an operation without a stream to the open group. REQUIRES: `group` is open_group, the calling thread

@@ -267,7 +267,7 @@ ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, 
                             ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::all_reduce, sendbuff, recvbuff, count);
-  return finish(issue(operation, number(datatype), number(op), comm, stream));
+  return finish([&] { return issue(operation, number(datatype), number(op), comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclAllReduce);
 
@@ -276,7 +276,7 @@ ncclResult_t pncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t
                                     cudaStream_t stream, const void* acc) {
   core::Operation operation;
   fill(operation, Collective::all_reduce, sendbuff, recvbuff, count).bias = acc;
-  return finish(issue(operation, number(datatype), number(op), comm, stream));
+  return finish([&] { return issue(operation, number(datatype), number(op), comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclAllReduceWithBias);
 
@@ -284,7 +284,7 @@ ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncc
                          ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::reduce, sendbuff, recvbuff, count, root);
-  return finish(issue(operation, number(datatype), number(op), comm, stream));
+  return finish([&] { return issue(operation, number(datatype), number(op), comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclReduce);
 
@@ -292,7 +292,7 @@ ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, 
                             int root, ncclComm_t comm, cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::broadcast, sendbuff, recvbuff, count, root);
-  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
+  return finish([&] { return issue(operation, number(datatype), ncclSum, comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclBroadcast);
 
@@ -306,7 +306,7 @@ ncclResult_t pncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcou
                             ncclComm_t comm, cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::all_gather, sendbuff, recvbuff, sendcount);
-  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
+  return finish([&] { return issue(operation, number(datatype), ncclSum, comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclAllGather);
 
@@ -315,7 +315,7 @@ ncclResult_t pncclReduceScatter(const void* sendbuff, void* recvbuff, size_t rec
                                 cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::reduce_scatter, sendbuff, recvbuff, recvcount);
-  return finish(issue(operation, number(datatype), number(op), comm, stream));
+  return finish([&] { return issue(operation, number(datatype), number(op), comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclReduceScatter);
 
@@ -323,7 +323,7 @@ ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, n
                            ncclComm_t comm, cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::all_to_all, sendbuff, recvbuff, count);
-  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
+  return finish([&] { return issue(operation, number(datatype), ncclSum, comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclAlltoAll);
 
@@ -331,7 +331,7 @@ ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncc
                          int root, ncclComm_t comm, cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::gather, sendbuff, recvbuff, count, root);
-  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
+  return finish([&] { return issue(operation, number(datatype), ncclSum, comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclGather);
 
@@ -339,7 +339,7 @@ ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, nc
                           int root, ncclComm_t comm, cudaStream_t stream) {
   core::Operation operation;
   fill(operation, Collective::scatter, sendbuff, recvbuff, count, root);
-  return finish(issue(operation, number(datatype), ncclSum, comm, stream));
+  return finish([&] { return issue(operation, number(datatype), ncclSum, comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclScatter);
 
@@ -350,7 +350,7 @@ ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t dataty
   call.input = sendbuff;
   call.count = count;
   call.peer = peer;
-  return finish(issue_pair<core::SendOp>(operation, number(datatype), comm, stream));
+  return finish([&] { return issue_pair<core::SendOp>(operation, number(datatype), comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclSend);
 
@@ -361,6 +361,6 @@ ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, in
   call.output = recvbuff;
   call.count = count;
   call.peer = peer;
-  return finish(issue_pair<core::RecvOp>(operation, number(datatype), comm, stream));
+  return finish([&] { return issue_pair<core::RecvOp>(operation, number(datatype), comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclRecv);

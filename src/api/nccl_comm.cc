@@ -71,7 +71,7 @@ Status init_rank(const Init& init) {
   if (!handle.ok()) return handle.status();
   (*handle)->state->device = init.device;
   *init.comm = *handle;  // before it connects, so that another thread can abort it
-  Status status = connect(*handle, init.function);
+  Status status = guarded([&] { return connect(*handle, init.function); });
   if (!status.ok() && status.code() != Code::in_progress) {
     *init.comm = nullptr;
     if (begin_close(*handle)) end_close(*handle);  // unless ncclCommAbort closes it
@@ -313,10 +313,12 @@ Status abort(ncclComm* handle) {
 /// Queries a communicator, even while another thread is inside.
 template <typename T, typename Look>
 ncclResult_t ask(ncclComm_t comm, const char* function, const char* name, T* out, Look look) {
-  if (comm != nullptr && out == nullptr) return report(null_argument(function, name));
-  return report(look_at(comm, function, [&](const core::Communicator& core, const HandleState& state) {
-    *out = look(core, state);
-  }));
+  if (comm != nullptr && out == nullptr) return report([&] { return null_argument(function, name); });
+  return report([&] {
+    return look_at(comm, function, [&](const core::Communicator& core, const HandleState& state) {
+      *out = look(core, state);
+    });
+  });
 }
 
 }  // namespace
@@ -326,79 +328,88 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclGetUniqueId(ncclUniqueId* uniqueId) {
-  say_version();
-  return report(uniqueId == nullptr ? null_argument("ncclGetUniqueId", "uniqueId") : make_id(uniqueId));
+  return report([&] {
+    say_version();
+    return uniqueId == nullptr ? null_argument("ncclGetUniqueId", "uniqueId") : make_id(uniqueId);
+  });
 }
 WEIR_WEAK_ALIAS(ncclGetUniqueId);
 
 ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
-  return finish(init_rank({"ncclCommInitRank", comm, nranks, &commId, rank, nullptr, 0}));
+  return finish([&] { return init_rank({"ncclCommInitRank", comm, nranks, &commId, rank, nullptr, 0}); });
 }
 WEIR_WEAK_ALIAS(ncclCommInitRank);
 
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                      ncclConfig_t* config) {
-  return finish(init_rank({"ncclCommInitRankConfig", comm, nranks, &commId, rank, config, 0}));
+  return finish([&] {
+    return init_rank({"ncclCommInitRankConfig", comm, nranks, &commId, rank, config, 0});
+  });
 }
 WEIR_WEAK_ALIAS(ncclCommInitRankConfig);
 
 ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
                                        ncclUniqueId* commIds, ncclConfig_t* config) {
   constexpr const char* kFunction = "ncclCommInitRankScalable";
-  if (commIds == nullptr) return finish(null_argument(kFunction, "commIds"));
+  if (commIds == nullptr) return finish([&] { return null_argument(kFunction, "commIds"); });
   if (nId < 1 || nId > nranks) {
-    return finish(Status(
-        Code::invalid_argument,
-        fmt::format("{} : invalid nId {}; expected 1 to nranks, which is {}", kFunction, nId, nranks)));
+    return finish([&] {
+      return Status(
+          Code::invalid_argument,
+          fmt::format("{} : invalid nId {}; expected 1 to nranks, which is {}", kFunction, nId, nranks));
+    });
   }
   // All ranks use the first root: up to thousands of ranks it is as fast as several.
-  return finish(init_rank({kFunction, newcomm, nranks, &commIds[0], myrank, config, 0}));
+  return finish([&] { return init_rank({kFunction, newcomm, nranks, &commIds[0], myrank, config, 0}); });
 }
 WEIR_WEAK_ALIAS(ncclCommInitRankScalable);
 
 ncclResult_t pncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
-  return finish(init_all(comm, ndev, devlist));
+  return finish([&] { return init_all(comm, ndev, devlist); });
 }
 WEIR_WEAK_ALIAS(ncclCommInitAll);
 
 ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
-  return finish(split(comm, color, key, newcomm, config));
+  return finish([&] { return split(comm, color, key, newcomm, config); });
 }
 WEIR_WEAK_ALIAS(ncclCommSplit);
 
 ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
                              ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags) {
-  return finish(shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags));
+  return finish(
+      [&] { return shrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags); });
 }
 WEIR_WEAK_ALIAS(ncclCommShrink);
 
 ncclResult_t pncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {
-  return report(id_to_grow(comm, uniqueId));
+  return report([&] { return id_to_grow(comm, uniqueId); });
 }
 WEIR_WEAK_ALIAS(ncclCommGetUniqueId);
 
 ncclResult_t pncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId, int rank,
                            ncclComm_t* newcomm, ncclConfig_t* config) {
-  return finish(grow_or_join(comm, nRanks, uniqueId, rank, newcomm, config));
+  return finish([&] { return grow_or_join(comm, nRanks, uniqueId, rank, newcomm, config); });
 }
 WEIR_WEAK_ALIAS(ncclCommGrow);
 
 ncclResult_t pncclCommRevoke(ncclComm_t comm, int revokeFlags) {
-  return comm == nullptr ? ncclSuccess : report(revoke(comm, revokeFlags));
+  return comm == nullptr ? ncclSuccess : report([&] { return revoke(comm, revokeFlags); });
 }
 WEIR_WEAK_ALIAS(ncclCommRevoke);
 
 ncclResult_t pncclCommFinalize(ncclComm_t comm) {
-  return comm == nullptr ? ncclSuccess : report(finalize(comm));
+  return comm == nullptr ? ncclSuccess : report([&] { return finalize(comm); });
 }
 WEIR_WEAK_ALIAS(ncclCommFinalize);
 
 ncclResult_t pncclCommDestroy(ncclComm_t comm) {
-  return comm == nullptr ? ncclSuccess : report(destroy(comm));
+  return comm == nullptr ? ncclSuccess : report([&] { return destroy(comm); });
 }
 WEIR_WEAK_ALIAS(ncclCommDestroy);
 
-ncclResult_t pncclCommAbort(ncclComm_t comm) { return comm == nullptr ? ncclSuccess : report(abort(comm)); }
+ncclResult_t pncclCommAbort(ncclComm_t comm) {
+  return comm == nullptr ? ncclSuccess : report([&] { return abort(comm); });
+}
 WEIR_WEAK_ALIAS(ncclCommAbort);
 
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {

@@ -73,7 +73,11 @@ Status end_outermost(ThreadGroup& group, double* simulated) {
   } else {
     if (Status status = check_members(members); !status.ok()) group.group.fail(status);
   }
-  for (ThreadGroup::Steps& steps : group.steps) group.group.add_job(std::move(steps));
+  const Status added = guarded([&] {
+    for (ThreadGroup::Steps& steps : group.steps) group.group.add_job(std::move(steps));
+    return Status();
+  });
+  if (!added.ok()) group.group.fail(added);
   group.steps.clear();
   const Status status = simulated != nullptr ? group.group.simulate(*simulated) : group.group.end();
   for (size_t i = 0; i < entered; ++i) leave(members[i]);
@@ -85,7 +89,7 @@ Status end_outermost(ThreadGroup& group, double* simulated) {
 
 }  // namespace
 
-ncclResult_t finish_error(const Status& status) {
+ncclResult_t finish_error(const Status& status) noexcept {
   if (open_group != nullptr && status.code() != Code::in_progress) open_group->group.fail(status);
   return report(status);
 }
@@ -140,7 +144,7 @@ static Status end_group(double* simulated = nullptr) {
 
 Status run_group(const std::function<Status()>& body) {
   start_group();
-  Status status = body();
+  Status status = guarded(body);
   if (!status.ok()) open_group->group.fail(status);
   Status ended = end_group();
   return status.ok() ? ended : status;
@@ -151,23 +155,29 @@ Status run_group(const std::function<Status()>& body) {
 using namespace weir::api;
 
 ncclResult_t pncclGroupStart() {
-  start_group();
-  return ncclSuccess;
+  return report([] {
+    start_group();
+    return weir::Status();
+  });
 }
 WEIR_WEAK_ALIAS(ncclGroupStart);
 
-ncclResult_t pncclGroupEnd() { return report(end_group()); }
+ncclResult_t pncclGroupEnd() {
+  return report([&] { return end_group(); });
+}
 WEIR_WEAK_ALIAS(ncclGroupEnd);
 
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   if (simInfo == nullptr) return pncclGroupEnd();
   if (simInfo->magic != 0x74685283) {
-    return finish(weir::Status(weir::Code::invalid_argument,
-                               "ncclGroupSimulateEnd : simInfo was not made with NCCL_SIM_INFO_INITIALIZER"));
+    return finish([&] {
+      return weir::Status(weir::Code::invalid_argument,
+                          "ncclGroupSimulateEnd : simInfo was not made with NCCL_SIM_INFO_INITIALIZER");
+    });
   }
   constexpr double kMicroseconds = 1e6;
   double seconds = -1;
-  const weir::Status status = end_group(&seconds);
+  const weir::Status status = weir::guarded([&] { return end_group(&seconds); });
   const float time =
       status.ok() && seconds >= 0 ? static_cast<float>(seconds * kMicroseconds) : NCCL_UNDEF_FLOAT;
   const size_t capacity = offsetof(ncclSimInfo_t, estimatedTime) + sizeof(time);

@@ -7,9 +7,11 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclGetVersion(int* version) {
-  if (version == nullptr) return report(null_argument("ncclGetVersion", "version"));
-  *version = static_cast<int>(runtime().options().nccl_version);
-  return ncclSuccess;
+  return report([&] {
+    if (version == nullptr) return null_argument("ncclGetVersion", "version");
+    *version = static_cast<int>(runtime().options().nccl_version);
+    return Status();
+  });
 }
 WEIR_WEAK_ALIAS(ncclGetVersion);
 
@@ -32,7 +34,12 @@ WEIR_WEAK_ALIAS(ncclGetErrorString);
 const char* pncclGetLastError(ncclComm_t) { return last_error(); }
 WEIR_WEAK_ALIAS(ncclGetLastError);
 
-void pncclResetDebugInit() { configure_log(Options::from_environment().log); }
+void pncclResetDebugInit() {
+  report([] {
+    configure_log(Options::from_environment().log);
+    return Status();
+  });
+}
 WEIR_WEAK_ALIAS(ncclResetDebugInit);
 
 // NCCL exports this function without a p name.

@@ -92,24 +92,27 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclMemAlloc(void** ptr, size_t size) {
-  if (ptr == nullptr) return report(null_argument("ncclMemAlloc", "ptr"));
-  *ptr = nullptr;
-  const Result<void*> memory = allocate(size);
-  if (!memory.ok()) return report(memory.status());
-  *ptr = *memory;
-  return ncclSuccess;
+  return report([&] {
+    if (ptr == nullptr) return null_argument("ncclMemAlloc", "ptr");
+    *ptr = nullptr;
+    const Result<void*> memory = allocate(size);
+    if (memory.ok()) *ptr = *memory;
+    return memory.status();
+  });
 }
 WEIR_WEAK_ALIAS(ncclMemAlloc);
 
-ncclResult_t pncclMemFree(void* ptr) { return ptr == nullptr ? ncclSuccess : report(free_memory(ptr)); }
+ncclResult_t pncclMemFree(void* ptr) {
+  return ptr == nullptr ? ncclSuccess : report([&] { return free_memory(ptr); });
+}
 WEIR_WEAK_ALIAS(ncclMemFree);
 
 ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle) {
-  return report(register_memory(comm, "ncclCommRegister", buff, size, handle));
+  return report([&] { return register_memory(comm, "ncclCommRegister", buff, size, handle); });
 }
 WEIR_WEAK_ALIAS(ncclCommRegister);
 
 ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle) {
-  return report(deregister(comm, "ncclCommDeregister", handle));
+  return report([&] { return deregister(comm, "ncclCommDeregister", handle); });
 }
 WEIR_WEAK_ALIAS(ncclCommDeregister);

@@ -187,41 +187,43 @@ using namespace weir::api;
 
 ncclResult_t pncclCommWindowRegister(ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win,
                                      int winFlags) {
-  return report(register_window(comm, buff, size, win, winFlags));
+  return report([&] { return register_window(comm, buff, size, win, winFlags); });
 }
 WEIR_WEAK_ALIAS(ncclCommWindowRegister);
 
 ncclResult_t pncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win) {
-  return report(deregister_window(comm, win));
+  return report([&] { return deregister_window(comm, win); });
 }
 WEIR_WEAK_ALIAS(ncclCommWindowDeregister);
 
 ncclResult_t pncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void** outUserPtr) {
-  return report(window_pointer(comm, win, outUserPtr));
+  return report([&] { return window_pointer(comm, win, outUserPtr); });
 }
 WEIR_WEAK_ALIAS(ncclWinGetUserPtr);
 
 ncclResult_t pncclPutSignal(const void* localbuff, size_t count, ncclDataType_t datatype, int peer,
                             ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
                             unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
-  return finish(put_signal({.input = localbuff,
-                            .count = count,
-                            .peer = peer,
-                            .offset = peerWinOffset,
-                            .index = sigIdx,
-                            .context = ctx},
-                           number(datatype), peerWin, flags, comm, stream));
+  return finish([&] {
+    return put_signal({.input = localbuff,
+                       .count = count,
+                       .peer = peer,
+                       .offset = peerWinOffset,
+                       .index = sigIdx,
+                       .context = ctx},
+                      number(datatype), peerWin, flags, comm, stream);
+  });
 }
 WEIR_WEAK_ALIAS(ncclPutSignal);
 
 ncclResult_t pncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
                          cudaStream_t stream) {
-  return finish(signal({peer, sigIdx, ctx}, flags, comm, stream));
+  return finish([&] { return signal({peer, sigIdx, ctx}, flags, comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclSignal);
 
 ncclResult_t pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t* signalDescs, ncclComm_t comm,
                              cudaStream_t stream) {
-  return finish(wait_signal(nDesc, signalDescs, comm, stream));
+  return finish([&] { return wait_signal(nDesc, signalDescs, comm, stream); });
 }
 WEIR_WEAK_ALIAS(ncclWaitSignal);

@@ -42,19 +42,77 @@ std::string text_of(const OptionRow& row) { return value_text(runtime().options(
 
 /// The value as an integer of type T, if it fits.
 template <typename T>
-ncclResult_t get_number(const char* function, const ncclParamHandle_t* handle, T* out) {
+Status read_number(const char* function, const ncclParamHandle_t* handle, T* out) {
   const OptionRow* const row = row_of(handle);
-  if (row == nullptr || out == nullptr) return report(unknown_handle(function));
+  if (row == nullptr || out == nullptr) return unknown_handle(function);
   const std::string text = text_of(*row);
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    return report(Status(
-        Code::invalid_argument,
-        fmt::format("{} : {} is '{}', which does not fit the requested type", function, row->name, text)));
+    return {Code::invalid_argument,
+            fmt::format("{} : {} is '{}', which does not fit the requested type", function, row->name, text)};
   }
   *out = value;
-  return ncclSuccess;
+  return {};
+}
+
+template <typename T>
+ncclResult_t get_number(const char* function, const ncclParamHandle_t* handle, T* out) {
+  return report([&] { return read_number(function, handle, out); });
+}
+
+Status bind(ncclParamHandle_t** out, const char* key) {
+  if (out == nullptr) return null_argument("ncclParamBind", "out");
+  const OptionRow* const row = find(key);
+  *out = reinterpret_cast<ncclParamHandle_t*>(const_cast<OptionRow*>(row));
+  return row == nullptr ? unknown_key("ncclParamBind", key) : Status();
+}
+
+Status get_text(const ncclParamHandle_t* handle, const char** out) {
+  static thread_local std::string text;
+  const OptionRow* const row = row_of(handle);
+  if (row == nullptr || out == nullptr) return unknown_handle("ncclParamGetStr");
+  text = text_of(*row);
+  *out = text.c_str();
+  return {};
+}
+
+/// The bytes of the text, without a terminating zero.
+Status copy_text(const ncclParamHandle_t* handle, void* out, int most, int* length) {
+  const OptionRow* const row = row_of(handle);
+  if (row == nullptr || out == nullptr || length == nullptr) return unknown_handle("ncclParamGet");
+  const std::string text = text_of(*row);
+  if (most < 0 || text.size() > static_cast<size_t>(most)) {
+    return {Code::invalid_argument,
+            fmt::format("ncclParamGet : {} needs {} bytes, but maxLen is {}", row->name, text.size(), most)};
+  }
+  std::memcpy(out, text.data(), text.size());
+  *length = static_cast<int>(text.size());
+  return {};
+}
+
+Status get_by_key(const char* key, const char** value, int* length) {
+  static thread_local std::string text;
+  if (value == nullptr || length == nullptr)
+    return {Code::invalid_argument, "ncclParamGetParameter : value and valueLen may not be NULL"};
+  const OptionRow* const row = find(key);
+  if (row == nullptr) return unknown_key("ncclParamGetParameter", key);
+  text = text_of(*row);
+  *value = text.c_str();
+  *length = static_cast<int>(text.size());
+  return {};
+}
+
+Status all_keys(const char*** table, int* length) {
+  static thread_local std::vector<const char*> keys;
+  if (table == nullptr || length == nullptr)
+    return {Code::invalid_argument, "ncclParamGetAllParameterKeys : table and tableLen may not be NULL"};
+  keys.clear();
+  for (const OptionRow& row : option_table())
+    keys.push_back(row.name.data());  // the names are literals, so they end with a zero
+  *table = keys.data();
+  *length = static_cast<int>(keys.size());
+  return {};
 }
 
 }  // namespace
@@ -64,10 +122,7 @@ using namespace weir;
 using namespace weir::api;
 
 ncclResult_t pncclParamBind(ncclParamHandle_t** out, const char* key) {
-  if (out == nullptr) return report(null_argument("ncclParamBind", "out"));
-  const OptionRow* const row = find(key);
-  *out = reinterpret_cast<ncclParamHandle_t*>(const_cast<OptionRow*>(row));
-  return row == nullptr ? report(unknown_key("ncclParamBind", key)) : ncclSuccess;
+  return report([&] { return bind(out, key); });
 }
 WEIR_WEAK_ALIAS(ncclParamBind);
 
@@ -105,62 +160,29 @@ ncclResult_t pncclParamGetU64(ncclParamHandle_t* handle, uint64_t* out) {
 WEIR_WEAK_ALIAS(ncclParamGetU64);
 
 ncclResult_t pncclParamGetStr(ncclParamHandle_t* handle, const char** out) {
-  static thread_local std::string text;
-  const OptionRow* const row = row_of(handle);
-  if (row == nullptr || out == nullptr) return report(unknown_handle("ncclParamGetStr"));
-  text = text_of(*row);
-  *out = text.c_str();
-  return ncclSuccess;
+  return report([&] { return get_text(handle, out); });
 }
 WEIR_WEAK_ALIAS(ncclParamGetStr);
 
-// The bytes of the text, without a terminating zero.
 ncclResult_t pncclParamGet(ncclParamHandle_t* handle, void* out, int maxLen, int* len) {
-  const OptionRow* const row = row_of(handle);
-  if (row == nullptr || out == nullptr || len == nullptr) return report(unknown_handle("ncclParamGet"));
-  const std::string text = text_of(*row);
-  if (maxLen < 0 || text.size() > static_cast<size_t>(maxLen)) {
-    return report(Status(
-        Code::invalid_argument,
-        fmt::format("ncclParamGet : {} needs {} bytes, but maxLen is {}", row->name, text.size(), maxLen)));
-  }
-  std::memcpy(out, text.data(), text.size());
-  *len = static_cast<int>(text.size());
-  return ncclSuccess;
+  return report([&] { return copy_text(handle, out, maxLen, len); });
 }
 WEIR_WEAK_ALIAS(ncclParamGet);
 
 ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* valueLen) {
-  static thread_local std::string text;
-  if (value == nullptr || valueLen == nullptr) {
-    return report(
-        Status(Code::invalid_argument, "ncclParamGetParameter : value and valueLen may not be NULL"));
-  }
-  const OptionRow* const row = find(key);
-  if (row == nullptr) return report(unknown_key("ncclParamGetParameter", key));
-  text = text_of(*row);
-  *value = text.c_str();
-  *valueLen = static_cast<int>(text.size());
-  return ncclSuccess;
+  return report([&] { return get_by_key(key, value, valueLen); });
 }
 WEIR_WEAK_ALIAS(ncclParamGetParameter);
 
 ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
-  static thread_local std::vector<const char*> keys;
-  if (table == nullptr || tableLen == nullptr) {
-    return report(
-        Status(Code::invalid_argument, "ncclParamGetAllParameterKeys : table and tableLen may not be NULL"));
-  }
-  keys.clear();
-  for (const OptionRow& row : option_table())
-    keys.push_back(row.name.data());  // the names are literals, so they end with a zero
-  *table = keys.data();
-  *tableLen = static_cast<int>(keys.size());
-  return ncclSuccess;
+  return report([&] { return all_keys(table, tableLen); });
 }
 WEIR_WEAK_ALIAS(ncclParamGetAllParameterKeys);
 
 void pncclParamDumpAll() {
-  for (const OptionRow& row : option_table()) WEIR_INFO(env, "{}={}", row.name, text_of(row));
+  report([] {
+    for (const OptionRow& row : option_table()) WEIR_INFO(env, "{}={}", row.name, text_of(row));
+    return Status();
+  });
 }
 WEIR_WEAK_ALIAS(ncclParamDumpAll);

@@ -105,14 +105,14 @@ using namespace weir::api;
 ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
                                        ncclScalarResidence_t residence, ncclComm_t comm) {
   const HandleGuard guard(comm);
-  if (!guard) return report(explain_no_entry(comm, "ncclRedOpCreatePreMulSum"));
-  return report(make(*comm->state, scalar, number(datatype), number(residence), op));
+  if (!guard) return report([&] { return explain_no_entry(comm, "ncclRedOpCreatePreMulSum"); });
+  return report([&] { return make(*comm->state, scalar, number(datatype), number(residence), op); });
 }
 WEIR_WEAK_ALIAS(ncclRedOpCreatePreMulSum);
 
 ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
   const HandleGuard guard(comm);
-  if (!guard) return report(explain_no_entry(comm, "ncclRedOpDestroy"));
-  return report(destroy(*comm->state, number(op)));
+  if (!guard) return report([&] { return explain_no_entry(comm, "ncclRedOpDestroy"); });
+  return report([&] { return destroy(*comm->state, number(op)); });
 }
 WEIR_WEAK_ALIAS(ncclRedOpDestroy);

@@ -48,13 +48,17 @@ Status memory(ncclComm* comm, int stat, uint64_t* value) {
 
 using namespace weir::api;
 
-ncclResult_t pncclCommSuspend(ncclComm_t comm, int flags) { return finish(suspend(comm, flags)); }
+ncclResult_t pncclCommSuspend(ncclComm_t comm, int flags) {
+  return finish([&] { return suspend(comm, flags); });
+}
 WEIR_WEAK_ALIAS(ncclCommSuspend);
 
-ncclResult_t pncclCommResume(ncclComm_t comm) { return finish(resume(comm)); }
+ncclResult_t pncclCommResume(ncclComm_t comm) {
+  return finish([&] { return resume(comm); });
+}
 WEIR_WEAK_ALIAS(ncclCommResume);
 
 ncclResult_t pncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t* value) {
-  return report(memory(comm, number(stat), value));
+  return report([&] { return memory(comm, number(stat), value); });
 }
 WEIR_WEAK_ALIAS(ncclCommMemStats);

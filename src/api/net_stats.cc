@@ -59,5 +59,5 @@ Status net_stats(ncclComm* comm, weirNetStats_t* out, size_t size) {
 }  // namespace weir::api
 
 int weirCommNetStats(ncclComm* comm, weirNetStats_t* stats, size_t size) {
-  return weir::api::report(weir::api::net_stats(comm, stats, size));
+  return weir::api::report([&] { return weir::api::net_stats(comm, stats, size); });
 }

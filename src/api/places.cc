@@ -26,5 +26,5 @@ Status places(ncclComm* comm, weirPlace_t* places) {
 }  // namespace weir::api
 
 int weirCommPlaces(ncclComm* comm, weirPlace_t* places) {
-  return weir::api::report(weir::api::places(comm, places));
+  return weir::api::report([&] { return weir::api::places(comm, places); });
 }

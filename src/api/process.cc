@@ -99,9 +99,12 @@ void say_version() {
   });
 }
 
-ncclResult_t report_error(const Status& status) {
-  runtime();  // the log must be configured before its first line
-  if (status.code() != Code::in_progress) WEIR_WARN("{}", status.message());
+ncclResult_t report_error(const Status& status) noexcept {
+  (void)guarded([&] {
+    runtime();  // the log must be configured before its first line
+    if (status.code() != Code::in_progress) WEIR_WARN("{}", status.message());
+    return Status();
+  });
   return static_cast<ncclResult_t>(status.code());
 }
 

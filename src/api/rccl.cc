@@ -30,17 +30,19 @@ ncclResult_t pncclAlltoAllv(const void* sendbuff, const size_t sendcounts[], con
                             ncclDataType_t datatype, ncclComm_t comm, hipStream_t stream) {
   constexpr const char* kFunction = "ncclAlltoAllv";
   int ranks = 0;
-  Status status = look_at(comm, kFunction,
-                          [&](const core::Communicator& core, const HandleState&) { ranks = core.size(); });
-  if (!status.ok()) return finish(status);
-  if (sendcounts == nullptr || sdispls == nullptr || recvcounts == nullptr || rdispls == nullptr) {
-    return finish(Status(Code::invalid_argument,
-                         fmt::format("{} : counts and displacements may not be NULL", kFunction)));
-  }
-  if (static_cast<unsigned>(number(datatype)) >= kDataTypes) {
-    return finish(
-        Status(Code::invalid_argument, fmt::format("{} : invalid type {}", kFunction, number(datatype))));
-  }
+  const ncclResult_t checked = finish([&]() -> Status {
+    WEIR_TRY(look_at(comm, kFunction,
+                     [&](const core::Communicator& core, const HandleState&) { ranks = core.size(); }));
+    if (sendcounts == nullptr || sdispls == nullptr || recvcounts == nullptr || rdispls == nullptr) {
+      return {Code::invalid_argument,
+              fmt::format("{} : counts and displacements may not be NULL", kFunction)};
+    }
+    if (static_cast<unsigned>(number(datatype)) >= kDataTypes) {
+      return {Code::invalid_argument, fmt::format("{} : invalid type {}", kFunction, number(datatype))};
+    }
+    return {};
+  });
+  if (checked != ncclSuccess) return checked;
   const size_t size = size_of(static_cast<DataType>(number(datatype)));
   pncclGroupStart();
   ncclResult_t result = ncclSuccess;
@@ -85,9 +87,11 @@ WEIR_WEAK_ALIAS(mscclUnloadAlgo);
 /// links it.
 __attribute__((visibility("default"))) ncclResult_t ncclCommDump(
     const ncclComm_t comm, std::unordered_map<std::string, std::string>& map) {
-  return report(look_at(comm, "ncclCommDump", [&](const core::Communicator& core, const HandleState&) {
-    map["rank"] = std::to_string(core.rank());
-    map["nRanks"] = std::to_string(core.size());
-    map["commDesc"] = core.config().name;
-  }));
+  return report([&] {
+    return look_at(comm, "ncclCommDump", [&](const core::Communicator& core, const HandleState&) {
+      map["rank"] = std::to_string(core.rank());
+      map["nRanks"] = std::to_string(core.size());
+      map["commDesc"] = core.config().name;
+    });
+  });
 }

@@ -140,46 +140,64 @@ using weir::api::report;
 
 extern "C" {
 
-int weirStreamCreate(weirStream_t* stream) { return report(weir::api::create_stream(stream)); }
-int weirStreamDestroy(weirStream_t stream) { return report(weir::api::destroy_stream(stream)); }
+int weirStreamCreate(weirStream_t* stream) {
+  return report([&] { return weir::api::create_stream(stream); });
+}
+int weirStreamDestroy(weirStream_t stream) {
+  return report([&] { return weir::api::destroy_stream(stream); });
+}
 int weirStreamSynchronize(weirStream_t stream) {
-  return report(weir::api::with_stream(stream, "weirStreamSynchronize",
-                                       [](weir::device::HostStream& s) { return s.synchronize(); }));
+  return report([&] {
+    return weir::api::with_stream(stream, "weirStreamSynchronize",
+                                  [](weir::device::HostStream& s) { return s.synchronize(); });
+  });
 }
 int weirStreamQuery(weirStream_t stream) {
-  return report(weir::api::with_stream(stream, "weirStreamQuery",
-                                       [](weir::device::HostStream& s) { return s.query(); }));
+  return report([&] {
+    return weir::api::with_stream(stream, "weirStreamQuery",
+                                  [](weir::device::HostStream& s) { return s.query(); });
+  });
 }
 int weirStreamWaitEvent(weirStream_t stream, weirEvent_t event) {
-  return report(
-      weir::api::with_both(event, stream, "weirStreamWaitEvent",
-                           [](weir::device::HostEvent& e, weir::device::HostStream* s) { e.hold(s); }));
+  return report([&] {
+    return weir::api::with_both(event, stream, "weirStreamWaitEvent",
+                                [](weir::device::HostEvent& e, weir::device::HostStream* s) { e.hold(s); });
+  });
 }
 
-int weirEventCreate(weirEvent_t* event) { return report(weir::api::create_event(event)); }
+int weirEventCreate(weirEvent_t* event) {
+  return report([&] { return weir::api::create_event(event); });
+}
 int weirEventDestroy(weirEvent_t event) {
-  return report(weir::api::with_event(event, "weirEventDestroy", [](weir::device::HostEvent& e) {
-    weir::api::streams().events.remove(&e);
-    return weir::Status();
-  }));
+  return report([&] {
+    return weir::api::with_event(event, "weirEventDestroy", [](weir::device::HostEvent& e) {
+      weir::api::streams().events.remove(&e);
+      return weir::Status();
+    });
+  });
 }
 int weirEventRecord(weirEvent_t event, weirStream_t stream) {
-  return report(
-      weir::api::with_both(event, stream, "weirEventRecord",
-                           [](weir::device::HostEvent& e, weir::device::HostStream* s) { e.record(s); }));
+  return report([&] {
+    return weir::api::with_both(event, stream, "weirEventRecord",
+                                [](weir::device::HostEvent& e, weir::device::HostStream* s) { e.record(s); });
+  });
 }
 int weirEventQuery(weirEvent_t event) {
-  return report(
-      weir::api::with_event(event, "weirEventQuery", [](weir::device::HostEvent& e) { return e.query(); }));
+  return report([&] {
+    return weir::api::with_event(event, "weirEventQuery",
+                                 [](weir::device::HostEvent& e) { return e.query(); });
+  });
 }
 int weirEventSynchronize(weirEvent_t event) {
-  return report(weir::api::with_event(event, "weirEventSynchronize", [](weir::device::HostEvent& e) {
-    e.synchronize();
-    return weir::Status();
-  }));
+  return report([&] {
+    return weir::api::with_event(event, "weirEventSynchronize", [](weir::device::HostEvent& e) {
+      e.synchronize();
+      return weir::Status();
+    });
+  });
 }
 int weirEventElapsedTime(float* milliseconds, weirEvent_t start, weirEvent_t stop) {
-  return report(weir::api::elapsed(milliseconds, start, stop));
+  return report([&] { return weir::api::elapsed(milliseconds, start, stop); });
 }
 
 }  // extern "C"

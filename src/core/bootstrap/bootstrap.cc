@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "src/base/descriptors.h"
+#include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/core/bootstrap/bruck.h"
@@ -104,8 +105,14 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
 }
 
 Bootstrap::~Bootstrap() {
-  spec_.activities->leave(uid_, rank_);
-  spec_.listener->forget(uid_, rank_);
+  (void)guarded([this] {
+    spec_.activities->leave(uid_, rank_);
+    return Status();
+  });
+  (void)guarded([this] {
+    spec_.listener->forget(uid_, rank_);
+    return Status();
+  });
 }
 
 Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {

@@ -2,6 +2,8 @@
 
 #include "src/core/call/lifecycle.h"
 
+#include "src/base/exception.h"
+
 namespace weir::core {
 
 Status suspended_status() {
@@ -48,7 +50,10 @@ void Lifecycle::end(Phase phase, const Status& error) {
   if (error_.ok()) {
     error_ = error;
     lock.unlock();
-    on_failure_();
+    (void)guarded([this] {
+      on_failure_();
+      return Status();
+    });
     lock.lock();
   }
   // The last touch: whoever sees it may destroy the communicator.

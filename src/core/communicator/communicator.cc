@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <new>
 
+#include "src/base/exception.h"
 #include "src/base/log.h"
 #include "src/core/communicator/group_launch.h"
 #include "src/core/communicator/join.h"
@@ -61,12 +62,16 @@ Communicator::Communicator(Runtime& runtime, Origin origin, Config config)
 }
 
 Communicator::~Communicator() {
-  if (state().code() == Code::in_progress) abort();
+  const Status now = guarded([this] { return state(); });
+  if (now.code() == Code::in_progress || now.is_shortage()) abort();
   queue_.stop();
   if (resources_ != nullptr) resources_->end_gpu_backends();
   queue_.wait_idle();  // what is queued on streams uses the back end on host memory
-  if (resources_ != nullptr) log_counters(*resources_);
-  queue_.log_counters();
+  (void)guarded([this] {
+    if (resources_ != nullptr) log_counters(*resources_);
+    queue_.log_counters();
+    return Status();
+  });
 }
 
 Status Communicator::connect() {
@@ -102,12 +107,13 @@ Status Communicator::connect_now() {
     resources_->register_windows(runtime_.windows(), windows_);
     return resources_->make_backends({runtime_, config_, gpus_, gpu_, lifecycle_, queue_});
   };
-  Status status;
-  try {
-    status = meet();
-  } catch (const std::bad_alloc&) {  // as drive()
-    status = {Code::system_error, fmt::format("rank {} has no memory left to set up a communicator", rank_)};
-  }
+  const Status status = guarded([&]() -> Status {
+    try {
+      return meet();
+    } catch (const std::bad_alloc&) {  // as drive()
+      return Status::shortage(fmt::format("rank {} has no memory left to set up a communicator", rank_));
+    }
+  });
   if (!status.ok()) {
     lifecycle_.fail(status);
     return status;
@@ -128,8 +134,10 @@ Status Communicator::run(std::span<const Operation> operations, const StreamPlac
       place.host == nullptr && !place.on_gpu && config_.blocking && !queue_.used() && lifecycle_.ready();
   if (!at_once) return launch(*this, operations, place);
   Execution* const execution = resources_->execution.get();
-  execution->begin(operations);
-  Status status = drive({&execution, 1});
+  Status status = guarded([&] {
+    execution->begin(operations);
+    return drive({&execution, 1});
+  });
   if (!status.ok()) [[unlikely]]
     lifecycle_.fail(status);
   return status;

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <vector>
 
+#include "src/base/exception.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/resources.h"
 
@@ -30,7 +31,7 @@ struct Row {
 using Rows = std::array<Row, Resources::kBackends>;
 
 /// Each back end takes its operations of each communicator.
-Rows rows_of(std::vector<Part> parts) {
+Rows rows_of(std::vector<Part>& parts) {
   Rows rows;
   size_t batches = 0;
   for (Part& part : parts) {
@@ -97,14 +98,22 @@ Status finish(const Rows& rows) {
   return worst;
 }
 
-Status run(std::vector<Part> parts) {
+Status run_steps(std::vector<Part>& parts) {
   for (const Part& part : parts) WEIR_TRY(part.communicator->lifecycle().usable());
-  Rows rows = rows_of(std::move(parts));
+  Rows rows = rows_of(parts);
   WEIR_TRY(prepare(rows));
   const Status started = start(rows);
   advance(rows);
   Status finished = finish(rows);
   return started.ok() ? finished : started;
+}
+
+/// What an exception leaves of calls can be neither finished nor repeated: their communicators are aborted.
+Status run(std::vector<Part> parts) {
+  return guarded([&] { return run_steps(parts); },
+                 [&](const Status& why) {
+                   for (const Part& part : parts) part.communicator->abort(why);
+                 });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/exception.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -12,8 +13,23 @@ namespace weir::core {
 using device::HostEvent;
 using device::HostStream;
 
-/// Operations of one communicator and their position in its order.
+/// Operations of one communicator and their position in its order, which is given up in any case: those
+/// behind it, and the end of the communicator, wait for that.
 struct HostBackend::Share {
+  Share(const Dependencies& with, std::vector<Operation> operations, const OperationQueue::Ticket& ticket)
+      : with(&with), operations(std::move(operations)), ticket(ticket) {}
+  Share(Share&& other) noexcept
+      : with(std::exchange(other.with, nullptr)),
+        operations(std::move(other.operations)),
+        ticket(other.ticket) {}
+  ~Share() {
+    if (with == nullptr) return;
+    with->queue->enter(ticket);
+    leave();
+  }
+
+  void leave() { std::exchange(with, nullptr)->queue->leave(ticket); }
+
   const Dependencies* with;
   std::vector<Operation> operations;
   OperationQueue::Ticket ticket;
@@ -34,7 +50,7 @@ class HostBackend::HostCall final : public Call {
   Share share(bool at_once) {
     OperationQueue& queue = *with().queue;
     OperationQueue::Ticket ticket = at_once ? queue.draw() : queue.queue(batch_.operations, with().ranks);
-    return {&with(), std::move(batch_.operations), ticket};
+    return {with(), std::move(batch_.operations), ticket};
   }
 
  private:
@@ -107,16 +123,22 @@ void HostBackend::start_on(HostStream* stream, std::span<HostCall* const> calls)
 
 /// Carries shares of several communicators out together, each when it is its turn, on this thread.
 Status HostBackend::carry_out(std::span<Share> shares) {
-  std::vector<Execution*> executions;
+  const auto run = [&] {
+    std::vector<Execution*> executions;
+    for (Share& share : shares) {
+      share.with->queue->enter(share.ticket);
+      executions.push_back(share.with->execution);
+      executions.back()->begin(share.operations);
+    }
+    return drive(executions);
+  };
+  Status status = guarded(run, [&](const Status& why) {
+    for (const Share& share : shares) share.with->lifecycle->fail(why);
+  });
   for (Share& share : shares) {
     share.with->queue->enter(share.ticket);
-    executions.push_back(share.with->execution);
-    executions.back()->begin(share.operations);
-  }
-  Status status = drive(executions);
-  for (const Share& share : shares) {
     if (const Status& own = share.with->execution->status(); !own.ok()) share.with->lifecycle->fail(own);
-    share.with->queue->leave(share.ticket);
+    share.leave();
   }
   return status;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/exception.h"
 #include "src/device/host_stream.h"
 
 namespace weir::core {
@@ -87,13 +88,26 @@ Status StagedBackend::StagedCall::finish() {
 }
 
 void StagedBackend::submit(std::shared_ptr<StagedLaunch> launch, const OperationQueue::Ticket& ticket) {
-  staged_.thread().submit([this, own = std::move(launch), ticket] { return carry_out(*own, ticket); });
+  const auto queue = [&] {
+    staged_.thread().submit([this, own = launch, ticket] { return carry_out(*own, ticket); });
+    return Status();
+  };
+  (void)guarded(queue, [&](const Status& why) {
+    queue_.enter(ticket);
+    (void)end(*launch, ticket, why);
+  });
 }
 
 Status StagedBackend::carry_out(StagedLaunch& launch, const OperationQueue::Ticket& ticket) {
   queue_.enter(ticket);
-  Status status = lifecycle_.usable();
-  if (status.ok()) status = staged_.carry_out(launch);
+  return end(launch, ticket, guarded([&] {
+               const Status usable = lifecycle_.usable();
+               return usable.ok() ? staged_.carry_out(launch) : usable;
+             }));
+}
+
+/// Gives up the position of a launch that is over.
+Status StagedBackend::end(StagedLaunch& launch, const OperationQueue::Ticket& ticket, Status status) {
   if (!status.ok()) lifecycle_.fail(status);
   launch.status = status;
   queue_.leave(ticket);

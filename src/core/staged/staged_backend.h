@@ -31,6 +31,7 @@ class StagedBackend final : public Backend {
 
   void submit(std::shared_ptr<StagedLaunch> launch, const OperationQueue::Ticket& ticket);
   Status carry_out(StagedLaunch& launch, const OperationQueue::Ticket& ticket);
+  Status end(StagedLaunch& launch, const OperationQueue::Ticket& ticket, Status status);
 
   const int ranks_;
   OperationQueue& queue_;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes whose limits of threads, descriptors or address space are reached: each call gives an error that
+// blames this process, and the process goes on.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "src/api/abi.h"
+#include "tests/base/limited_child.h"
+#include "weir/stream.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string said(int result) { return fmt::format("{}: {}", result, ncclGetLastError(nullptr)); }
+
+/// What becomes of a communicator of one rank if `limit` is set between the making of its id and its own.
+std::string with_limit(void (*limit)()) {
+  return in_child([limit]() -> std::string {
+    ncclUniqueId id;
+    if (ncclGetUniqueId(&id) != ncclSuccess) return said(-1);
+    limit();
+    ncclComm_t comm = nullptr;
+    return said(ncclCommInitRank(&comm, 1, id, 0));
+  });
+}
+
+TEST(Limits, WithoutThreadsNoRootIsMade) {
+  const std::string words = in_child([] {
+    allow_no_threads();
+    ncclUniqueId id;
+    return said(ncclGetUniqueId(&id));
+  });
+  EXPECT_THAT(words, AllOf(StartsWith("2: "), HasSubstr("this process cannot start its thread \"weir root\""),
+                           HasSubstr("ulimit -u")));
+}
+
+TEST(Limits, WithoutThreadsNoCommunicatorIsMade) {
+  EXPECT_THAT(with_limit(allow_no_threads),
+              AllOf(StartsWith("2: "), HasSubstr("this process cannot start its thread \"weir ")));
+}
+
+TEST(Limits, WithoutThreadsAGroupIsMadeByNobody) {
+  const std::string words = in_child([]() -> std::string {
+    ncclUniqueId id;
+    if (ncclGetUniqueId(&id) != ncclSuccess) return said(-1);
+    ncclComm_t alone = nullptr;
+    if (ncclCommInitRank(&alone, 1, id, 0) != ncclSuccess)
+      return said(-2);  // starts the threads of the process
+    if (ncclGetUniqueId(&id) != ncclSuccess) return said(-3);
+    allow_no_threads();
+    ncclComm_t comms[2] = {};
+    ncclGroupStart();
+    for (int rank = 0; rank < 2; ++rank) ncclCommInitRank(&comms[rank], 2, id, rank);
+    const std::string ended = said(ncclGroupEnd());
+    for (ncclComm_t comm : comms) ncclCommAbort(comm);
+    return ended;
+  });
+  EXPECT_THAT(words,
+              AllOf(StartsWith("2: "), HasSubstr("this process cannot start its thread \"weir group\"")));
+}
+
+TEST(Limits, WithoutThreadsAStreamIsRefused) {
+  const std::string words = in_child([] {
+    allow_no_threads();
+    weirStream_t stream = nullptr;
+    return said(weirStreamCreate(&stream));
+  });
+  EXPECT_THAT(words, AllOf(StartsWith("2: "), HasSubstr("ulimit -u")));
+}
+
+TEST(Limits, WithoutDescriptorsThisProcessIsBlamed) {
+  EXPECT_THAT(with_limit(allow_no_descriptors),
+              AllOf(StartsWith("2: "), HasSubstr("this process has no file descriptors left"),
+                    HasSubstr("ulimit -n")));
+}
+
+TEST(Limits, WithLittleAddressSpaceNothingEndsTheProcess) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer needs the address space";
+#endif
+  for (const uint64_t megabytes : {0, 1, 4, 16, 40, 64, 100, 200, 400, 1600}) {
+    const std::string words = in_child([megabytes]() -> std::string {
+      ncclUniqueId id;
+      if (ncclGetUniqueId(&id) != ncclSuccess) return said(-1);
+      allow_memory(megabytes << 20);
+      ncclComm_t comm = nullptr;
+      return said(ncclCommInitRank(&comm, 1, id, 0));
+    });
+    const bool works = megabytes >= 400;  // more room never fails where less works
+    if (works || !words.starts_with("0: ")) {
+      EXPECT_THAT(words, StartsWith(works ? "0: " : "2: ")) << megabytes << " MiB";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -126,7 +126,7 @@ std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>&
   for (const QueriedProcess& process : asked) {
     if (!process.report) silent[{process.host, process.pid}] = process.why_not;
   }
-  constexpr size_t kMostRanks = 1 << 20;
+  constexpr size_t kMostUnlisted = 4096;  // ranks that no process has listed: their number is only a claim
   for (const QueriedProcess& process : asked) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& report : process.report->communicators) {
@@ -138,7 +138,8 @@ std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>&
         other.host = report.members[rank].hostname;
         other.pid = report.members[rank].pid;
       }
-      if (report.rank < 0 || static_cast<size_t>(report.rank) >= kMostRanks) continue;
+      const size_t most = std::max(communicator.members.size(), kMostUnlisted);
+      if (report.rank < 0 || static_cast<size_t>(report.rank) >= most) continue;
       CommunicatorView::Member& own = member(communicator, static_cast<size_t>(report.rank));
       own.report = report;
       own.host = process.host;

@@ -264,6 +264,34 @@ TEST(ProcessReport, AnswersHaveSoManyOperationsAtMost) {
   }
 }
 
+TEST(ProcessReport, TextsOfOthersAreReadWithoutControlCharacters) {
+  ProcessReport evil;
+  evil.hostname = "alpha\r\nrank 0 is dead";
+  evil.program = "\x1b]0;owned\x07\x1b[2J";
+  evil.communicators.emplace_back().sentence =
+      "\xc2\x9b"
+      "31m";
+  evil.communicators.back().id = std::string(100'000, 'a');
+  const auto read = read_report(to_json(evil));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->program, "\\x1b]0;owned\\x07\\x1b[2J");
+  EXPECT_EQ(read->hostname, "alpha\\x0d\\x0arank 0 is dead");
+  EXPECT_EQ(read->communicators[0].sentence, "\\xc2\\x9b31m");
+  EXPECT_LE(read->communicators[0].id.size(), 4096u);
+}
+
+/// A name would be looked up, which takes seconds and tells its owner who asks.
+TEST(ProcessReport, NamesOfHostsAreNoAddresses) {
+  ProcessReport report;
+  report.communicators.emplace_back().members.push_back(
+      {.listener = SocketAddress::loopback(AF_INET, 80), .hostname = "alpha"});
+  std::string json = to_json(report);
+  ASSERT_TRUE(read_report(json).ok());
+  const std::string address = "127.0.0.1:80";
+  json.replace(json.find(address), address.size(), "localhost:80");
+  EXPECT_FALSE(read_report(json).ok());
+}
+
 TEST(ProcessReport, AShortQuestionIsNotAnswered) {
   const ActivityRegistry activities;
   const Bytes question = report_question({});

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/base/printable.h"
 #include "topology/model/check.h"
 
 namespace weir::topology {
@@ -91,9 +92,9 @@ struct Reading {
     } else if constexpr (kPlain<T>) {
       value = reader.get<T>();
     } else if constexpr (std::is_same_v<T, std::string>) {
-      value = reader.get_string();
+      value = printable(reader.get_string());
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-      for (uint32_t left = reader.get<uint32_t>(); left > 0 && reader.ok(); --left)
+      for (size_t left = reader.count(sizeof(uint32_t)); left > 0 && reader.ok(); --left)
         value.push_back(reader.get_string());
     } else {
       fields(*this, value);
@@ -135,11 +136,10 @@ void put_graph(ByteWriter& writer, const Graph& graph) {
 
 Result<Graph> get_graph(ByteReader& reader) {
   Reading io{reader};
-  uint32_t nodes = 0;
-  uint32_t links = 0;
-  io(nodes, links);
+  const size_t nodes = reader.count(sizeof(uint8_t));
+  const size_t links = reader.count(sizeof(uint8_t));
   Graph graph;
-  for (uint32_t i = 0; i < nodes && reader.ok(); ++i) {
+  for (size_t i = 0; i < nodes && reader.ok(); ++i) {
     uint8_t kind = 0;
     Node node;
     io(kind, node.name, node.parent);
@@ -153,7 +153,7 @@ Result<Graph> get_graph(ByteReader& reader) {
       return not_a_graph(fmt::format("node {} has the invalid parent {}", i, node.parent));
     graph.add(std::move(node));
   }
-  for (uint32_t i = 0; i < links && reader.ok(); ++i) {
+  for (size_t i = 0; i < links && reader.ok(); ++i) {
     Link link;
     io(link);
     if (!sound(link, graph.size())) return not_a_graph(fmt::format("link {} does not connect two nodes", i));

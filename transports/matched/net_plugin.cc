@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "src/base/host.h"
+#include "src/base/printable.h"
 #include "transports/address.h"
 #include "transports/matched/channel.h"
 #include "transports/peer_listener.h"
@@ -106,11 +107,10 @@ class NetPluginTransport final : public Transport {
     WEIR_TRY(listener.status());
     PluginPeer owner{
         .rank = head->rank, .listener = *listener, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
-    owner.network = reader.get_string();
+    owner.network = printable(reader.get_string(), kMostPrintedName);
     owner.latency_us = reader.get<double>();
-    const auto count = reader.get<uint32_t>();
-    for (uint32_t i = 0; reader.ok() && i < count && i < kMostRails; ++i)
-      owner.gigabits_per_s.push_back(reader.get<double>());
+    const size_t count = reader.count(sizeof(double));
+    for (size_t i = 0; i < count && i < kMostRails; ++i) owner.gigabits_per_s.push_back(reader.get<double>());
     if (!reader.ok() || count == 0 || count > kMostRails) return short_address(name(), head->rank);
     if (owner.network == plugin_->network()) return owner;
     return Status(

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "src/base/printable.h"
 #include "transports/peer_listener.h"
 #include "transports/rail_pairs.h"
 
@@ -33,7 +34,7 @@ void Rail::put(ByteWriter& writer) const { writer.put_string(name).put(listener)
 
 Rail Rail::get(ByteReader& reader) {
   Rail rail;
-  rail.name = reader.get_string();
+  rail.name = printable(reader.get_string(), kMostPrintedName);
   rail.listener = reader.get<SocketAddress>();
   rail.network_bits = std::min(reader.get<uint32_t>(), kMostBits);
   return rail;

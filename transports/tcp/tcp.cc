@@ -110,8 +110,8 @@ class Tcp final : public Transport {
     WEIR_TRY(listener.status());
     const auto limits = reader.get<Limits>();
     std::vector<tcp::Rail> theirs;
-    const auto count = reader.get<uint32_t>();
-    for (uint32_t i = 0; reader.ok() && i < count && i < tcp::Rail::kMost; ++i)
+    const size_t count = reader.count(sizeof(SocketAddress));
+    for (size_t i = 0; reader.ok() && i < count && i < tcp::Rail::kMost; ++i)
       theirs.push_back(tcp::Rail::get(reader));
     if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_address(name(), head->rank);
     auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "src/base/printable.h"
 #include "src/base/text.h"
 #include "transports/rail_pairs.h"
 
@@ -215,7 +216,7 @@ void PortAddress::put(ByteWriter& writer) const {
 
 PortAddress PortAddress::get(ByteReader& reader) {
   PortAddress address;
-  address.name = reader.get_string();
+  address.name = printable(reader.get_string(), kMostPrintedName);
   address.ethernet = reader.get<uint8_t>() != 0;
   address.routable = reader.get<uint8_t>() != 0;
   address.near = reader.get<uint8_t>() != 0;

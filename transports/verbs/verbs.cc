@@ -175,8 +175,8 @@ class VerbsTransport final : public Transport, public SlotRegistrar {
     const auto listener = read_peer_listener(reader, name(), *head, machine_);
     WEIR_TRY(listener.status());
     VerbsPeer owner{head->rank, *listener, {}};
-    const auto count = reader.get<uint32_t>();
-    for (uint32_t i = 0; reader.ok() && i < count && i < kMostPorts; ++i)
+    const size_t count = reader.count(sizeof(verbs::PortAddress::gid));
+    for (size_t i = 0; reader.ok() && i < count && i < kMostPorts; ++i)
       owner.ports.push_back(PortAddress::get(reader));
     if (!reader.ok() || count == 0 || count > kMostPorts) return short_address(name(), head->rank);
     const std::vector<PortAddress> ours = rails_->addresses();

@@ -14,13 +14,6 @@ namespace {
 
 constexpr uint32_t kAgreementPurpose = 0x51de'0000;  ///< purpose of an agreement's messages
 
-Bytes encode(const std::vector<Rank>& ranks) {
-  ByteWriter out;
-  out.put(static_cast<uint32_t>(ranks.size()));
-  for (const Rank rank : ranks) out.put(rank);
-  return out.take();
-}
-
 bool aborted(const AgreementSpec& spec) { return spec.abort != nullptr && spec.abort->load(); }
 
 Status tell(const AgreementSpec& spec, Rank to, const Bytes& list) {
@@ -59,11 +52,8 @@ Result<Bytes> hear(const AgreementSpec& spec, Rank from) {
 
 /// An error that names both lists if another rank's list differs from this rank's.
 Status compare(const AgreementSpec& spec, Rank from, const Bytes& theirs) {
-  if (theirs == encode(spec.excluded)) return {};
-  ByteReader in(theirs);
-  std::vector<Rank> ranks;
-  const auto count = in.get<uint32_t>();
-  for (uint32_t i = 0; in.ok() && i < count; ++i) ranks.push_back(in.get<Rank>());
+  if (theirs == write_ranks(spec.excluded)) return {};
+  const std::vector<Rank> ranks = read_ranks(theirs);
   const auto& peers = spec.watchdog->peers();
   return spec.watchdog->fail(
       {-1, Status(Code::invalid_argument,
@@ -74,6 +64,20 @@ Status compare(const AgreementSpec& spec, Rank from, const Bytes& theirs) {
 }
 
 }  // namespace
+
+Bytes write_ranks(std::span<const Rank> ranks) {
+  ByteWriter out;
+  out.put(static_cast<uint32_t>(ranks.size()));
+  for (const Rank rank : ranks) out.put(rank);
+  return out.take();
+}
+
+std::vector<Rank> read_ranks(BytesView bytes) {
+  ByteReader in(bytes);
+  std::vector<Rank> ranks(in.count(sizeof(Rank)));
+  for (Rank& rank : ranks) rank = in.get<Rank>();
+  return ranks;
+}
 
 std::string rank_words(std::span<const Rank> ranks) {
   if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
@@ -90,7 +94,7 @@ Status agree(const AgreementSpec& spec) {
     const Rank rank = (spec.rank + step) % ranks;
     if (!std::ranges::binary_search(spec.excluded, rank)) others.push_back(rank);
   }
-  const Bytes list = encode(spec.excluded);
+  const Bytes list = write_ranks(spec.excluded);
   for (const Rank other : others) WEIR_TRY(tell(spec, other, list));
   for (const Rank other : others) {
     auto theirs = hear(spec, other);

@@ -30,6 +30,10 @@ struct AgreementSpec {
 /// stopped or sends no list; invalid_argument names one with another list. All remaining ranks get the error.
 Status agree(const AgreementSpec& spec);
 
+/// The list that ranks send each other, and its reader, which gives no rank for what is no list.
+Bytes write_ranks(std::span<const Rank> ranks);
+std::vector<Rank> read_ranks(BytesView bytes);
+
 /// "ranks 1 and 3".
 std::string rank_words(std::span<const Rank> ranks);
 

@@ -14,6 +14,7 @@
 #include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/core/bootstrap/bruck.h"
 #include "src/core/bootstrap/root_link.h"
 
@@ -41,9 +42,9 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
     peer.listener = in.get<SocketAddress>();
     peer.host = in.get<uint64_t>();
     peer.pid = in.get<int32_t>();
-    peer.hostname = in.get_string();
-    const auto others = in.get<uint32_t>();
-    for (uint32_t i = 0; in.ok() && i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
+    peer.hostname = printable(in.get_string(), kMostPrintedName);
+    const size_t others = in.count(sizeof(SocketAddress));
+    for (size_t i = 0; i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
     if (!in.ok() || !peer.listener.valid()) {
       return Status(Code::remote_error,
                     fmt::format("rank {} sent a malformed listener address", peers.size() - 1));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/printable.h"
 #include "src/core/diagnosis/watchdog.h"
 
 namespace weir::core::root_wire {
@@ -44,7 +45,7 @@ struct Hello {
     hello.rank = in.get<Rank>();
     hello.ranks = in.get<int32_t>();
     hello.peer.pid = in.get<int32_t>();
-    hello.peer.hostname = in.get_string();
+    hello.peer.hostname = printable(in.get_string(), kMostPrintedName);
     if (!in.ok()) return std::nullopt;
     if (hello.protocol != kProtocol) return hello;
     hello.peer.host = in.get<uint64_t>();
@@ -71,8 +72,8 @@ struct Listeners {
     if (in.get<Word>() != Word::listeners) return std::nullopt;
     Listeners listeners;
     listeners.uid = in.get<uint64_t>();
-    const auto count = in.get<uint32_t>();
-    for (uint32_t i = 0; i < count && in.ok(); ++i) listeners.below.push_back(in.get<SocketAddress>());
+    const size_t count = in.count(sizeof(SocketAddress));
+    for (size_t i = 0; i < count; ++i) listeners.below.push_back(in.get<SocketAddress>());
     if (!in.ok()) return std::nullopt;
     return listeners;
   }
@@ -93,7 +94,7 @@ inline Status decode_failed(BytesView frame) {
   in.get<Word>();
   const auto code = in.get<int32_t>();
   const bool known = code > 0 && code <= static_cast<int32_t>(Code::remote_error);
-  return Status(known ? static_cast<Code>(code) : Code::remote_error, in.get_string());
+  return Status(known ? static_cast<Code>(code) : Code::remote_error, printable(in.get_string()));
 }
 
 /// Longest silence of a side before it counts as stopped; each sends about once a second (see ping_ms).

@@ -25,8 +25,8 @@ Result<std::shared_ptr<TransportAddresses>> read_addresses(const std::vector<Byt
     ByteReader reader(published);
     const auto rank = addresses->size();
     auto& row = addresses->emplace_back(transports.size());
-    const auto count = reader.get<uint32_t>();
-    for (uint32_t i = 0; i < count && reader.ok(); ++i) {
+    const size_t count = reader.count(2 * sizeof(uint32_t));
+    for (size_t i = 0; i < count && reader.ok(); ++i) {
       const std::string name = reader.get_string();
       Bytes address = reader.get_bytes();
       for (size_t t = 0; t < transports.size(); ++t) {

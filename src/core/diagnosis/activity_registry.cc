@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/base/clock.h"
+#include "src/base/printable.h"
 
 namespace weir::core {
 namespace {
@@ -25,7 +26,7 @@ Failure read_failure(ByteReader& in) {
   failure.culprit = in.get<Rank>();
   const auto code = in.get<int32_t>();
   const bool known = code > 0 && code <= static_cast<int32_t>(Code::remote_error);
-  failure.status = Status(known ? static_cast<Code>(code) : Code::remote_error, in.get_string());
+  failure.status = Status(known ? static_cast<Code>(code) : Code::remote_error, printable(in.get_string()));
   return failure;
 }
 
@@ -204,7 +205,8 @@ std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
   now.sequence = in.get<uint64_t>();
   now.waiting_for = in.get<Rank>();
   now.waiting_ns = in.get<int64_t>();
-  for (auto others = in.get<uint8_t>(); in.ok() && others > 0; --others) now.also.push_back(in.get<Rank>());
+  for (size_t others = in.count<uint8_t>(sizeof(Rank)); others > 0; --others)
+    now.also.push_back(in.get<Rank>());
   const bool call = in.get<uint8_t>() != 0;
   const bool failure = in.get<uint8_t>() != 0;
   if (call) {

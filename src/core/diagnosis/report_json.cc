@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <type_traits>
 
+#include "src/base/printable.h"
 #include "src/core/diagnosis/process_report.h"
 
 namespace weir::core {
@@ -96,9 +98,18 @@ T named(const std::string& text, int values) {
   throw std::invalid_argument("\"" + text + "\" is unknown");
 }
 
+/// Reads what another process wrote: its texts get printable.
 template <typename T>
 void get(const json& in, const char* key, T& out) {
-  if (const auto found = in.find(key); found != in.end()) found->get_to(out);
+  const auto found = in.find(key);
+  if (found == in.end()) return;
+  if constexpr (std::is_same_v<T, std::string>) {
+    out = printable(found->template get_ref<const std::string&>());
+  } else {
+    if (std::is_integral_v<T> && found->is_number_float())
+      throw std::invalid_argument(fmt::format("\"{}\" is no integer", key));
+    found->get_to(out);
+  }
 }
 
 OperationSummary operation_from(const json& in) {
@@ -135,7 +146,7 @@ PeerAddress peer_from(const json& in) {
   get(in, "host", out.hostname);
   get(in, "pid", out.pid);
   for (const json& text : in.at("addresses")) {
-    auto listener = SocketAddress::parse(text.get<std::string>());
+    auto listener = SocketAddress::parse_numeric(text.get<std::string>());
     if (!listener.ok()) throw std::invalid_argument(listener.status().message());
     if (out.listener.valid())
       out.other_listeners.push_back(*listener);
@@ -165,7 +176,10 @@ CommunicatorReport communicator_from(const json& in) {
   get(in, "device", out.device);
   get(in, "gpu", out.gpu);
   out.state = named<RankState>(in.at("state"), static_cast<int>(RankState::suspended) + 1);
-  out.code = static_cast<Code>(in.value("code", 0));
+  int code = 0;
+  get(in, "code", code);
+  out.code = code >= 0 && code < static_cast<int>(Code::in_progress) ? static_cast<Code>(code)
+                                                                     : Code::internal_error;
   get(in, "sentence", out.sentence);
   get(in, "culprit", out.culprit);
   get(in, "waiting_for", out.waiting_for);
@@ -226,7 +240,7 @@ Result<ProcessReport> read_report(std::string_view text) {
   try {
     return report_from(json::parse(text));
   } catch (const std::exception& error) {  // the JSON library reports errors only by exceptions
-    return Status(Code::invalid_argument, fmt::format("not a process report: {}", error.what()));
+    return Status(Code::invalid_argument, fmt::format("not a process report: {}", printable(error.what())));
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "src/base/printable.h"
+
 namespace weir::core {
 namespace {
 
@@ -135,7 +137,7 @@ Bytes WindowRegistry::answer(uint64_t uid, BytesView question) {
 std::optional<Delivered> WindowRegistry::read_answer(BytesView answer) {
   ByteReader in(answer);
   const auto code = in.get<int32_t>();
-  const std::string message = in.get_string();
+  const std::string message = printable(in.get_string());
   if (!in.ok()) return std::nullopt;
   switch (static_cast<Code>(code)) {
     case Code::success: return Delivered();

@@ -10,6 +10,7 @@
 #include "src/base/clock.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/base/text.h"
 #include "src/core/call/poll_until.h"
 #include "src/exec/gpu/stream_executor.h"
@@ -71,18 +72,18 @@ struct GpuPeerAccess::Offer {
   static Offer from(BytesView bytes) {
     ByteReader in(bytes);
     Offer offer;
-    offer.why_not = in.get_string();
+    offer.why_not = printable(in.get_string());
     offer.machine = in.get<uint64_t>();
     offer.process = in.get<uint64_t>();
     offer.code = in.get_string();
-    offer.gpu = in.get_string();
+    offer.gpu = printable(in.get_string());
     offer.index = in.get<int32_t>();
     offer.memory = in.get<uint64_t>();
     offer.segment_bytes = in.get<uint64_t>();
     offer.handle = in.get<device::GpuShareHandle>();
-    offer.why_not_shared = in.get_string();
+    offer.why_not_shared = printable(in.get_string());
     offer.blocks = in.get<uint32_t>();
-    offer.why_no_flags = in.get_string();
+    offer.why_no_flags = printable(in.get_string());
     offer.flags = in.get<uint64_t>();
     offer.flag_pages = in.get<device::ShareHandle>();
     offer.maps = in.get<bool>();
@@ -386,7 +387,7 @@ Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Dependencies& depend
     auto results = bootstrap.all_gather(ByteWriter().put_string(reached.message()).take());
     WEIR_TRY(results.status());
     for (size_t rank = 0; rank < ranks && why_not.empty(); ++rank) {
-      const std::string words = ByteReader((*results)[rank]).get_string();
+      const std::string words = printable(ByteReader((*results)[rank]).get_string());
       if (!words.empty()) why_not = fmt::format("rank {}: {}", rank, words);
     }
     unshared = !why_not.empty();

@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
@@ -38,10 +39,12 @@ void put(ByteWriter& out, const Result<const Graph*>& found) {
     out.put_string(found.status().message());
 }
 
+bool is_error(Code code) { return code > Code::success && code < Code::in_progress; }
+
 Result<Graph> get(ByteReader& in) {
   const auto code = static_cast<Code>(in.get<int32_t>());
   if (code == Code::success) return topology::get_graph(in);
-  return Status(code, in.get_string());
+  return Status(is_error(code) ? code : Code::remote_error, printable(in.get_string()));
 }
 
 /// Appends a rank's number to the names of different hosts with the same name.

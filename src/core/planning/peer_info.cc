@@ -9,6 +9,7 @@
 #include <set>
 
 #include "src/base/log.h"
+#include "src/base/printable.h"
 #include "src/core/channels/links.h"
 #include "src/core/planning/protocols.h"
 #include "src/core/planning/ring_file.h"
@@ -113,7 +114,7 @@ PeerInfo PeerInfo::get(ByteReader& in) {
   peer_info.calibrates = in.get<bool>();
   peer_info.knows = in.get<bool>();
   peer_info.shares_gpu = in.get<bool>();
-  peer_info.gpu = in.get_string();
+  peer_info.gpu = printable(in.get_string());
   peer_info.stated = in.get<cost::Rates>();
   peer_info.known = in.get<cost::Rates>();
   return peer_info;

@@ -7,10 +7,16 @@
 #include <cstdint>
 #include <string_view>
 
+#include "src/base/bytes.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 inline std::string_view text_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
+}
+
+inline weir::BytesView bytes_of(const uint8_t* data, size_t size) {
+  return {reinterpret_cast<const std::byte*>(data), size};
 }
 
 /// Stops the fuzzer at what must not happen.

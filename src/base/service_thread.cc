@@ -31,17 +31,17 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-std::string limit_text(__rlimit_resource resource, rlim_t unit) {
+std::string limit_text(__rlimit_resource resource, rlim_t divisor, const char* unit) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "unlimited";
-  return fmt::format("{}", limit.rlim_cur / unit);
+  return fmt::format("{}{}", limit.rlim_cur / divisor, unit);
 }
 
 Status no_thread(const char* name, const std::error_code& why) {
   return Status::shortage(
       fmt::format("this process cannot start its thread \"{}\": {}; it needs more threads (ulimit -u is {}, "
-                  "the control group has pids.max) or address space for their stacks (ulimit -v is {} KiB)",
-                  name, why.message(), limit_text(RLIMIT_NPROC, 1), limit_text(RLIMIT_AS, 1024)));
+                  "the control group has pids.max) or address space for their stacks (ulimit -v is {})",
+                  name, why.message(), limit_text(RLIMIT_NPROC, 1, ""), limit_text(RLIMIT_AS, 1024, " KiB")));
 }
 
 void run(const std::function<void()>& body, const std::function<void(const Status&)>& failed) {

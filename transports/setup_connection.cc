@@ -17,11 +17,12 @@ void SetupConnection::put(FrameKind kind, BytesView payload) {
 
 void SetupConnection::serve() {
   if (!open() || !ended_.empty()) return;
-  if (!connected_) {
-    const Result<bool> connected = socket_.connected();
-    if (!connected.ok()) ended_ = connected.status().message();
-    if (!connected.ok() || !*connected) return;
-    connected_ = true;
+  if (outgoing_) {
+    const Result<bool> admitted = outgoing_->advance();
+    if (!admitted.ok()) ended_ = admitted.status().message();
+    if (!admitted.ok() || !*admitted) return;
+    socket_ = outgoing_->take();
+    outgoing_.reset();
   }
   if (!out_.empty()) {
     const Result<size_t> sent = socket_.try_send(out_);

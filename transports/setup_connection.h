@@ -14,6 +14,7 @@
 #include <string>
 
 #include "src/base/bytes.h"
+#include "src/net/listener/outgoing_connection.h"
 #include "src/net/socket.h"
 
 namespace weir {
@@ -33,29 +34,28 @@ class SetupConnection {
   static constexpr uint32_t kMostBytes = 1u << 16;  ///< upper limit of a frame
 
   SetupConnection() = default;
-  /// The sender's side: `socket` is still connecting; `first` is sent before all frames.
-  SetupConnection(Socket socket, Bytes first)
-      : socket_(std::move(socket)), out_(std::move(first)), connected_(false) {}
+  /// The sender's side: frames follow once the listener has admitted the connection.
+  explicit SetupConnection(OutgoingConnection outgoing) : outgoing_(std::move(outgoing)) {}
   /// The receiver's side.
   explicit SetupConnection(Socket socket) : socket_(std::move(socket)) {}
 
-  bool open() const { return socket_.valid(); }
+  bool open() const { return outgoing_ || socket_.valid(); }
   void put(FrameKind kind, BytesView payload);
   /// Sends and receives without blocking.
   void serve();
   /// The payload of the next frame if it has arrived and is of this kind. A frame of another kind ends the
   /// connection.
   std::optional<Bytes> take(FrameKind kind);
-  bool sent() const { return connected_ && out_.empty(); }
+  bool sent() const { return !outgoing_ && out_.empty(); }
   /// The reason why nothing more arrives; empty while the connection works. Frames that arrived earlier may
   /// still be taken.
   const std::string& ended() const { return ended_; }
 
  private:
+  std::optional<OutgoingConnection> outgoing_;  ///< until it is admitted
   Socket socket_;
   Bytes out_;
   Bytes in_;
-  bool connected_ = true;
   std::string ended_;
 };
 

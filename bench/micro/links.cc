@@ -61,6 +61,7 @@ Node cma_node(Rank rank) { return {nullptr, nullptr, make_cma(identity(rank))}; 
 Node tcp_node(Rank rank) {
   Node node;
   node.listener = std::move(Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr).value());
+  node.listener->admit(0, {});  // the job of identity()
   node.transport = make_tcp(identity(rank), node.listener.get(), {});
   return node;
 }

@@ -218,12 +218,18 @@ Result<SocketAddress> Socket::local_address() const {
   return Status(Code::system_error, fmt::format("a socket has no IP address: {}", error_text(errno)));
 }
 
-std::string Socket::peer_text() const {
+Result<SocketAddress> Socket::peer_address() const {
   sockaddr_storage raw{};
   socklen_t size = sizeof raw;
-  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&raw), &size) != 0) return "the other side";
-  const auto address = SocketAddress::from(reinterpret_cast<sockaddr*>(&raw));
-  return address ? address->text() : "the other side";
+  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&raw), &size) == 0) {
+    if (const auto address = SocketAddress::from(reinterpret_cast<sockaddr*>(&raw))) return *address;
+  }
+  return Status(Code::system_error, fmt::format("a socket has no peer: {}", error_text(errno)));
+}
+
+std::string Socket::peer_text() const {
+  const auto address = peer_address();
+  return address.ok() ? address->text() : "the other side";
 }
 
 }  // namespace weir

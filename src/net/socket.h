@@ -113,6 +113,7 @@ class Socket {
   Result<size_t> try_recv(std::span<std::byte> into) const;
 
   Result<SocketAddress> local_address() const;
+  Result<SocketAddress> peer_address() const;
   /// The peer's address for messages; "the other side" when it is not known.
   std::string peer_text() const;
 

@@ -38,10 +38,10 @@ void explain(QueriedProcess& process, const Answer& answer, int64_t timeout_ms) 
 void ask_some(std::span<QueriedProcess> processes, const SurveyRequest& request) {
   core::ReportScope scope = request.scope;
   scope.members = true;
-  std::vector<SocketAddress> listeners;
-  for (const QueriedProcess& process : processes) listeners.push_back(process.listener);
-  const std::vector<Answer> answers =
-      ask_all(listeners, 0, core::report_question(scope), Deadline::in_ms(request.timeout_ms, request.abort));
+  std::vector<ReportSource> sources;
+  for (const QueriedProcess& process : processes) sources.push_back({process.listener, {}});
+  const std::vector<Answer> answers = ask_for_reports(sources, core::report_question(scope),
+                                                      Deadline::in_ms(request.timeout_ms, request.abort));
   for (size_t i = 0; i < answers.size(); ++i) {
     QueriedProcess& process = processes[i];
     if (answers[i].kind != Answer::Kind::given) {

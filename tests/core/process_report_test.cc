@@ -194,7 +194,9 @@ TEST(ProcessReport, IsJsonAndAnswersAtTheListener) {
     std::vector<float> values(2);
     ASSERT_TRUE(sum(communicator, values).ok());
     const PeerAddress self = report_of_rank(runtime, 0).members.front();
-    const Answer answer = ask(self.listener, 0, report_question({.recent = 1}), Deadline::in_ms(20'000));
+    const ReportSource source{self.listener, {}};
+    const Answer answer =
+        ask_for_reports({&source, 1}, report_question({.recent = 1}), Deadline::in_ms(20'000)).front();
     ASSERT_EQ(answer.kind, Answer::Kind::given);
     const std::string text = testing::to_text(answer.bytes);
     const auto json = nlohmann::json::parse(text);

@@ -56,12 +56,16 @@ class RootProcess {
       : process_(1, [&](int, const Processes::Voice& voice) {
           core::Roots roots;
           auto id = roots.make_id(SocketAddress::loopback(AF_INET, 0), timeouts);
-          voice.say(fmt::format("{} {}", id->root.text(), id->nonce));
+          std::string said;
+          for (const std::byte byte : id->encode()) said += fmt::format("{:02x}", std::to_integer<int>(byte));
+          voice.say(said);
           pause();
         }) {
     const std::string said = process_.line(0);
-    const size_t space = said.find(' ');
-    id_ = {*SocketAddress::parse(said.substr(0, space)), std::stoull(said.substr(space + 1)), false};
+    Bytes bytes;
+    for (size_t i = 0; i + 1 < said.size(); i += 2)
+      bytes.push_back(static_cast<std::byte>(std::stoi(said.substr(i, 2), nullptr, 16)));
+    id_ = *core::UniqueId::decode(bytes);
   }
   const core::UniqueId& id() const { return id_; }
 

@@ -9,7 +9,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-UniqueId sample() { return {*SocketAddress::parse("[::1]:4711"), 0x1234'5678'9abc'def0, true}; }
+UniqueId sample() {
+  return {*SocketAddress::parse("[::1]:4711"), 0x1234'5678'9abc'def0, true, Secret::from_text("sesame")};
+}
 
 TEST(UniqueId, ComesBackAsItWent) {
   const auto bytes = sample().encode();
@@ -29,9 +31,12 @@ TEST(UniqueId, AnyChangedByteIsNoticed) {
   }
 }
 
-TEST(UniqueId, UidsOfAJobShareASecretHalf) {
+TEST(UniqueId, UidsOfAJobShareAHalfThatFollowsFromItsSecret) {
   UniqueId other = sample();
   other.nonce ^= 1;
+  EXPECT_NE(job_key_of(sample()), job_key_of(other));
+  other = sample();
+  other.secret = Secret::from_text("open");
   EXPECT_NE(job_key_of(sample()), job_key_of(other));
   const uint64_t uid = uid_in_job(job_key_of(sample()), 0x1234'5678'0000'0002);
   EXPECT_EQ(uid >> 32, job_key_of(sample()));

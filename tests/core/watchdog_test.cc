@@ -319,6 +319,7 @@ Status examine_rank_at(const std::vector<SocketAddress>& listeners, const std::f
                        std::optional<int32_t> pid = std::nullopt) {
   ActivityRegistry activities;
   const auto self = Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr);
+  (*self)->admit(0, {});
   Watchdog::Spec spec;
   spec.uid = 7;
   spec.rank = 0;
@@ -347,6 +348,7 @@ TEST(Watchdog, ARankIsAskedAtAllItsListeners) {
         ++asked;
         return activities.answer(scope, question);
       });
+  (*listener)->admit(0, {});
   const DeafAddress deaf;
   std::string out_of_reach;
   std::thread other([&] {

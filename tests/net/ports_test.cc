@@ -87,12 +87,13 @@ TEST(Ports, AListenerMayHaveSeveralAddresses) {
       wanted, {}, [](uint64_t, BytesView question) { return Bytes(question.begin(), question.end()); });
   ASSERT_TRUE(listener.ok()) << listener.status().message();
   ASSERT_EQ((*listener)->addresses().size(), wanted.size());
+  (*listener)->admit(0, {});
   EXPECT_EQ((*listener)->address(), (*listener)->addresses()[0]);
   for (size_t i = 0; i < wanted.size(); ++i) {
     const SocketAddress& address = (*listener)->addresses()[i];
     EXPECT_EQ(address.host_text(), wanted[i].host_text());
     const std::byte said{static_cast<unsigned char>(i)};
-    const Answer answer = ask(address, 1, {&said, 1}, Deadline::in_ms(5000));
+    const Answer answer = ask(address, 1, {}, {&said, 1}, Deadline::in_ms(5000));
     ASSERT_EQ(answer.kind, Answer::Kind::given) << answer.why;
     EXPECT_EQ(answer.bytes, Bytes{said});
   }

@@ -19,6 +19,7 @@ Node verbs_node(Rank rank, const Options& asked, bool both_rails) {
   EXPECT_TRUE(listener.ok()) << listener.status().message();
   if (!listener.ok()) return node;
   node.listener = std::move(*listener);
+  node.listener->admit(0, {});  // the job of test_identity()
   Options options = asked;
   options.ib_hca = rank == 0 ? "=rxe0" : "=rxe2";
   if (both_rails) options.ib_hca += rank == 0 ? ",rxe1" : ",rxe3";

@@ -55,6 +55,7 @@ Node net_node(int version, Rank rank) {
   EXPECT_TRUE(listener.ok()) << listener.status().message();
   if (!listener.ok()) return node;
   node.listener = std::move(*listener);
+  node.listener->admit(0, {});  // the job of test_identity()
   node.transport = make_net_plugin(test_identity(rank), node.listener.get(),
                                    NetPlugin::load({.plugins = plugin_file(version), .network = {}}));
   return node;

@@ -19,6 +19,7 @@ inline Node tcp_node(int family, uint32_t streams, Rank rank, uint64_t credit = 
   EXPECT_TRUE(listener.ok()) << listener.status().message();
   if (!listener.ok()) return node;
   node.listener = std::move(*listener);
+  node.listener->admit(0, {});  // the job of test_identity()
   if (credit > 0) node.budget = std::make_shared<CreditBudget>(credit);
   node.transport = make_tcp(test_identity(rank), node.listener.get(),
                             {.streams = streams,

@@ -30,6 +30,7 @@ Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Ran
   EXPECT_TRUE(listener.ok()) << listener.status().message();
   if (!listener.ok()) return node;
   node.listener = std::move(*listener);
+  node.listener->admit(0, {});  // the job of test_identity()
   node.transport = make_tcp(test_identity(rank), node.listener.get(), {.streams = streams});
   return node;
 }

@@ -18,6 +18,7 @@ inline Node verbs_node(FakeFabric& fabric, Rank rank, Options options) {
   EXPECT_TRUE(listener.ok()) << listener.status().message();
   if (!listener.ok()) return node;
   node.listener = std::move(*listener);
+  node.listener->admit(0, {});  // the job of test_identity()
   options.ib_hca = rank == 0 ? "fake0,fake1" : "fake2,fake3";
   node.transport = make_verbs(test_identity(rank), node.listener.get(), fabric.verbs(), options);
   return node;

@@ -229,7 +229,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
     auto receiver = node.transport->open_receiver(peer.transport->address(), spec);
     ASSERT_TRUE(receiver.ok());
     const auto key = verbs::delivery_key(test_identity(1).uid, 0, 1, 9);
-    auto stranger = deliver(node.listener->address(), key, Deadline::in_ms(5000));
+    auto stranger = deliver(node.listener->address(), key, {}, Deadline::in_ms(5000));
     ASSERT_TRUE(stranger.ok());
     ByteWriter garbage;
     if (framed) garbage.put(FrameHead{.bytes = sizeof(verbs::Offer)});

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/net/secret.h"
 #include "transports/memory/segment.h"
 #include "transports/memory/segment_mapper.h"
 #include "transports/transport.h"
@@ -19,6 +20,7 @@ struct Identity {
   uint64_t uid = 0;  ///< id of the communicator
   Rank rank = 0;
   uint64_t host = 0;  ///< identity of the host
+  Secret secret{};    ///< of the job, for listeners
 };
 
 class MemoryTransport : public Transport, private SegmentMapper {

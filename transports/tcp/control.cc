@@ -10,11 +10,11 @@
 namespace weir::tcp {
 
 Result<bool> ControlConnection::ready() {
-  if (!connected_) {
-    const Result<bool> connected = socket_.connected();
-    WEIR_TRY(connected.status());
-    if (!*connected) return false;
-    connected_ = true;
+  if (outgoing_) {
+    const Result<bool> admitted = outgoing_->advance();
+    if (!admitted.ok() || !*admitted) return admitted;
+    socket_ = outgoing_->take();
+    outgoing_.reset();
   }
   const Result<size_t> sent = socket_.try_send(unsent_);
   WEIR_TRY(sent.status());

@@ -16,6 +16,7 @@
 
 #include "src/base/status.h"
 #include "src/net/listener/listener.h"
+#include "src/net/listener/outgoing_connection.h"
 #include "src/net/socket.h"
 #include "transports/tcp/wire.h"
 
@@ -43,11 +44,10 @@ static_assert(sizeof(ControlFrame) == 16);
 /// One end of a control connection.
 class ControlConnection {
  public:
-  /// The sender's end: `socket` is connecting to the peer's listener, where it is delivered under `key`.
-  ControlConnection(Socket socket, const DeliveryKey& key)
-      : socket_(std::move(socket)), unsent_(delivery_hello(key)) {}
+  /// The sender's end, which is delivered at the peer's listener.
+  explicit ControlConnection(OutgoingConnection outgoing) : outgoing_(std::move(outgoing)) {}
   /// The receiver's end, as collected from the listener.
-  explicit ControlConnection(Socket socket) : socket_(std::move(socket)), connected_(true) {}
+  explicit ControlConnection(Socket socket) : socket_(std::move(socket)) {}
 
   /// True once the connection works from this end. Never blocks.
   Result<bool> ready();
@@ -60,9 +60,9 @@ class ControlConnection {
   bool confirmed() const;
 
  private:
+  std::optional<OutgoingConnection> outgoing_;  ///< until it is admitted
   Socket socket_;
-  bool connected_ = false;
-  Bytes unsent_;  ///< unsent bytes of the hello or of a frame
+  Bytes unsent_;  ///< unsent bytes of a frame
   std::array<std::byte, 16 * sizeof(ControlFrame)> buffer_{};
   size_t begin_ = 0;
   size_t end_ = 0;

@@ -8,16 +8,12 @@
 
 namespace weir::tcp {
 
-SenderControls::SenderControls(std::vector<Result<ControlConnection>> controls, int64_t timeout_ns,
+SenderControls::SenderControls(std::vector<ControlConnection> controls, int64_t timeout_ns,
                                LiveNetCounters* live_counters)
     : controls_(controls.size()), timeout_ns_(timeout_ns) {
   for (size_t i = 0; i < controls.size(); ++i) {
     if (live_counters != nullptr) controls_[i].credit.emplace(*live_counters);
-    if (controls[i].ok()) {
-      controls_[i].connection = std::make_unique<ControlConnection>(std::move(*controls[i]));
-    } else {
-      controls_[i].ended = controls[i].status().message();
-    }
+    controls_[i].connection = std::make_unique<ControlConnection>(std::move(controls[i]));
   }
 }
 

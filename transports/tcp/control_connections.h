@@ -21,11 +21,9 @@ namespace weir::tcp {
 /// The sender's ends.
 class SenderControls {
  public:
-  /// A path without an answer for `timeout_ns` is silent if another path has answered. An error in `controls`
-  /// counts as a connection that has ended. `live_counters` counts stalls, and outlives the control
-  /// connections; null: the receiver grants no credit.
-  SenderControls(std::vector<Result<ControlConnection>> controls, int64_t timeout_ns,
-                 LiveNetCounters* live_counters);
+  /// A path without an answer for `timeout_ns` is silent if another path has answered. `live_counters` counts
+  /// stalls, and outlives the control connections; null: the receiver grants no credit.
+  SenderControls(std::vector<ControlConnection> controls, int64_t timeout_ns, LiveNetCounters* live_counters);
   ~SenderControls();
   SenderControls(const SenderControls&) = delete;
   SenderControls& operator=(const SenderControls&) = delete;

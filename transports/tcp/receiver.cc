@@ -262,7 +262,8 @@ class TcpReceiver final : public Receiver {
     if (greeting.life < life_) return stream.socket.close();  // belongs to an earlier life of the channel
     if (greeting.life > life_) {
       for (const auto& other : streams_) {
-        if (other.get() != &stream) renew(*other);
+        // A stream without a greeting may be of the new life: its own greeting will tell.
+        if (other.get() != &stream && (other->greeted || !other->socket.valid())) renew(*other);
       }
       begin_life(greeting);
     }

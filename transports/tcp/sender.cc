@@ -26,10 +26,10 @@ constexpr size_t kBatch = 8;  // frames per system call
 
 /// One connection.
 struct OutStream {
-  Socket socket;
-  std::unique_ptr<PathChoice> choice;  // chooses the route of the socket; null once the socket exists
+  std::unique_ptr<OutgoingConnection> opening;  // null once the peer's listener has admitted the connection
+  Socket socket;                                // invalid before
   size_t path = 0;
-  Bytes greeting;                      // unsent bytes of the hello and the greeting
+  Bytes greeting;                      // unsent bytes of the greeting
   bool ready = false;                  // connected, and the greeting was sent
   std::deque<tcp::FrameHeader> queue;  // frames that the kernel has not taken completely
   size_t sent = 0;                     // bytes of the first frame that the kernel has taken
@@ -55,11 +55,7 @@ class TcpSender final : public Sender {
         kept_(several_ ? tcp::kept_messages(spec) : spec.slots),
         headers_(kept_),
         dealt_(kept_),
-        slots_(kept_, spec.slot_bytes) {
-    for (const OutStream& stream : streams_) {
-      if (stream.socket.valid()) counters_.again.watch(stream.socket);
-    }
-  }
+        slots_(kept_, spec.slot_bytes) {}
 
   ~TcpSender() override {
     for (const OutStream& stream : streams_) counters_.again.forget(stream.socket);
@@ -125,7 +121,8 @@ class TcpSender final : public Sender {
     const uint64_t each =
         pace_ > 0 && used > 0 ? static_cast<uint64_t>(pace_ / static_cast<double>(used)) : ~uint64_t{0};
     for (const OutStream& stream : streams_) {
-      if (usable(stream)) setsockopt(stream.socket.fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
+      if (usable(stream) && stream.socket.valid())
+        setsockopt(stream.socket.fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
     }
     return true;
   }
@@ -146,22 +143,16 @@ class TcpSender final : public Sender {
   }
   static uint64_t frame_bytes(const FrameHeader& frame) { return sizeof(FrameHeader) + frame.part_bytes(); }
 
-  /// Continues connecting and sending the greeting.
+  /// Continues opening the connection and sending the greeting.
   Status greet(OutStream& stream) {
-    if (stream.choice != nullptr) {
-      auto chosen = stream.choice->advance();
-      WEIR_TRY(chosen.status());
-      if (!chosen->has_value()) return {};
-      stream.socket = std::move(**chosen);
+    if (stream.opening != nullptr) {
+      const Result<bool> admitted = stream.opening->advance();
+      if (!admitted.ok() || !*admitted) return admitted.status();
+      stream.socket = stream.opening->take();
+      stream.opening.reset();
       counters_.again.watch(stream.socket);
-      if (const auto& router = stream.choice->router())
-        WEIR_TRACE(net, "a connection to {} is routed via {}", stream.socket.peer_text(),
-                   router->host_text());
-      stream.choice.reset();
+      if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);
     }
-    const Result<bool> connected = stream.socket.connected();
-    WEIR_TRY(connected.status());
-    if (!connected.value()) return {};
     const Result<size_t> sent = stream.socket.try_send(stream.greeting);
     WEIR_TRY(sent.status());
     stream.greeting.erase(stream.greeting.begin(),
@@ -418,6 +409,7 @@ class TcpSender final : public Sender {
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     setsockopt(stream.socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     stream.socket.close();
+    stream.opening.reset();
     stream.queue.clear();
     stream.sent = 0;
     gone_ |= uint64_t{1} << (&stream - streams_.data());
@@ -490,6 +482,21 @@ class TcpSender final : public Sender {
   Status error_;
 };
 
+/// Makes connections that take the least used route through the fabric.
+OutgoingConnection::Connect choose_path(PathUses& uses, const tcp::RailPath& path, uint32_t first) {
+  const PathUses::Ends ends{path.from, path.to};
+  return [&uses, ends, first,
+          choice = std::shared_ptr<PathChoice>()]() mutable -> Result<std::optional<Socket>> {
+    if (choice == nullptr) choice = std::make_shared<PathChoice>(uses, ends, first);
+    auto chosen = choice->advance();
+    if (!chosen.ok() || !chosen->has_value()) return chosen;
+    if (const auto& router = choice->router())
+      WEIR_TRACE(net, "a connection to {} is routed via {}", ends.to.text(), router->host_text());
+    choice.reset();
+    return chosen;
+  };
+}
+
 Status check_channel(const LinkSpec& spec, uint32_t streams) {
   WEIR_TRY(check_spec(spec));
   if (spec.channel < tcp::kMostChannels && streams > 0 && streams <= tcp::kMostStreams) return {};
@@ -519,27 +526,20 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
   for (uint32_t i = 0; i < streams; ++i) {
     out[i].path = i % peer.paths.size();
     const tcp::RailPath& path = peer.paths[out[i].path];
-    if (uses != nullptr) {
-      const auto first = static_cast<uint32_t>(spec.self) + spec.channel + i;
-      out[i].choice = std::make_unique<PathChoice>(*uses, PathUses::Ends{path.from, path.to}, first);
-    } else {
-      Result<Socket> socket = Socket::start_connect(path.to, path.from);
-      if (!socket.ok() && !several) return socket.status();
-      out[i].trouble = socket.status();
-      if (socket.ok()) out[i].socket = std::move(*socket);
-    }
+    const auto first = static_cast<uint32_t>(spec.self) + spec.channel + i;
+    out[i].opening = std::make_unique<OutgoingConnection>(
+        uses == nullptr ? OutgoingConnection::to(path.to, path.from) : choose_path(*uses, path, first),
+        tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), peer.secret);
     greeting.stream = i;
-    out[i].greeting = tcp::opening(tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), greeting);
+    out[i].greeting = tcp::opening(greeting);
   }
   std::unique_ptr<tcp::SenderControls> controls;
   if (several || peer.credit) {
-    std::vector<Result<tcp::ControlConnection>> ends;
+    std::vector<tcp::ControlConnection> ends;
     for (uint32_t path = 0; path < peer.paths.size(); ++path) {
-      Result<Socket> socket = Socket::start_connect(peer.paths[path].to, peer.paths[path].from);
-      if (!socket.ok() && !several) return socket.status();
+      const tcp::RailPath& at = peer.paths[path];
       const auto key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, path, greeting.life);
-      if (socket.ok()) ends.emplace_back(tcp::ControlConnection(std::move(*socket), key));
-      if (!socket.ok()) ends.emplace_back(socket.status());
+      ends.emplace_back(OutgoingConnection(OutgoingConnection::to(at.to, at.from), key, peer.secret));
     }
     controls = std::make_unique<tcp::SenderControls>(std::move(ends), path_timeout_ns,
                                                      peer.credit ? &counters.live_counters : nullptr);

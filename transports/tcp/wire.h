@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Protocol of tcp's sockets; for the files of this folder only.
 ///
-///     stream = the listener's hello, greeting, frame, frame ...        all from sender to receiver
-///     frame  = frame header, the bytes of a part of a message
+///     stream = greeting, frame, frame ...        all from sender to receiver, once the listener has admitted
+///     it frame  = frame header, the bytes of a part of a message
 ///
 /// A message may use any stream of its channel; numbers ascend on each stream. The receiver never sends on a
 /// stream, so that a closing sender never destroys data in flight; it uses control connections
@@ -75,12 +75,7 @@ inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channe
 }
 
 /// The first bytes of a stream.
-inline Bytes opening(const DeliveryKey& key, const Greeting& greeting) {
-  Bytes bytes = delivery_hello(key);
-  const auto raw = std::as_bytes(std::span(&greeting, 1));
-  bytes.insert(bytes.end(), raw.begin(), raw.end());
-  return bytes;
-}
+inline Bytes opening(const Greeting& greeting) { return ByteWriter().put(greeting).take(); }
 
 /// Number of messages that a channel over several paths keeps until they are acknowledged, so that enough
 /// data is in flight meanwhile: the number of its slots, or more if these are few and small. The receiver has

@@ -30,6 +30,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
       : spec_(spec),
         uid_(context.uid),
         listener_(context.peer_listener),
+        secret_(context.secret),
         peer_(peer_text(context, spec)),
         split_(context.settings.split),
         live_counters_(*context.live_counters),
@@ -131,10 +132,8 @@ class VerbsSender final : public Sender, private QueuePairUser {
   /// nothing, and long work may come between opening a channel and its first ready().
   Status set_up() {
     if (!connection_.open()) {
-      Result<Socket> socket = Socket::start_connect(listener_);
-      WEIR_TRY(socket.status());
       connection_ = SetupConnection(
-          std::move(*socket), delivery_hello(delivery_key(uid_, spec_.self, spec_.peer, spec_.channel)));
+          OutgoingConnection(listener_, delivery_key(uid_, spec_.self, spec_.peer, spec_.channel), secret_));
       connection_.put(FrameKind::offer, offer_);
     }
     connection_.serve();
@@ -256,6 +255,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   const LinkSpec spec_;
   const uint64_t uid_;
   const SocketAddress listener_;
+  const Secret secret_;
   const std::string peer_;
   const bool split_;
   LiveNetCounters& live_counters_;

@@ -68,6 +68,7 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
   BruckSpec exchange;
   exchange.listener = spec.listener.get();
   exchange.uid = listeners.uid;
+  exchange.secret = spec.id.secret;
   exchange.rank = spec.rank;
   exchange.ranks = spec.ranks;
   exchange.send_ms = spec.timeouts.peer_ms;
@@ -100,7 +101,7 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       activity_(std::move(activity)),
       watchdog_(std::make_unique<Watchdog>(
           Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
-                         activity_, spec.timeouts, spec.abort})),
+                         activity_, spec.timeouts, spec.abort, spec.id.secret})),
       ranks_by_process_(RanksByProcess::of(this->peers(), rank_)) {
   activity_->tell_peers(watchdog_->shared_peers());
 }
@@ -126,7 +127,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
   const std::vector<SocketAddress>& listeners = spec.listener->addresses();
   hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
-  spec.listener->admit(job_key_of(spec.id));  // before other ranks get this listener's address
+  spec.listener->admit(job_key_of(spec.id),
+                       spec.id.secret);  // before other ranks get this listener's address
   auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;
@@ -261,6 +263,7 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   BruckSpec exchange;
   exchange.listener = spec_.listener.get();
   exchange.uid = uid_;
+  exchange.secret = spec_.id.secret;
   exchange.number = number;
   exchange.members = speakers;
   exchange.rank = static_cast<Rank>(std::ranges::find(speakers, rank_) - speakers.begin());

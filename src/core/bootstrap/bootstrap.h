@@ -67,6 +67,7 @@ class Bootstrap {
   int size() const { return static_cast<int>(peers().size()); }
   /// The scope of this communicator at listeners; the same on all ranks, different for every communicator.
   uint64_t uid() const { return uid_; }
+  const Secret& secret() const { return spec_.id.secret; }
   const std::vector<PeerAddress>& peers() const { return watchdog_->peers(); }
 
   /// All-gathers the bytes of all ranks; the ranks of a process share one object. Collective.

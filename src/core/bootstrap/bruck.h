@@ -21,6 +21,7 @@ namespace weir::core {
 struct BruckSpec {
   Listener* listener = nullptr;  ///< this process's listener
   uint64_t uid = 0;
+  Secret secret;  ///< of the job
   /// Number of the exchange: equal on all ranks, different for exchanges of one uid that may overlap.
   uint32_t number = 0;
   Rank rank = 0;

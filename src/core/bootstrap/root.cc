@@ -421,7 +421,7 @@ void Root::tell_at_listeners(const Failure& failure) const {
   for (const Hello* hello : first_) {
     if (hello->rank != failure.culprit) listeners.push_back(hello->peer.listener);
   }
-  ask_all(listeners, uid_, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
+  ask_all(listeners, uid_, id_.secret, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
 }
 
 /// True once every rank has finished or was told of the failure.
@@ -443,7 +443,9 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   WEIR_TRY(listener.status());
   auto address = listener->local_address();
   WEIR_TRY(address.status());
-  const UniqueId id{*address, random_bits(), false};
+  const auto secret = Secret::random();
+  WEIR_TRY(secret.status());
+  const UniqueId id{*address, random_bits(), false, *secret};
   auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
   const std::lock_guard lock(mutex_);  // taken before the thread starts, so that pause() finds the root
   WEIR_TRY(root->start());

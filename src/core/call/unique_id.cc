@@ -13,7 +13,7 @@ namespace weir::core {
 namespace {
 
 constexpr uint64_t kMagic = 0x6469'7269'6577'0a89;
-constexpr uint32_t kIdFormat = 1;
+constexpr uint32_t kIdFormat = 2;
 constexpr size_t kChecked = UniqueId::kBytes - sizeof(uint64_t);
 
 uint64_t checksum(BytesView bytes) {
@@ -23,7 +23,14 @@ uint64_t checksum(BytesView bytes) {
 }  // namespace
 
 std::array<std::byte, UniqueId::kBytes> UniqueId::encode() const {
-  Bytes body = ByteWriter().put(kMagic).put(kIdFormat).put(uint32_t{fixed}).put(nonce).put(root).take();
+  Bytes body = ByteWriter()
+                   .put(kMagic)
+                   .put(kIdFormat)
+                   .put(uint32_t{fixed})
+                   .put(nonce)
+                   .put(root)
+                   .put(secret.bytes())
+                   .take();
   body.resize(kChecked);
   const uint64_t sum = checksum(body);
   std::array<std::byte, kBytes> out;
@@ -51,6 +58,7 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
   id.fixed = in.get<uint32_t>() != 0;
   id.nonce = in.get<uint64_t>();
   id.root = in.get<SocketAddress>();
+  id.secret = Secret(in.get<std::array<std::byte, Secret::kBytes>>());
   uint64_t sum = 0;
   std::memcpy(&sum, bytes.data() + kChecked, sizeof sum);
   if (sum != checksum(bytes) || !id.root.valid()) {
@@ -62,7 +70,10 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
 }
 
 uint32_t job_key_of(const UniqueId& id) {
-  return static_cast<uint32_t>(hash_text(fmt::format("job key of {:x}", id.nonce)) >> 32);
+  const Proof hash = id.secret.prove(ByteWriter().put_string("weir: job key").put(id.nonce).take());
+  uint32_t key = 0;
+  std::memcpy(&key, hash.data(), sizeof key);
+  return key;
 }
 
 uint64_t uid_in_job(uint32_t job_key, uint64_t number) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The 128 bytes by which ranks find each other: the address of the root, and a number that identifies the
-/// bootstrap.
+/// The 128 bytes by which ranks find each other: the address of the root, a number that identifies the
+/// bootstrap, and the secret of the job. Whoever has them can take part.
 ///
-///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | zeroes | uint64
-///     checksum
+///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | Secret | zeroes |
+///     uint64 checksum
 /// Tests: tests/core/unique_id_test.cc
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/status.h"
+#include "src/net/secret.h"
 #include "src/net/socket.h"
 
 namespace weir::core {
@@ -23,6 +24,7 @@ struct UniqueId {
   SocketAddress root;
   uint64_t nonce = 0;
   bool fixed = false;  ///< given by NCCL_COMM_ID: its root starts when rank 0 joins, and the nonce is 0
+  Secret secret{};     ///< never shown; public if nobody gave a fixed id one
 
   std::array<std::byte, kBytes> encode() const;
   /// Returns invalid_argument for bytes of another library or another format, or damaged bytes.
@@ -32,8 +34,7 @@ struct UniqueId {
 };
 
 /// All communicators that descend from one unique id belong to one job: their uids share the upper half, the
-/// job key. Only processes that have the id know it, and listeners require it (src/net/listener/listener.h).
-/// The key of a fixed id is no secret.
+/// job key. It follows from the secret by a one-way hash, so that it may be shown.
 uint32_t job_key_of(const UniqueId& id);
 /// A uid of the job with this key; never 0.
 uint64_t uid_in_job(uint32_t job_key, uint64_t number);

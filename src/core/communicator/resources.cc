@@ -178,8 +178,9 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         c.peer_table->plans, options.pace_share);
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
-  c.one_sided = std::make_unique<OneSidedTask>(OneSidedTask::Dependencies{
-      self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(), runtime.timeouts().peer_ms});
+  c.one_sided = std::make_unique<OneSidedTask>(
+      OneSidedTask::Dependencies{self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(),
+                                 runtime.timeouts().peer_ms, c.bootstrap->secret()});
 
   Execution::Dependencies dependencies;
   dependencies.rank = self;
@@ -216,7 +217,7 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
       return near_ports(**host, gpu->address());
     };
   }
-  const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host()},
+  const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host(), bootstrap->secret()},
                                  segment.get(),
                                  &runtime.local_segments(),
                                  listener.get(),

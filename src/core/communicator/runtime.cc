@@ -119,7 +119,9 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
   auto opened = Listener::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
-    if (is_report_question(question)) return answer_report_question(activities_, host_, question);
+    if (scope == 0) {
+      return is_report_question(question) ? answer_report_question(activities_, host_, question) : Bytes();
+    }
     return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
                                               : activities_.answer(scope, question);
   });

@@ -31,6 +31,7 @@ class OneSidedTask final : public exec::Task {
     WindowRegistry* windows = nullptr;  ///< this process's windows
     const std::vector<PeerAddress>* peers = nullptr;
     int64_t answer_ms = 5000;  ///< time limit for a listener's answer; ms
+    Secret secret{};           ///< of the job, for listeners
   };
   explicit OneSidedTask(const Dependencies& dependencies) : dependencies_(dependencies) {}
   /// Stops waiting for listeners once `abort` is true. `abort` outlives the task.

@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include <bit>
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -21,7 +22,10 @@
 #include "src/base/log.h"
 #include "src/base/service_thread.h"
 #include "src/base/shortage.h"
+#include "src/net/listener/admitted_jobs.h"
+#include "src/net/listener/incoming_connection.h"
 #include "src/net/listener/listener_wire.h"
+#include "src/net/listener/rejections.h"
 
 namespace weir {
 namespace {
@@ -29,12 +33,20 @@ namespace {
 using listener_wire::Hello;
 using listener_wire::HelloKind;
 
-/// Time for a connection to send its complete hello and body. Where a thousand processes share two cores, a
-/// process may wait for a core for seconds between connecting and its first byte; closing the connection
-/// earlier would lose its message.
-constexpr int64_t kGreetingNs = 20'000'000'000;
-constexpr size_t kMostPending = 4096;  ///< incomplete connections; beyond this number the oldest is closed
+/// Time for an admitted connection to send its body and take the answer.
+constexpr int64_t kAdmittedNs = 20'000 * kNsPerMs;
+/// A stranger that is younger is not sent away for others: where many processes share a core, an honest one
+/// needs a while to answer.
+constexpr int64_t kGraceNs = 200 * kNsPerMs;
+constexpr size_t kMostAdmitted = 4096;  ///< admitted connections; beyond this number the oldest is closed
 constexpr size_t kMostForgotten = 4096;
+
+/// Strangers take at most an eighth of the descriptors that this process may open.
+size_t most_strangers() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return Listener::kMostStrangers;
+  return std::clamp<size_t>(limit.rlim_cur / 8, 1, Listener::kMostStrangers);
+}
 
 /// Deliveries and messages that have arrived and were not collected yet.
 class Shelf {
@@ -112,34 +124,6 @@ class Shelf {
   std::deque<std::pair<uint64_t, int32_t>> forgotten_by_age_;
 };
 
-/// The job keys whose deliveries and messages are accepted.
-class JobKeys {
- public:
-  void admit(uint32_t job_key) {
-    const std::lock_guard lock(mutex_);
-    admitted_.insert(job_key);
-  }
-  bool has(uint64_t scope) const {
-    const std::lock_guard lock(mutex_);
-    return admitted_.empty() || admitted_.contains(static_cast<uint32_t>(scope >> 32));
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::set<uint32_t> admitted_;
-};
-
-/// A connection whose hello and body are not complete, or whose answer is not fully sent.
-struct Connection {
-  Socket socket;
-  int64_t since_ns = 0;
-  std::optional<Hello> hello;
-  Bytes in = Bytes(Hello::kBytes);
-  size_t received = 0;
-  Bytes out;
-  size_t sent = 0;
-};
-
 class OpenListener final : public Listener {
  public:
   OpenListener(std::vector<Socket> listeners, std::vector<SocketAddress> addresses, Handler handler)
@@ -158,24 +142,26 @@ class OpenListener final : public Listener {
     return shelf_.wait(key, deadline);
   }
   void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
-  void admit(uint32_t job_key) override { job_keys_.admit(job_key); }
+  void admit(uint32_t job_key, const Secret& secret) override { jobs_.admit(job_key, secret); }
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
  private:
-  using Pending = std::list<Connection>;
+  using Connections = std::list<IncomingConnection>;
 
   void serve();
   bool serve_round();
-  bool admit(const Socket& listener);
+  void accept_from(const Socket& listener);
+  bool accept_one(const Socket& listener);
   const Socket* listener_of(const void* tag) const;
-  bool advance(Connection& connection);
-  bool receive(Connection& connection);
-  bool understand(Connection& connection);
-  bool reply(Connection& connection);
-  void refuse(const Connection& connection, std::string_view why);
-  void dismiss(Pending::iterator connection);
+  void serve_connection(IncomingConnection* connection);
+  bool advance(IncomingConnection* connection);
+  bool carry_out(IncomingConnection& connection);
+  void dismiss(IncomingConnection* connection);
   void dismiss_the_slow();
+  void make_room();
   bool watch(int op, int fd, uint32_t events, void* tag);
+  void watch_listeners(bool accepting);
+  bool full() const { return strangers_.size() >= most_strangers_; }
 
   const std::vector<Socket> listeners_;
   const std::vector<SocketAddress> addresses_;
@@ -183,10 +169,14 @@ class OpenListener final : public Listener {
   Socket epoll_;
   Socket stop_;
   Shelf shelf_;
-  JobKeys job_keys_;
-  uint64_t refused_ = 0;                       // used by the listener's thread only
-  Pending pending_;                            // used by the listener's thread only; oldest first
-  std::map<void*, Pending::iterator> by_tag_;  // used by the listener's thread only
+  AdmittedJobs jobs_;
+  // The following are used by the listener's thread only.
+  Rejections rejections_;
+  size_t most_strangers_ = kMostStrangers;
+  bool accepting_ = true;
+  Connections strangers_;                          // oldest first
+  Connections admitted_;                           // oldest first
+  std::map<void*, Connections::iterator> by_tag_;  // of both lists
   std::thread thread_;
 };
 
@@ -215,6 +205,7 @@ Status OpenListener::start() {
 }
 
 void OpenListener::serve() {
+  most_strangers_ = most_strangers();
   bool stopped = false;
   while (!stopped) {
     (void)guarded([&] {
@@ -227,31 +218,32 @@ void OpenListener::serve() {
 /// Waits for events and handles them. True: the listener has to stop.
 bool OpenListener::serve_round() {
   std::array<epoll_event, 64> events;
-  const int count = epoll_wait(epoll_.fd(), events.data(), events.size(), pending_.empty() ? -1 : 100);
+  const bool idle = strangers_.empty() && admitted_.empty();
+  const int count = epoll_wait(epoll_.fd(), events.data(), events.size(), idle ? -1 : full() ? 20 : 100);
   for (int i = 0; i < count; ++i) {
     void* const tag = events[static_cast<size_t>(i)].data.ptr;
     if (tag == &stop_) return true;
-    if (const Socket* listener = listener_of(tag)) {
-      while (admit(*listener)) {
-      }
-      continue;
-    }
-    const auto found = by_tag_.find(tag);
-    if (found == by_tag_.end()) continue;
-    if (!advance(*found->second)) dismiss(found->second);
+    if (const Socket* listener = listener_of(tag))
+      accept_from(*listener);
+    else if (by_tag_.contains(tag))
+      serve_connection(static_cast<IncomingConnection*>(tag));
   }
   dismiss_the_slow();
+  watch_listeners(!full());
   return false;
 }
 
-/// Reads or writes what is possible. False: the connection is done, or there is no memory for it.
-bool OpenListener::advance(Connection& connection) {
+/// Reads or writes what is possible. A connection that is done, or for which there is no memory, is closed.
+void OpenListener::serve_connection(IncomingConnection* connection) {
+  const bool was_stranger = connection->is_stranger();
   bool goes_on = false;
-  const Status served = guarded([&] {
-    goes_on = connection.out.empty() ? receive(connection) : reply(connection);
+  (void)guarded([&] {
+    goes_on = advance(connection);
     return Status();
   });
-  return served.ok() && goes_on;
+  if (was_stranger && !connection->is_stranger())
+    admitted_.splice(admitted_.end(), strangers_, by_tag_.at(connection));
+  if (!goes_on) dismiss(connection);
 }
 
 const Socket* OpenListener::listener_of(const void* tag) const {
@@ -261,103 +253,92 @@ const Socket* OpenListener::listener_of(const void* tag) const {
   return nullptr;
 }
 
-/// Accepts one connection and reads its bytes, which have usually arrived already; returns false if none
-/// waits.
-bool OpenListener::admit(const Socket& listener) {
+/// While there are too many strangers, others wait in the kernel's queue.
+void OpenListener::watch_listeners(bool accepting) {
+  if (accepting == accepting_) return;
+  accepting_ = accepting;
+  for (const Socket& listener : listeners_)
+    watch(EPOLL_CTL_MOD, listener.fd(), accepting ? uint32_t{EPOLLIN} : 0u, const_cast<Socket*>(&listener));
+}
+
+void OpenListener::accept_from(const Socket& listener) {
+  do {
+    make_room();
+  } while (!full() && accept_one(listener));
+}
+
+/// Accepts one connection; returns false if none waits.
+bool OpenListener::accept_one(const Socket& listener) {
   auto accepted = listener.accept();
-  if (!accepted.ok()) {  // out of descriptors or memory: other threads may free some
+  if (!accepted.ok()) {  // out of descriptors or memory: strangers go first, and other threads may free some
+    if (!strangers_.empty()) dismiss(&strangers_.front());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return false;
   }
   if (!accepted->has_value()) return false;
-  Connection& connection = pending_.emplace_back();
-  connection.socket = std::move(**accepted);
-  connection.since_ns = now_ns();
-  const auto at = std::prev(pending_.end());
-  by_tag_[&connection] = at;
-  if (!advance(connection)) {
-    dismiss(at);
-  } else if (!watch(EPOLL_CTL_ADD, connection.socket.fd(), connection.out.empty() ? EPOLLIN : EPOLLOUT,
-                    &connection)) {
-    dismiss(at);
-  }
+  const auto address = (*accepted)->local_address();
+  if (!address.ok()) return true;
+  strangers_.emplace_back(std::move(**accepted), *address, now_ns());
+  const auto at = std::prev(strangers_.end());
+  by_tag_[&*at] = at;
+  if (!at->socket().valid() || !watch(EPOLL_CTL_ADD, at->socket().fd(), EPOLLIN, &*at)) dismiss(&*at);
   return true;
 }
 
-/// Reads more bytes of a connection. Returns false if the connection is done.
-bool OpenListener::receive(Connection& connection) {
-  for (;;) {
-    const std::span<std::byte> rest = std::span(connection.in).subspan(connection.received);
-    auto received = connection.socket.try_recv(rest);
-    if (!received.ok()) return false;
-    connection.received += *received;
-    if (connection.received == connection.in.size()) {
-      if (!understand(connection)) return false;
-      if (!connection.out.empty()) return reply(connection);
-    } else if (*received == 0) {
-      return true;
-    }
-  }
+/// Sends the stranger away that has been idle longest, if there are too many and it had its time.
+void OpenListener::make_room() {
+  if (!full() || now_ns() - strangers_.front().since_ns() < kGraceNs) return;
+  if (const auto line = rejections_.add("it was idle while others waited",
+                                        strangers_.front().socket().peer_text(), now_ns()))
+    WEIR_INFO(net, "{}", *line);
+  dismiss(&strangers_.front());
 }
 
-/// Handles a complete hello or body. Returns false if the connection is done.
-bool OpenListener::understand(Connection& connection) {
-  if (!connection.hello) {
-    connection.hello = Hello::decode(connection.in);
-    if (!connection.hello) {
-      refuse(connection, "its first bytes are not a handshake of this version of weir");
-      return false;
+/// Returns whether there is more to read or to write.
+bool OpenListener::advance(IncomingConnection* connection) {
+  const bool answered = connection->answers();
+  auto step = connection->advance(jobs_, [](const Socket&, bool) { return true; });
+  if (step == IncomingConnection::Step::complete && carry_out(*connection))
+    step = connection->advance(jobs_, {});
+  if (step != IncomingConnection::Step::waits) {
+    if (!connection->rejection().empty()) {
+      const auto line = rejections_.add(connection->rejection(), connection->socket().peer_text(), now_ns());
+      if (line) WEIR_INFO(net, "{}", *line);
     }
-    if (connection.hello->kind != HelloKind::question && !job_keys_.has(connection.hello->key.scope)) {
-      refuse(connection, "its job key is not that of any communicator of this process");
-      return false;
-    }
-    if (connection.hello->kind == HelloKind::delivery) {
-      if (by_tag_.contains(&connection)) watch(EPOLL_CTL_DEL, connection.socket.fd(), 0, nullptr);
-      shelf_.put(connection.hello->key, std::move(connection.socket));
-      return false;
-    }
-    connection.in.assign(connection.hello->body, std::byte{0});
-    connection.received = 0;
-    if (!connection.in.empty()) return true;
-  }
-  if (connection.hello->kind == HelloKind::message) {
-    shelf_.put(connection.hello->key, std::move(connection.in));
     return false;
   }
-  const Bytes answer = handler_ ? handler_(connection.hello->key.scope, connection.in) : Bytes();
-  connection.out = ByteWriter().put_bytes(answer).take();
-  watch(EPOLL_CTL_MOD, connection.socket.fd(), EPOLLOUT, &connection);
+  return answered == connection->answers() ||
+         watch(EPOLL_CTL_MOD, connection->socket().fd(), EPOLLOUT, connection);
+}
+
+/// Does what a complete hello and its body ask for. Returns true if there is an answer to send.
+bool OpenListener::carry_out(IncomingConnection& connection) {
+  const Hello& hello = connection.hello();
+  switch (hello.kind) {
+    case HelloKind::delivery:
+      watch(EPOLL_CTL_DEL, connection.socket().fd(), 0, nullptr);
+      shelf_.put(hello.key, connection.take_socket());
+      return false;
+    case HelloKind::message: shelf_.put(hello.key, std::move(connection.body())); return false;
+    case HelloKind::question:
+    case HelloKind::report: break;
+  }
+  connection.answer(handler_ ? handler_(hello.key.scope, connection.body()) : Bytes());
   return true;
 }
 
-bool OpenListener::reply(Connection& connection) {
-  while (connection.sent < connection.out.size()) {
-    auto sent = connection.socket.try_send(BytesView(connection.out).subspan(connection.sent));
-    if (!sent.ok()) return false;
-    if (*sent == 0) return true;
-    connection.sent += *sent;
-  }
-  return false;
-}
-
-/// Logs only the 1st, 2nd, 4th, 8th, ... rejected connection, because foreign programs may connect often.
-void OpenListener::refuse(const Connection& connection, std::string_view why) {
-  if (std::has_single_bit(++refused_))
-    WEIR_INFO(net, "rejected a connection from {} at {}: {} ({} rejected so far)",
-              connection.socket.peer_text(), address().text(), why, refused_);
-}
-
-void OpenListener::dismiss(Pending::iterator connection) {
-  by_tag_.erase(&*connection);
-  pending_.erase(connection);
+void OpenListener::dismiss(IncomingConnection* connection) {
+  const auto at = by_tag_.extract(connection).mapped();
+  (connection->is_stranger() ? strangers_ : admitted_).erase(at);
 }
 
 void OpenListener::dismiss_the_slow() {
   const int64_t now = now_ns();
-  while (!pending_.empty() &&
-         (pending_.size() > kMostPending || now - pending_.front().since_ns > kGreetingNs))
-    dismiss(pending_.begin());
+  while (!strangers_.empty() && now - strangers_.front().since_ns() > kStrangerMs * kNsPerMs)
+    dismiss(&strangers_.front());
+  while (!admitted_.empty() &&
+         (admitted_.size() > kMostAdmitted || now - admitted_.front().since_ns() > kAdmittedNs))
+    dismiss(&admitted_.front());
 }
 
 Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Listener::Handler handler) {

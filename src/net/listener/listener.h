@@ -2,7 +2,8 @@
 /// The listener of a process: listening TCP sockets, one per interface in use, and one thread that serves all
 /// communicators of the process.
 ///
-/// Each connection begins with a fixed-size hello that states its purpose:
+/// Each connection begins with a challenge of the listener. The asker answers with a hello of fixed size that
+/// states its purpose and proves that it has the secret of a job which this process takes part in:
 ///  * a delivery: the socket is kept until a thread of this process collects it by its key (TCP channels).
 ///  * a message: the bytes are kept until a thread collects them by their key (bootstrap exchanges).
 ///    Deliveries and messages may arrive before or after the collecting call; those with equal keys are
@@ -10,11 +11,13 @@
 ///  * a question about the state of this process: the listener's own thread answers it at once through a
 ///    handler, even while every other thread is busy or blocked. This distinguishes dead, stopped and slow
 ///    processes.
+///  * a question for reports, which is small and may need no secret; it is answered like other questions.
 ///
-/// Connections that do not send a valid hello (and message or question) within 20 seconds are closed. So are
-/// deliveries and messages whose scope does not contain an admitted job key; the log names them. When more
-/// than kMostKept deliveries and messages wait, the oldest is dropped. Thread-safe.
-/// Tests: tests/net/listener_test.cc
+/// The listener answers with a verdict, and believes nothing before. Strangers, which have proven nothing
+/// yet, are at most kMostStrangers and have kStrangerMs each; when there are more, the one that has been idle
+/// longest is sent away. The log names who is rejected. When more than kMostKept deliveries and messages
+/// wait, the oldest is dropped. Thread-safe.
+/// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc
 #pragma once
 
 #include <cstdint>
@@ -23,18 +26,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "src/base/bytes.h"
 #include "src/base/clock.h"
 #include "src/base/status.h"
 #include "src/net/ports.h"
+#include "src/net/secret.h"
 #include "src/net/socket.h"
 
 namespace weir {
 
 /// Identifies one expected connection or message: communicator, purpose, sender and receiver.
 struct DeliveryKey {
-  uint64_t scope = 0;    ///< the communicator; the upper half is the job key, which only its ranks know
+  uint64_t scope = 0;    ///< the communicator; the upper half is the job key
   uint32_t purpose = 0;  ///< chosen by the caller: bootstrap round, channel and stream number ...
   int32_t from = 0;      ///< rank that connects
   int32_t to = 0;        ///< rank that takes the connection
@@ -46,10 +51,13 @@ struct DeliveryKey {
 class Listener {
  public:
   static constexpr size_t kMostKept = 16384;
+  static constexpr size_t kMostStrangers = 256;
+  static constexpr int64_t kStrangerMs = 2000;
   /// The largest size of a message, question or answer, in bytes.
   static constexpr uint32_t kMostBytes = 64u << 20;
 
-  /// Answers a question about `scope` with bytes. Runs on the listener's thread: must not block.
+  /// Answers a question about `scope` with bytes; scope 0: a question for reports, from anybody who may read
+  /// them. Runs on the listener's thread: must not block.
   using Handler = std::function<Bytes(uint64_t scope, BytesView question)>;
 
   virtual ~Listener() = default;
@@ -64,10 +72,8 @@ class Listener {
   virtual std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) = 0;
   /// Stores a message as if it had arrived over a connection; for ranks of the same process.
   virtual void put(const DeliveryKey& key, Bytes message) = 0;
-  /// Accepts deliveries and messages for scopes with this job key from now on; before the first call all
-  /// scopes are accepted. Questions are always answered; those that change state must name a scope, which
-  /// only its ranks know.
-  virtual void admit(uint32_t job_key) = 0;
+  /// Admits the processes of a job from now on; before, this listener believes none of them.
+  virtual void admit(uint32_t job_key, const Secret& secret) = 0;
   /// Drops uncollected and future deliveries and messages for rank `to` of `scope`.
   virtual void forget(uint64_t scope, int32_t to) = 0;
 
@@ -80,17 +86,14 @@ class Listener {
                                                 const PortRange& ports, Handler handler);
 };
 
-/// The first bytes to send on a connection that becomes a delivery; for callers that connect without
-/// blocking.
-Bytes delivery_hello(const DeliveryKey& key);
-
 /// Connects to a listener and delivers the connection under `key`. Does not wait until the peer collects it.
-Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Deadline& deadline);
+Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret,
+                       const Deadline& deadline);
 
 /// Sends a message. Success means that it was sent, not that it was collected. `meanwhile`, if any, is called
 /// about every 20 ms while the listener does not accept it; an error of `meanwhile` ends the attempt and is
 /// returned.
-Status post(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
+Status post(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret, BytesView message,
             const Deadline& deadline, const std::function<Status()>& meanwhile = {});
 
 /// The result of a question.
@@ -107,10 +110,26 @@ struct Answer {
 };
 
 /// Sends a question to a listener and waits for the answer.
-Answer ask(const SocketAddress& listener, uint64_t scope, BytesView question, const Deadline& deadline);
+Answer ask(const SocketAddress& listener, uint64_t scope, const Secret& secret, BytesView question,
+           const Deadline& deadline);
 
 /// Sends the same question to several listeners in parallel; returns the answers in the order of `listeners`.
-std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, BytesView question,
-                            const Deadline& deadline);
+std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, const Secret& secret,
+                            BytesView question, const Deadline& deadline);
+
+/// By what a process may read the reports of others.
+struct ReportAccess {
+  uint32_t job_key = 0;          ///< of a job of the other process; 0: none is known
+  std::optional<Secret> secret;  ///< report_secret() of that job
+};
+struct ReportSource {
+  SocketAddress listener;
+  ReportAccess access;
+};
+/// The secret that opens the reports of a job's processes, and nothing else.
+Secret report_secret(const Secret& job);
+/// Sends a question for reports to several listeners in parallel, like ask_all().
+std::vector<Answer> ask_for_reports(std::span<const ReportSource> sources, BytesView question,
+                                    const Deadline& deadline);
 
 }  // namespace weir

@@ -3,59 +3,83 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
+
 #include "src/net/listener/inquiry.h"
 #include "src/net/listener/listener_wire.h"
+#include "src/net/listener/outgoing_connection.h"
 #include "src/net/socket.h"
 
 namespace weir {
 namespace {
 
-using listener_wire::Hello;
 using listener_wire::HelloKind;
+using listener_wire::kChunk;
 
 constexpr int kMeanwhileMs = 20;
 
-Bytes with_body(HelloKind kind, const DeliveryKey& key, BytesView body) {
-  Bytes bytes = Hello{kind, static_cast<uint32_t>(body.size()), key}.encode();
-  bytes.insert(bytes.end(), body.begin(), body.end());
-  return bytes;
+OutgoingConnection::Request report_request(const ReportAccess& access, BytesView question) {
+  OutgoingConnection::Request request{HelloKind::report, {}, access.secret, 0};
+  request.key.scope = uint64_t{access.job_key} << 32;
+  request.body = static_cast<uint32_t>(question.size());
+  return request;
+}
+
+/// Waits until the connection is admitted; calls `meanwhile` about every 20 ms.
+Result<Socket> open(OutgoingConnection& connection, const SocketAddress& listener, const Deadline& deadline,
+                    const std::function<Status()>& meanwhile) {
+  for (;;) {
+    const auto admitted = connection.advance();
+    WEIR_TRY(admitted.status());
+    if (*admitted) return connection.take();
+    if (deadline.over())
+      return Status(Code::remote_error, fmt::format("{} does not answer", listener.text()));
+    pollfd entry = connection.waits_for();
+    const int wait_ms = deadline.within_ms(kMeanwhileMs).slice_ms(entry.fd < 0 ? 2 : kMeanwhileMs);
+    if (poll(&entry, 1, wait_ms) <= 0 && meanwhile) WEIR_TRY(meanwhile());
+  }
 }
 
 }  // namespace
 
-Inquiry::Inquiry(const SocketAddress& listener, uint64_t scope, BytesView question)
-    : listener_(listener), request_(with_body(HelloKind::question, {.scope = scope}, question)) {
-  auto socket = Socket::start_connect(listener);
-  if (socket.ok()) {
-    socket_ = std::move(*socket);
-  } else {
-    fail(socket.status());
-  }
+Inquiry::Inquiry(const SocketAddress& listener, uint64_t scope, const Secret& secret, BytesView question)
+    : listener_(listener),
+      question_(question.begin(), question.end()),
+      outgoing_(OutgoingConnection::to(listener),
+                {HelloKind::question, {.scope = scope}, secret, static_cast<uint32_t>(question.size())}) {
+  advance();
+}
+
+Inquiry::Inquiry(const SocketAddress& listener, const ReportAccess& access, BytesView question)
+    : listener_(listener),
+      question_(question.begin(), question.end()),
+      outgoing_(OutgoingConnection::to(listener), report_request(access, question)) {
+  advance();
 }
 
 pollfd Inquiry::waits_for() const {
-  return {socket_.fd(), static_cast<short>(!connected_ || sent_ < request_.size() ? POLLOUT : POLLIN), 0};
+  if (!outgoing_.admitted()) return outgoing_.waits_for();
+  return {socket_.fd(), static_cast<short>(sent_ < question_.size() ? POLLOUT : POLLIN), 0};
 }
 
 bool Inquiry::advance() {
-  if (!done_ && !connected_) {
-    auto ready = socket_.connected();
-    if (!ready.ok()) {
-      fail(ready.status());
-    } else {
-      connected_ = *ready;
-    }
-  }
-  if (!done_ && connected_ && sent_ < request_.size()) {
-    auto sent = socket_.try_send(BytesView(request_).subspan(sent_));
-    if (!sent.ok()) {
-      fail(sent.status());
-    } else {
-      sent_ += *sent;
-    }
-  }
-  if (!done_ && sent_ == request_.size()) receive();
+  if (!done_) proceed();
   return done_;
+}
+
+void Inquiry::proceed() {
+  if (!outgoing_.admitted()) {
+    const auto admitted = outgoing_.advance();
+    if (!admitted.ok()) return fail(admitted.status());
+    if (!*admitted) return;
+    socket_ = outgoing_.take();
+  }
+  if (sent_ < question_.size()) {
+    auto sent = socket_.try_send(BytesView(question_).subspan(sent_));
+    if (!sent.ok()) return fail(sent.status());
+    sent_ += *sent;
+  }
+  if (sent_ == question_.size()) receive();
 }
 
 Answer Inquiry::take() {
@@ -63,27 +87,33 @@ Answer Inquiry::take() {
   return std::move(answer_);
 }
 
+/// The room for the answer grows with what has arrived.
 void Inquiry::receive() {
-  for (;;) {
-    const std::span<std::byte> into = size_known_ ? std::span(answer_.bytes) : std::span(size_);
+  while (!size_ || received_ < *size_) {
+    if (size_ && received_ == answer_.bytes.size())
+      answer_.bytes.resize(std::min<size_t>(*size_, received_ + std::max(received_, kChunk)));
+    const std::span<std::byte> into = size_ ? std::span(answer_.bytes) : std::span(size_bytes_);
     auto received = socket_.try_recv(into.subspan(received_));
     if (!received.ok()) return fail(received.status());
+    if (*received == 0) return;
     received_ += *received;
-    if (received_ < into.size() && *received == 0) return;
-    if (received_ < into.size()) continue;
-    uint32_t size = 0;
-    std::memcpy(&size, size_.data(), sizeof size);
-    if (!size_known_ && size > Listener::kMostBytes) {
-      return fail(Status(Code::remote_error,
-                         fmt::format("{} is not the address of a process that uses weir", listener_.text())));
-    }
-    if (size_known_ || size == 0) break;
-    size_known_ = true;
-    received_ = 0;
-    answer_.bytes.resize(size);
+    if (!size_ && received_ == size_bytes_.size()) understand_size();
+    if (done_) return;
   }
   answer_.kind = Answer::Kind::given;
   finish();
+}
+
+void Inquiry::understand_size() {
+  uint32_t size = 0;
+  std::memcpy(&size, size_bytes_.data(), sizeof size);
+  received_ = 0;
+  if (size <= Listener::kMostBytes) {
+    size_ = size;
+  } else {
+    fail(Status(Code::remote_error,
+                fmt::format("{} is not the address of a process that uses weir", listener_.text())));
+  }
 }
 
 /// A refused or broken connection means that the process has ended; an unreachable route does not, and what
@@ -102,38 +132,28 @@ void Inquiry::finish() {
   socket_.close();
 }
 
-Bytes delivery_hello(const DeliveryKey& key) { return Hello{HelloKind::delivery, 0, key}.encode(); }
-
-Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Deadline& deadline) {
-  auto socket = Socket::connect(listener, deadline);
-  WEIR_TRY(socket.status());
-  WEIR_TRY(socket->send_all(delivery_hello(key), deadline));
-  return socket;
+Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret,
+                       const Deadline& deadline) {
+  OutgoingConnection connection(listener, key, secret);
+  return open(connection, listener, deadline, {});
 }
 
-Status post(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
+Status post(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret, BytesView message,
             const Deadline& deadline, const std::function<Status()>& meanwhile) {
   if (message.size() > Listener::kMostBytes) {
     return Status(Code::invalid_argument,
                   fmt::format("a message of {} bytes is longer than a listener accepts ({})", message.size(),
                               Listener::kMostBytes));
   }
-  auto socket = Socket::start_connect(listener);
+  OutgoingConnection connection(OutgoingConnection::to(listener),
+                                {HelloKind::message, key, secret, static_cast<uint32_t>(message.size())});
+  const auto socket = open(connection, listener, deadline, meanwhile);
   WEIR_TRY(socket.status());
-  const Bytes bytes = with_body(HelloKind::message, key, message);
-  size_t sent = 0;
-  for (bool connected = false; !connected || sent < bytes.size();) {
-    if (!connected) {
-      auto ready = socket->connected();
-      WEIR_TRY(ready.status());
-      connected = *ready;
-    }
-    if (connected) {
-      auto more = socket->try_send(BytesView(bytes).subspan(sent));
-      WEIR_TRY(more.status());
-      sent += *more;
-      if (*more > 0) continue;
-    }
+  for (size_t sent = 0; sent < message.size();) {
+    auto more = socket->try_send(message.subspan(sent));
+    WEIR_TRY(more.status());
+    sent += *more;
+    if (*more > 0) continue;
     if (deadline.over())
       return Status(Code::remote_error, fmt::format("{} does not answer", listener.text()));
     if (!wait_for(socket->fd(), POLLOUT, deadline.within_ms(kMeanwhileMs)) && meanwhile)
@@ -142,34 +162,54 @@ Status post(const SocketAddress& listener, const DeliveryKey& key, BytesView mes
   return {};
 }
 
-std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, BytesView question,
-                            const Deadline& deadline) {
-  std::vector<std::unique_ptr<Inquiry>> inquiries;
-  for (const SocketAddress& listener : listeners)
-    inquiries.push_back(std::make_unique<Inquiry>(listener, scope, question));
+namespace {
+
+/// Waits until some of the inquiries can continue, and advances those.
+void advance_some(std::vector<Inquiry*>& open, std::vector<pollfd>& polls, const Deadline& deadline) {
+  polls.clear();
+  for (const Inquiry* inquiry : open) polls.push_back(inquiry->waits_for());
+  const bool pauses = std::ranges::any_of(polls, [](const pollfd& entry) { return entry.fd < 0; });
+  poll(polls.data(), polls.size(), deadline.slice_ms(pauses ? 2 : kPollSliceMs));
+  size_t next = 0;
+  std::erase_if(open, [&](Inquiry* inquiry) {
+    const pollfd& entry = polls[next++];
+    return (entry.fd < 0 || entry.revents != 0) && inquiry->advance();
+  });
+}
+
+std::vector<Answer> take_all(std::vector<std::unique_ptr<Inquiry>> inquiries, const Deadline& deadline) {
   std::vector<pollfd> polls;
   std::vector<Inquiry*> open;
-  for (;;) {
-    polls.clear();
-    open.clear();
-    for (const auto& inquiry : inquiries) {
-      if (inquiry->done()) continue;
-      polls.push_back(inquiry->waits_for());
-      open.push_back(inquiry.get());
-    }
-    if (open.empty() || deadline.over()) break;
-    if (poll(polls.data(), polls.size(), deadline.slice_ms(kPollSliceMs)) <= 0) continue;
-    for (size_t i = 0; i < open.size(); ++i) {
-      if (polls[i].revents != 0) open[i]->advance();
-    }
+  for (const auto& inquiry : inquiries) {
+    if (!inquiry->done()) open.push_back(inquiry.get());
   }
+  while (!open.empty() && !deadline.over()) advance_some(open, polls, deadline);
   std::vector<Answer> answers;
   for (const auto& inquiry : inquiries) answers.push_back(inquiry->take());
   return answers;
 }
 
-Answer ask(const SocketAddress& listener, uint64_t scope, BytesView question, const Deadline& deadline) {
-  return std::move(ask_all({&listener, 1}, scope, question, deadline).front());
+}  // namespace
+
+std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, const Secret& secret,
+                            BytesView question, const Deadline& deadline) {
+  std::vector<std::unique_ptr<Inquiry>> inquiries;
+  for (const SocketAddress& listener : listeners)
+    inquiries.push_back(std::make_unique<Inquiry>(listener, scope, secret, question));
+  return take_all(std::move(inquiries), deadline);
+}
+
+std::vector<Answer> ask_for_reports(std::span<const ReportSource> sources, BytesView question,
+                                    const Deadline& deadline) {
+  std::vector<std::unique_ptr<Inquiry>> inquiries;
+  for (const ReportSource& source : sources)
+    inquiries.push_back(std::make_unique<Inquiry>(source.listener, source.access, question));
+  return take_all(std::move(inquiries), deadline);
+}
+
+Answer ask(const SocketAddress& listener, uint64_t scope, const Secret& secret, BytesView question,
+           const Deadline& deadline) {
+  return std::move(ask_all({&listener, 1}, scope, secret, question, deadline).front());
 }
 
 }  // namespace weir

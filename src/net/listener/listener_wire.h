@@ -1,37 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The wire format of connections to a listener; for listener.cc and listener_client.cc only.
+/// The wire format of connections to a listener; for the files of this folder only.
 ///
-///     connection = hello [body]            delivery: the collector owns the connection
-///     question: the listener sends back    uint32 size, answer
-/// Tests: tests/net/listener_test.cc
+///     listener -> asker    Opening, with a challenge
+///     asker -> listener    Hello, which proves that the asker has the secret of the job
+///     listener -> asker    Verdict, which proves the same of the listener
+///     asker -> listener    the body that the hello has announced
+///     listener -> asker    to a question: uint32 size, answer
+///
+/// A delivery has no body: whoever collects it owns the connection behind the verdict. The proof of a hello
+/// covers the address at which the asker has connected, so another process cannot pass it on.
+/// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc
 #pragma once
 
+#include <optional>
+
 #include "src/net/listener/listener.h"
+#include "src/net/secret.h"
 
 namespace weir::listener_wire {
 
-inline constexpr uint64_t kMagic = 0x77656972'6c697333;  // "weirlis", and the version
+inline constexpr uint64_t kMagic = 0x77656972'6c697334;  // "weirlis", and the version
+/// The body of a report question, which strangers may send.
+inline constexpr uint32_t kMostReportBytes = 256;
+/// Bytes of a body or answer for which room is made before they have arrived.
+inline constexpr size_t kChunk = 64 << 10;
 
-enum class HelloKind : uint32_t { delivery = 1, message = 2, question = 3 };
+/// What a listener says first.
+struct Opening {
+  Challenge challenge{};
+
+  static constexpr size_t kBytes = 24;
+
+  Bytes encode() const { return ByteWriter().put(kMagic).put(challenge).take(); }
+  static std::optional<Opening> decode(BytesView bytes) {
+    ByteReader in(bytes);
+    if (in.get<uint64_t>() != kMagic) return std::nullopt;
+    const Opening opening{in.get<Challenge>()};
+    if (!in.ok()) return std::nullopt;
+    return opening;
+  }
+};
+
+enum class HelloKind : uint32_t { delivery = 1, message = 2, question = 3, report = 4 };
 
 struct Hello {
   HelloKind kind = HelloKind::delivery;
-  uint32_t body = 0;  ///< bytes of the body, which follows the hello
-  DeliveryKey key;    ///< key of a delivery or message; of a question only its scope is used
+  uint32_t body = 0;      ///< bytes of the body, which follows the verdict
+  DeliveryKey key;        ///< of a delivery or message; of a question or report only its scope is used
+  Challenge challenge{};  ///< of the asker, for the verdict
+  Proof proof{};          ///< zeroes: the asker has no secret
 
-  static constexpr size_t kBytes = 44;
+  static constexpr size_t kBytes = 76;
 
   Bytes encode() const {
-    ByteWriter out;
-    out.put(kMagic)
-        .put(kind)
-        .put(body)
-        .put(key.scope)
-        .put(key.purpose)
-        .put(key.from)
-        .put(key.to)
-        .put(key.life);
-    return out.take();
+    Bytes out = unproven();
+    out.insert(out.end(), proof.begin(), proof.end());
+    return out;
   }
   /// The hello in `bytes`; nullopt if they are not a hello.
   static std::optional<Hello> decode(BytesView bytes) {
@@ -45,11 +69,78 @@ struct Hello {
     hello.key.from = in.get<int32_t>();
     hello.key.to = in.get<int32_t>();
     hello.key.life = in.get<int64_t>();
-    const bool known = hello.kind >= HelloKind::delivery && hello.kind <= HelloKind::question;
-    const bool fits =
-        hello.body <= Listener::kMostBytes && (hello.kind != HelloKind::delivery || hello.body == 0);
-    if (!in.ok() || !known || !fits) return std::nullopt;
+    hello.challenge = in.get<Challenge>();
+    hello.proof = in.get<Proof>();
+    if (!in.ok() || hello.kind < HelloKind::delivery || hello.kind > HelloKind::report) return std::nullopt;
+    if (hello.body > most_body(hello.kind)) return std::nullopt;
     return hello;
+  }
+
+  uint32_t job_key() const { return static_cast<uint32_t>(key.scope >> 32); }
+  void prove(const Secret& secret, const Challenge& asked, const SocketAddress& listener) {
+    proof = secret.prove(statement(asked, listener));
+  }
+  bool is_proven(const Secret& secret, const Challenge& asked, const SocketAddress& listener) const {
+    return secret.accepts(statement(asked, listener), proof);
+  }
+
+ private:
+  static constexpr uint32_t most_body(HelloKind kind) {
+    if (kind == HelloKind::delivery) return 0;
+    return kind == HelloKind::report ? kMostReportBytes : Listener::kMostBytes;
+  }
+  Bytes unproven() const {
+    ByteWriter out;
+    out.put(kMagic).put(kind).put(body);
+    out.put(key.scope).put(key.purpose).put(key.from).put(key.to).put(key.life).put(challenge);
+    return out.take();
+  }
+  /// What the proof is a hash of. The scope of an IPv6 address differs between hosts.
+  Bytes statement(const Challenge& asked, const SocketAddress& listener) const {
+    ByteWriter out;
+    out.put_string("weir: hello to a listener").put(asked).put_bytes(unproven());
+    out.put(listener.port()).put_bytes(listener.ip());
+    return out.take();
+  }
+};
+
+enum class Decision : uint32_t {
+  admitted = 1,
+  refused,    ///< the listener has no such job, or its secret is another one
+  forbidden,  ///< its reports are not for this asker
+};
+
+struct Verdict {
+  Decision decision = Decision::refused;
+  Proof proof{};  ///< zeroes where the asker has proven nothing
+
+  static constexpr size_t kBytes = 28;
+
+  static Verdict admitted(const Secret& secret, const Hello& hello) {
+    return {Decision::admitted, secret.prove(statement(hello))};
+  }
+  bool is_proven(const Secret& secret, const Hello& hello) const {
+    return secret.accepts(statement(hello), proof);
+  }
+  Bytes encode() const { return ByteWriter().put(kMagic).put(decision).put(proof).take(); }
+  static std::optional<Verdict> decode(BytesView bytes) {
+    ByteReader in(bytes);
+    if (in.get<uint64_t>() != kMagic) return std::nullopt;
+    Verdict verdict;
+    verdict.decision = in.get<Decision>();
+    verdict.proof = in.get<Proof>();
+    if (!in.ok()) return std::nullopt;
+    return verdict;
+  }
+
+ private:
+  /// The proof of the hello covers the challenges of both sides.
+  static Bytes statement(const Hello& hello) {
+    return ByteWriter()
+        .put_string("weir: verdict of a listener")
+        .put(hello.challenge)
+        .put(hello.proof)
+        .take();
   }
 };
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The jobs whose processes a listener believes, with their secrets.
+///
+/// Thread-safe.
+/// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "src/net/listener/listener_wire.h"
+#include "src/net/secret.h"
+
+namespace weir {
+
+class AdmittedJobs {
+ public:
+  /// Two jobs may have the same key by chance; each keeps its secret.
+  void admit(uint32_t job_key, const Secret& secret);
+  /// The secret with which `hello` is proven; nullopt if no admitted job has one. `listener` is the address
+  /// at which the connection arrived.
+  std::optional<Secret> prover(const listener_wire::Hello& hello, const Challenge& asked,
+                               const SocketAddress& listener) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::multimap<uint32_t, Secret> secrets_;
+};
+
+}  // namespace weir

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A connection that has come to a listener, from the challenge to the last byte of the answer.
+///
+/// Until its hello is proven it is a stranger, for which nothing is kept but a hello of fixed size. The
+/// memory of a body grows with the bytes that have arrived, not with the size that was announced.
+///
+/// Not thread-safe. Nothing blocks.
+/// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "src/net/listener/admitted_jobs.h"
+#include "src/net/listener/listener_wire.h"
+#include "src/net/socket.h"
+
+namespace weir {
+
+class IncomingConnection {
+ public:
+  enum class Step : uint8_t {
+    waits,     ///< more bytes have to come or to go
+    complete,  ///< the hello is admitted, and its body has arrived: take it, or answer()
+    over,      ///< close the connection; rejection() is the reason, if it is worth a line
+  };
+  /// Whether the process at the other end may read reports; `proven`: it has shown a secret for them.
+  using MayRead = std::function<bool(const Socket& socket, bool proven)>;
+
+  /// Sends the challenge. `listener` is the address at which the connection arrived.
+  IncomingConnection(Socket socket, const SocketAddress& listener, int64_t now_ns);
+
+  /// Reads and writes what is possible.
+  Step advance(const AdmittedJobs& jobs, const MayRead& may_read);
+  /// Sends an answer; advance() sends the rest. REQUIRES: advance() gave `complete`.
+  void answer(BytesView bytes);
+
+  const Socket& socket() const { return socket_; }
+  bool is_stranger() const { return !admitted_; }
+  bool answers() const { return !out_.empty(); }
+  int64_t since_ns() const { return since_ns_; }
+  std::string_view rejection() const { return rejection_; }
+  /// REQUIRES: advance() gave `complete`.
+  const listener_wire::Hello& hello() const { return *hello_; }
+  Bytes& body() { return in_; }
+  Socket take_socket() { return std::move(socket_); }
+
+ private:
+  Step read(const AdmittedJobs& jobs, const MayRead& may_read);
+  Step write();
+  Step reject(std::string_view why);
+  bool judge(const AdmittedJobs& jobs, const MayRead& may_read);
+  bool say(BytesView bytes);
+  void make_room();
+  size_t expected() const { return admitted_ ? hello_->body : listener_wire::Hello::kBytes; }
+
+  Socket socket_;
+  const SocketAddress listener_;
+  const int64_t since_ns_;
+  Challenge challenge_;
+  std::optional<listener_wire::Hello> hello_;
+  bool admitted_ = false;
+  Bytes in_;
+  size_t received_ = 0;
+  Bytes out_;
+  size_t sent_ = 0;
+  std::string_view rejection_;
+};
+
+}  // namespace weir

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/net/listener/outgoing_connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/clock.h"
+
+namespace weir {
+namespace {
+
+using listener_wire::Decision;
+using listener_wire::HelloKind;
+using listener_wire::Opening;
+using listener_wire::Verdict;
+
+constexpr int64_t kFirstPauseNs = 2 * kNsPerMs;
+constexpr int64_t kLongestPauseNs = 100 * kNsPerMs;
+
+}  // namespace
+
+OutgoingConnection::OutgoingConnection(Connect connect, const Request& request)
+    : connect_(std::move(connect)), request_(request) {}
+
+OutgoingConnection::OutgoingConnection(Connect connect, const DeliveryKey& key, const Secret& secret)
+    : OutgoingConnection(std::move(connect), {HelloKind::delivery, key, secret, 0}) {}
+
+OutgoingConnection::OutgoingConnection(const SocketAddress& listener, const DeliveryKey& key,
+                                       const Secret& secret)
+    : OutgoingConnection(to(listener), key, secret) {}
+
+OutgoingConnection::Connect OutgoingConnection::to(const SocketAddress& listener,
+                                                   const std::optional<SocketAddress>& from) {
+  return [=]() -> Result<std::optional<Socket>> {
+    auto socket = Socket::start_connect(listener, from);
+    WEIR_TRY(socket.status());
+    return std::optional<Socket>(std::move(*socket));
+  };
+}
+
+Result<bool> OutgoingConnection::advance() {
+  for (;;) {
+    Result<bool> done = true;
+    switch (stage_) {
+      case Stage::unconnected: done = connect(); break;
+      case Stage::connecting: done = finish_connecting(); break;
+      case Stage::connected: done = answer_challenge(); break;
+      case Stage::judged: done = hear_verdict(); break;
+      case Stage::admitted: return true;
+    }
+    if (!done.ok() || !*done) return done;
+  }
+}
+
+pollfd OutgoingConnection::waits_for() const {
+  return {socket_.fd(), static_cast<short>(stage_ == Stage::connecting ? POLLOUT : POLLIN), 0};
+}
+
+Result<bool> OutgoingConnection::connect() {
+  if (again_ns_ > 0 && now_ns() < again_ns_) return false;
+  auto socket = connect_();
+  WEIR_TRY(socket.status());
+  if (!socket->has_value()) return false;
+  socket_ = std::move(**socket);
+  stage_ = Stage::connecting;
+  return true;
+}
+
+Result<bool> OutgoingConnection::finish_connecting() {
+  auto connected = socket_.connected();
+  if (!connected.ok() || !*connected) return connected;
+  stage_ = Stage::connected;
+  return true;
+}
+
+/// The listener of a process that has ended refuses the next attempt.
+void OutgoingConnection::try_again() {
+  socket_.close();
+  received_ = 0;
+  stage_ = Stage::unconnected;
+  pause_ns_ = std::clamp(2 * pause_ns_, kFirstPauseNs, kLongestPauseNs);
+  again_ns_ = now_ns() + pause_ns_;
+}
+
+Result<bool> OutgoingConnection::fill(size_t bytes) {
+  const auto got = socket_.try_recv(std::span(in_).first(bytes).subspan(received_));
+  if (!got.ok()) {
+    if (got.status().code() != Code::remote_error) return got.status();
+    try_again();
+    return false;
+  }
+  received_ += *got;
+  if (received_ < bytes) return false;
+  received_ = 0;
+  return true;
+}
+
+Status OutgoingConnection::not_weir() const {
+  return Status(
+      Code::remote_error,
+      fmt::format("{} is not the address of a process that uses this version of weir", socket_.peer_text()));
+}
+
+Result<bool> OutgoingConnection::answer_challenge() {
+  auto filled = fill(Opening::kBytes);
+  if (!filled.ok() || !*filled) return filled;
+  const auto opening = Opening::decode(std::span(in_).first(Opening::kBytes));
+  if (!opening) return not_weir();
+  const auto own = random_challenge();
+  WEIR_TRY(own.status());
+  hello_ = {request_.kind, request_.body, request_.key, *own, {}};
+  if (request_.secret) {
+    const auto listener = socket_.peer_address();
+    if (!listener.ok()) {  // the connection has ended meanwhile
+      try_again();
+      return false;
+    }
+    hello_.prove(*request_.secret, opening->challenge, *listener);
+  }
+  const auto sent = socket_.try_send(hello_.encode());
+  stage_ = Stage::judged;
+  if (!sent.ok() || *sent < listener_wire::Hello::kBytes) try_again();
+  return stage_ == Stage::judged;
+}
+
+Result<bool> OutgoingConnection::hear_verdict() {
+  auto filled = fill(Verdict::kBytes);
+  if (!filled.ok() || !*filled) return filled;
+  const auto verdict = Verdict::decode(std::span(in_).first(Verdict::kBytes));
+  if (!verdict) return not_weir();
+  if (verdict->decision == Decision::forbidden) {
+    return Status(Code::remote_error,
+                  fmt::format("{} shows its reports to others (WEIR_REPORTS)", socket_.peer_text()));
+  }
+  if (verdict->decision != Decision::admitted) {
+    return Status(Code::remote_error,
+                  fmt::format("{} refuses: its process does not take part in this job, or has another secret",
+                              socket_.peer_text()));
+  }
+  if (request_.secret && !verdict->is_proven(*request_.secret, hello_)) {
+    return Status(
+        Code::remote_error,
+        fmt::format("{} is not a process of this job: it does not know its secret", socket_.peer_text()));
+  }
+  stage_ = Stage::admitted;
+  return true;
+}
+
+}  // namespace weir

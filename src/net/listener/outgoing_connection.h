@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The asking side of a connection to a listener: it connects, answers the challenge with a hello, and waits
+/// for the verdict, each step as far as possible without blocking.
+///
+/// A listener closes connections that are idle for long, or too many; a connection that ends before the
+/// verdict is therefore tried again, until its owner gives up. A refused connection is an error at once: the
+/// process has ended.
+///
+/// Not thread-safe. Errors: remote_error if the listener cannot be reached, refuses, or proves not to have
+/// the secret; otherwise those of Socket.
+/// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <functional>
+#include <optional>
+
+#include "src/net/listener/listener_wire.h"
+#include "src/net/secret.h"
+#include "src/net/socket.h"
+
+namespace weir {
+
+class OutgoingConnection {
+ public:
+  /// Makes a connecting socket, as Socket::start_connect() does; nullopt: call again later.
+  using Connect = std::function<Result<std::optional<Socket>>()>;
+
+  /// What the asker wants; see listener_wire.h.
+  struct Request {
+    listener_wire::HelloKind kind = listener_wire::HelloKind::delivery;
+    DeliveryKey key;
+    std::optional<Secret> secret;  ///< none: a report of this host, or one that is for everybody
+    uint32_t body = 0;             ///< bytes that follow the verdict
+  };
+
+  OutgoingConnection(Connect connect, const Request& request);
+  /// A delivery under `key`.
+  OutgoingConnection(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret);
+  OutgoingConnection(Connect connect, const DeliveryKey& key, const Secret& secret);
+  /// Makes connections to a listener, from an address of this host if one is given.
+  static Connect to(const SocketAddress& listener, const std::optional<SocketAddress>& from = std::nullopt);
+
+  /// True once the listener has admitted this connection. Begins to connect when it is called first.
+  Result<bool> advance();
+  bool admitted() const { return stage_ == Stage::admitted; }
+  /// The descriptor and events to poll for before advance() can make progress; -1: none, call it again after
+  /// a few milliseconds. REQUIRES: !admitted().
+  pollfd waits_for() const;
+  /// The connection, behind the verdict. REQUIRES: admitted().
+  Socket take() { return std::move(socket_); }
+
+ private:
+  enum class Stage : uint8_t { unconnected, connecting, connected, judged, admitted };
+
+  /// Each returns true when its stage is done.
+  Result<bool> connect();
+  Result<bool> finish_connecting();
+  Result<bool> answer_challenge();
+  Result<bool> hear_verdict();
+  Result<bool> fill(size_t bytes);
+  void try_again();
+  Status not_weir() const;
+
+  Connect connect_;
+  Request request_;
+  Socket socket_;
+  Stage stage_ = Stage::unconnected;
+  std::array<std::byte, 32> in_{};
+  size_t received_ = 0;
+  listener_wire::Hello hello_;  ///< as it was sent
+  int64_t again_ns_ = 0;        ///< time of the next attempt
+  int64_t pause_ns_ = 0;
+};
+
+}  // namespace weir

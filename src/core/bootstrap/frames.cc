@@ -4,22 +4,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace weir::core {
 
 Status Frames::receive() {
   std::array<std::byte, 4096> chunk;
-  for (;;) {
-    auto received = socket_.try_recv(chunk);
+  const size_t most = sizeof(uint32_t) + most_bytes_;
+  while (in_.size() < most) {
+    auto received = socket_.try_recv(std::span(chunk).first(std::min(chunk.size(), most - in_.size())));
     WEIR_TRY(received.status());
     if (*received == 0) return {};
     in_.insert(in_.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(*received));
-    if (in_.size() >= sizeof(uint32_t) && ByteReader(in_).get<uint32_t>() > kMostBytes) {
+    if (in_.size() >= sizeof(uint32_t) && ByteReader(in_).get<uint32_t>() > most_bytes_) {
       return Status(Code::remote_error,
                     fmt::format("{} does not speak weir's protocol", socket_.peer_text()));
     }
   }
+  return {};
 }
 
 std::optional<Bytes> Frames::next() {

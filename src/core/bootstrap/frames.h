@@ -15,8 +15,9 @@ class Frames {
  public:
   explicit Frames(Socket socket) : socket_(std::move(socket)) {}
 
-  /// Reads all bytes that have arrived. Returns an error once the peer has closed or lost the connection, or
-  /// sends anything but frames; next() still returns the frames that arrived before.
+  /// Reads bytes that have arrived, as many as the longest frame has; the rest waits in the kernel. Returns
+  /// an error once the peer has closed or lost the connection, or sends anything but frames; next() still
+  /// returns the frames that arrived before.
   Status receive();
   /// Removes and returns the oldest complete frame, if any.
   std::optional<Bytes> next();
@@ -26,12 +27,17 @@ class Frames {
   void flush();
   bool flushed() const { return out_.empty(); }
 
+  /// Frames of a side that has proven nothing are at most `bytes` long.
+  void distrust(uint32_t bytes) { most_bytes_ = bytes; }
+  void trust() { most_bytes_ = kMostBytes; }
+
   const Socket& socket() const { return socket_; }
   void close() { socket_.close(); }
 
  private:
   static constexpr uint32_t kMostBytes = 1u << 20;
 
+  uint32_t most_bytes_ = kMostBytes;
   Socket socket_;
   Bytes in_;
   Bytes out_;

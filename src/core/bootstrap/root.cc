@@ -25,6 +25,8 @@
 #include "src/core/bootstrap/frames.h"
 #include "src/core/bootstrap/root_wire.h"
 #include "src/core/diagnosis/watchdog.h"
+#include "src/net/listener/rejections.h"
+#include "src/net/secret.h"
 
 namespace weir::core {
 namespace {
@@ -32,7 +34,9 @@ namespace {
 using root_wire::Hello;
 using root_wire::Word;
 
-constexpr int64_t kGreetingNs = 5'000 * kNsPerMs;  ///< time limit for a connection's hello
+constexpr int64_t kGreetingNs = 2'000 * kNsPerMs;  ///< time limit for a connection's hello
+constexpr size_t kMostStrangers = 256;             ///< connections without a hello
+constexpr int64_t kGraceNs = 200 * kNsPerMs;       ///< time of a stranger before it goes for others
 constexpr int64_t kLingerNs = 10'000 * kNsPerMs;   ///< time for which late ranks get the failure
 constexpr int64_t kLateNs = 2'000 * kNsPerMs;      ///< later joiners at a fixed address start a new bootstrap
 constexpr int64_t kHoldNs = 500 * kNsPerMs;        ///< delay of the failure for ranks of this process
@@ -81,8 +85,11 @@ class Root {
 
  private:
   struct Connection {
-    explicit Connection(Socket socket) : frames(std::move(socket)) {}
+    explicit Connection(Socket socket) : frames(std::move(socket)) {
+      frames.distrust(root_wire::kMostStrangeBytes);
+    }
     Frames frames;
+    Challenge challenge{};
     std::optional<Hello> hello;
     int64_t heard_ns = now_ns();
     bool done = false;
@@ -94,9 +101,16 @@ class Root {
   bool wait(std::unique_lock<std::mutex>& working);
   void serve_round(int64_t now);
   void admit(int64_t now);
+  bool admit_one();
+  void send_a_stranger_away(std::string_view why);
+  void reject(Connection& connection, std::string_view why);
+  bool understand(Connection& connection, const Bytes& frame, int64_t now);
+  size_t strangers() const;
+  bool may_send_away(int64_t now) const;
   void listen_to(Connection& connection, int64_t now);
   void welcome(Connection& connection, Hello hello, int64_t now);
   void welcome_late(Connection& connection, int64_t now);
+  void show_proof(Connection& connection, const Hello& hello) const;
   Status check(const Hello& hello) const;
   void introduce();
   void look_for_trouble(int64_t now);
@@ -127,6 +141,7 @@ class Root {
   int64_t next_ping_ns_ = 0;
   int64_t last_round_ns_ = 0;
   Status failure_;
+  Rejections rejections_;
   std::atomic<bool> began_{false};  ///< its thread holds working_ wherever it does not wait
   std::atomic<bool> finished_{false};
   std::atomic<bool> lingers_{false};
@@ -169,7 +184,8 @@ void Root::serve() {
 
 /// Waits until a socket is ready or the next check for failures is due. False: the root has to stop.
 bool Root::wait(std::unique_lock<std::mutex>& working) {
-  polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
+  const bool accepts = strangers() < kMostStrangers || may_send_away(now_ns());
+  polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), static_cast<short>(accepts ? POLLIN : 0), 0}};
   for (const Connection& connection : connections_) {
     const short events = static_cast<short>(connection.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
     polls_.push_back({connection.frames.socket().fd(), events, 0});
@@ -187,7 +203,9 @@ bool Root::wait(std::unique_lock<std::mutex>& working) {
 void Root::serve_round(int64_t now) {
   // With very many connections only a few are ready at a time.
   for (Connection& connection : connections_) {
-    if (connection.due || !connection.hello) listen_to(connection, now);
+    if (connection.due) listen_to(connection, now);
+    const bool late = !connection.hello && now - connection.heard_ns > kGreetingNs;
+    connection.gone = connection.gone || late;
   }
   admit(now);
   std::erase_if(connections_, [](const Connection& connection) { return connection.gone; });
@@ -197,41 +215,74 @@ void Root::serve_round(int64_t now) {
 }
 
 void Root::admit(int64_t now) {
-  for (;;) {
-    auto accepted = listener_.accept();
-    if (!accepted.ok()) {
-      return fail(
-          Status(Code::system_error,
-                 fmt::format("the bootstrap root (pid {} on host {}) cannot accept more connections: {}",
-                             getpid(), short_hostname(), accepted.status().message())));
+  for (size_t here = strangers();; ++here) {
+    if (here >= kMostStrangers) {
+      if (!may_send_away(now)) return;
+      send_a_stranger_away("it was idle while others waited");
+      --here;
     }
-    if (!accepted->has_value()) return;
-    listen_to(connections_.emplace_back(std::move(**accepted)), now);
+    if (!admit_one()) return;
   }
+}
+
+/// Whether the oldest stranger had its time; others wait in the kernel's queue meanwhile.
+bool Root::may_send_away(int64_t now) const {
+  const auto oldest =
+      std::ranges::find_if(connections_, [](const Connection& connection) { return !connection.hello; });
+  return oldest != connections_.end() && now - oldest->heard_ns >= kGraceNs;
+}
+
+/// Accepts a connection and challenges it; returns false if none waits.
+bool Root::admit_one() {
+  auto accepted = listener_.accept();
+  if (!accepted.ok()) {
+    if (strangers() > 0) {
+      send_a_stranger_away("it was idle while descriptors were needed");
+      return true;
+    }
+    fail(Status(Code::system_error,
+                fmt::format("the bootstrap root (pid {} on host {}) cannot accept more connections: {}",
+                            getpid(), short_hostname(), accepted.status().message())));
+    return false;
+  }
+  if (!accepted->has_value()) return false;
+  const auto challenge = random_challenge();
+  if (!challenge.ok()) {
+    fail(challenge.status());
+    return false;
+  }
+  Connection& connection = connections_.emplace_back(std::move(**accepted));
+  connection.challenge = *challenge;
+  connection.frames.send(root_wire::encode_challenge(*challenge));
+  return true;
+}
+
+size_t Root::strangers() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(connections_, [](const Connection& connection) { return !connection.hello; }));
+}
+
+void Root::reject(Connection& connection, std::string_view why) {
+  connection.gone = true;
+  if (const auto line = rejections_.add(why, connection.frames.socket().peer_text(), now_ns()))
+    WEIR_INFO(bootstrap, "the bootstrap root {}", *line);
+}
+
+/// The oldest goes; connections_ begins with it.
+void Root::send_a_stranger_away(std::string_view why) {
+  const auto oldest =
+      std::ranges::find_if(connections_, [](const Connection& connection) { return !connection.hello; });
+  reject(*oldest, why);
+  connections_.erase(oldest);
 }
 
 void Root::listen_to(Connection& connection, int64_t now) {
   const Status status = connection.frames.receive();
   while (auto frame = connection.frames.next()) {
-    connection.heard_ns = now;
-    if (!connection.hello) {
-      auto hello = Hello::decode(*frame);
-      if (!hello) {
-        connection.gone = true;  // not a rank of weir: it gets no answer
-        return;
-      }
-      welcome(connection, std::move(*hello), now);
-    } else if (root_wire::word_of(*frame) == Word::done) {
-      connection.done = true;
-    } else if (root_wire::word_of(*frame) == Word::failed) {
-      fail(root_wire::decode_failed(*frame));
-    }
+    if (!understand(connection, *frame, now)) return;
   }
   connection.frames.flush();
-  if (status.ok()) {
-    connection.gone = connection.gone || (!connection.hello && now - connection.heard_ns > kGreetingNs);
-    return;
-  }
+  if (status.ok()) return;
   connection.gone = true;
   if (!connection.hello || connection.done) return;
   fail(Status(Code::remote_error,
@@ -240,8 +291,33 @@ void Root::listen_to(Connection& connection, int64_t now) {
        connection.hello->rank);
 }
 
+/// Returns false if the connection is not that of a rank of this job.
+bool Root::understand(Connection& connection, const Bytes& frame, int64_t now) {
+  if (!connection.hello && !connection.gone) {
+    if (!Hello::is_proven(frame, id_.secret, connection.challenge)) {
+      connection.frames.send(root_wire::say(Word::refused));
+      reject(connection, "it does not know the secret of this unique id");
+      return false;
+    }
+    auto hello = Hello::decode(frame);
+    if (!hello) {
+      connection.gone = true;  // a rank of a damaged library; it gets no answer
+      return false;
+    }
+    connection.frames.trust();
+    welcome(connection, std::move(*hello), now);
+  } else if (root_wire::word_of(frame) == Word::done) {
+    connection.done = true;
+  } else if (root_wire::word_of(frame) == Word::failed) {
+    fail(root_wire::decode_failed(frame));
+  }
+  connection.heard_ns = now;
+  return true;
+}
+
 void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   if (hello.nonce != id_.nonce || (introduced() && !id_.fixed)) {
+    show_proof(connection, hello);
     connection.frames.send(root_wire::encode_failed(
         Status(Code::invalid_argument, fmt::format("{} uses a unique id whose ranks have all joined already; "
                                                    "expected a new id for each communicator",
@@ -256,12 +332,12 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   }
   connection.hello = hello;
   if (!failure_.ok()) return welcome_late(connection, now);
+  show_proof(connection, hello);
   if (const Status status = check(hello); !status.ok()) return fail(status);
   if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
   ++came_;
-  connection.frames.send(root_wire::say(Word::ping));
 }
 
 /// Answers a hello after the failure. At a fixed address, a rank that was not missing belongs to the next
@@ -279,8 +355,14 @@ void Root::welcome_late(Connection& connection, int64_t now) {
     first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(hello);
     ++came_;
   }
+  show_proof(connection, hello);
   connection.frames.send(root_wire::encode_failed(failure_));
   ++told_;
+}
+
+/// A rank that is disconnected before its root's proof comes again.
+void Root::show_proof(Connection& connection, const Hello& hello) const {
+  connection.frames.send(root_wire::Welcome::to(hello, id_.secret).encode());
 }
 
 /// Whether a new hello is consistent with those received before.
@@ -294,9 +376,9 @@ Status Root::check(const Hello& hello) const {
             "must load the same library",
             who, hello.protocol, root_wire::kProtocol));
   }
-  if (hello.ranks < 1 || hello.rank < 0 || hello.rank >= hello.ranks) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{} has nranks {}; expected 0 <= rank < nranks", who, hello.ranks));
+  if (hello.ranks < 1 || hello.ranks > root_wire::kMostRanks || hello.rank < 0 || hello.rank >= hello.ranks) {
+    return Status(Code::invalid_argument, fmt::format("{} has nranks {}; expected 0 <= rank < nranks <= {}",
+                                                      who, hello.ranks, root_wire::kMostRanks));
   }
   if (first_.empty()) return {};
   const auto other = std::ranges::find_if(first_, [](const Hello* one) { return one != nullptr; });

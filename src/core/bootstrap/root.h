@@ -37,7 +37,9 @@ class Roots {
   Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts,
                            const PortRange& ports = {});
   /// The id for an address from NCCL_COMM_ID; starts nothing.
-  static UniqueId fixed_id(const SocketAddress& address) { return {address, 0, true, {}}; }
+  static UniqueId fixed_id(const SocketAddress& address, const Secret& secret = {}) {
+    return {address, 0, true, secret};
+  }
   /// Starts the root of a fixed id, after the one before it has ended. invalid_usage if the port is in use.
   Status start_fixed(const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
   /// Frees the roots that have ended. Does not wait for others.

@@ -16,6 +16,9 @@ namespace {
 
 using root_wire::Word;
 
+/// The root of the job before at a fixed address may still answer for this time.
+constexpr int64_t kStrangeMs = 11'000;
+
 std::string where(const UniqueId& id) {
   return id.fixed ? fmt::format("rank 0 at NCCL_COMM_ID={}", id.root.text())
                   : fmt::format("the process that made the unique id, at {}", id.root.text());
@@ -23,31 +26,38 @@ std::string where(const UniqueId& id) {
 
 }  // namespace
 
-RootLink::RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts,
+RootLink::RootLink(Socket socket, const UniqueId& id, const root_wire::Hello& hello, const Timeouts& timeouts,
                    const std::atomic<bool>* abort)
     : frames_(std::move(socket)),
       id_(id),
+      hello_(hello),
       timeouts_(timeouts),
       abort_(abort),
       heard_ns_(now_ns()),
-      served_ns_(heard_ns_) {}
+      served_ns_(heard_ns_) {
+  frames_.distrust(root_wire::kMostStrangeBytes);
+}
 
 Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const root_wire::Hello& hello,
                                                      const Timeouts& timeouts, const Deadline& deadline,
-                                                     bool& told) {
+                                                     Attempt& attempt) {
   auto socket = Socket::connect(id.root, deadline.within_ms(timeouts.peer_ms));
   if (!socket.ok()) {
+    attempt = Attempt::unreached;
     const std::string_view perhaps =
         id.fixed ? "" : "; it has ended, or this id has served a communicator already";
     return Status(socket.status().code(),
                   fmt::format("{}{} cannot be reached: {}{}", where(id), id.fixed ? "" : ",",
                               socket.status().message(), perhaps));
   }
-  std::unique_ptr<RootLink> link(new RootLink(std::move(*socket), id, timeouts, deadline.abort_flag()));
-  link->frames_.send(hello.encode());
+  std::unique_ptr<RootLink> link(
+      new RootLink(std::move(*socket), id, hello, timeouts, deadline.abort_flag()));
   while (!link->welcome_) {
     const Status served = link->serve(20);
-    told = link->told_;
+    attempt = link->strange_  ? Attempt::stranger
+              : link->told_   ? Attempt::told
+              : link->closed_ ? Attempt::closed
+                              : Attempt::unreached;
     WEIR_TRY(served);
   }
   return link;
@@ -56,12 +66,15 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const r
 Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const root_wire::Hello& hello,
                                                  const Timeouts& timeouts, const std::atomic<bool>* abort) {
   const Deadline deadline = Deadline::in_ms(id.fixed ? timeouts.init_ms : timeouts.peer_ms, abort);
+  const Deadline strange = Deadline::in_ms(kStrangeMs, abort);
   for (int64_t pause_ms = 2;; pause_ms = std::min<int64_t>(pause_ms * 2, 100)) {
-    bool told = false;
-    auto link = try_open(id, hello, timeouts, deadline, told);
+    Attempt attempt = Attempt::unreached;
+    auto link = try_open(id, hello, timeouts, deadline, attempt);
     const Code code = link.status().code();
-    const bool nobody_there = !told && (code == Code::remote_error || code == Code::system_error);
-    if (!nobody_there || !id.fixed || deadline.aborted() || deadline.over()) return link;
+    const bool may_change = code == Code::remote_error || code == Code::system_error;
+    const bool again = attempt == Attempt::closed || (id.fixed && attempt == Attempt::unreached) ||
+                       (id.fixed && attempt == Attempt::stranger && !strange.over());
+    if (!may_change || !again || deadline.aborted() || deadline.over()) return link;
     std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
   }
 }
@@ -78,6 +91,7 @@ Status RootLink::serve(int wait_ms) {
   WEIR_TRY(take_in());
   frames_.flush();
   if (!connection.ok()) {
+    closed_ = true;
     return Status(Code::remote_error,
                   welcome_ ? fmt::format("{}, ended while the ranks were joining there", where(id_))
                            : fmt::format("{}, closed the connection before it answered", where(id_)));
@@ -94,17 +108,46 @@ Status RootLink::serve(int wait_ms) {
 Status RootLink::take_in() {
   while (const auto frame = frames_.next()) {
     heard_ns_ = served_ns_;
+    if (!welcome_) {
+      WEIR_TRY(take_strange(*frame));
+      continue;
+    }
     switch (root_wire::word_of(*frame)) {
-      case Word::ping:
-        welcome_ = true;
-        frames_.send(root_wire::say(Word::alive));
-        break;
+      case Word::ping: frames_.send(root_wire::say(Word::alive)); break;
       case Word::listeners: listeners_ = root_wire::Listeners::decode(*frame); break;
       case Word::failed: told_ = true; return root_wire::decode_failed(*frame);
       default: break;  // unknown words come from a later version and may be ignored
     }
   }
   return {};
+}
+
+/// A frame of a side that has not proven to be the root: its challenge, and then its proof.
+Status RootLink::take_strange(BytesView frame) {
+  if (!said_hello_) {
+    const auto challenge = root_wire::decode_challenge(frame);
+    if (!challenge) return stranger("is not a process of this version of weir");
+    const auto own = random_challenge();
+    WEIR_TRY(own.status());
+    hello_.challenge = *own;
+    hello_.prove(id_.secret, *challenge);
+    frames_.send(hello_.encode());
+    said_hello_ = true;
+    return {};
+  }
+  const auto welcome = root_wire::Welcome::decode(frame);
+  if (!welcome) return stranger("refuses: it belongs to another job, or has another secret");
+  if (!welcome->is_proven(hello_, id_.secret)) return stranger("does not know the secret of this job");
+  welcome_ = true;
+  frames_.trust();
+  return {};
+}
+
+Status RootLink::stranger(std::string_view what) {
+  strange_ = true;
+  const std::string_view remedy =
+      id_.fixed ? "; expected the same WEIR_SECRET or WEIR_SECRET_FILE on all ranks" : "";
+  return Status(Code::remote_error, fmt::format("{}, {}{}", where(id_), what, remedy));
 }
 
 void RootLink::leave(const Status& status) {

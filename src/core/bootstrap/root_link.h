@@ -16,8 +16,9 @@ namespace weir::core {
 /// Not thread-safe.
 class RootLink {
  public:
-  /// Connects and sends the hello; returns when the root has answered. For a fixed id it retries until
-  /// Timeouts::init_ms is over; for others there is no retry, since the root started when the id was made.
+  /// Connects, proves that this rank has the secret, and returns when the root has proven the same. For a
+  /// fixed id it retries until Timeouts::init_ms is over; for others only a connection that the root closes
+  /// before its answer is tried again, since the root started when the id was made.
   static Result<std::unique_ptr<RootLink>> open(const UniqueId& id, const root_wire::Hello& hello,
                                                 const Timeouts& timeouts, const std::atomic<bool>* abort);
 
@@ -32,21 +33,35 @@ class RootLink {
   void leave(const Status& status);
 
  private:
-  RootLink(Socket socket, const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
+  /// How an attempt to open ended.
+  enum class Attempt : uint8_t {
+    unreached,  ///< nobody accepts connections there, or answers
+    closed,     ///< it closed the connection before it answered
+    stranger,   ///< the root of another job, which refuses, or a process without the secret
+    told,       ///< the root has reported an error
+  };
 
-  /// Sets `told` if an error was reported by the root.
+  RootLink(Socket socket, const UniqueId& id, const root_wire::Hello& hello, const Timeouts& timeouts,
+           const std::atomic<bool>* abort);
+
   static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const root_wire::Hello& hello,
                                                     const Timeouts& timeouts, const Deadline& deadline,
-                                                    bool& told);
+                                                    Attempt& attempt);
   Status take_in();
+  Status take_strange(BytesView frame);
+  Status stranger(std::string_view what);
 
   Frames frames_;
   const UniqueId id_;
+  root_wire::Hello hello_;
   const Timeouts timeouts_;
   const std::atomic<bool>* const abort_;
   int64_t heard_ns_;
   int64_t served_ns_;
+  bool said_hello_ = false;
   bool welcome_ = false;
+  bool closed_ = false;   ///< the other side has closed the connection
+  bool strange_ = false;  ///< the other side is not the root of this job
   bool told_ = false;
   std::optional<root_wire::Listeners> listeners_;
 };

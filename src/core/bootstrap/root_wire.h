@@ -1,40 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Messages between ranks and their root, one frame each; for root.cc and bootstrap.cc only.
+/// Messages between ranks and their root, one frame each; for the files of this folder only.
 ///
-///     rank -> root    hello, then alive (answers ping), at last done | failed
-///     root -> rank    ping (at once after the hello, then once a second), listeners | failed
+///     root -> rank    challenge
+///     rank -> root    hello, which proves that the rank has the secret of the unique id
+///     root -> rank    welcome, which proves the same of the root | refused
+///     rank -> root    alive (answers ping), at last done | failed
+///     root -> rank    ping (once a second), listeners | failed
+///
+/// Neither side believes the other before its proof, and reads no frame longer than kMostStrangeBytes.
 /// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/printable.h"
 #include "src/core/diagnosis/watchdog.h"
+#include "src/net/secret.h"
 
 namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Version of all that ranks exchange during set-up; raise it with every change of that.
-inline constexpr uint32_t kProtocol = 7;
+inline constexpr uint32_t kProtocol = 8;
 
-enum class Word : uint8_t { hello = 1, alive, done, ping, listeners, failed };
+/// The longest frame of a side that has proven nothing.
+inline constexpr uint32_t kMostStrangeBytes = 1024;
+/// The most ranks of a communicator, and the most names and listeners that a frame may hold.
+inline constexpr int32_t kMostRanks = 1 << 20;
 
-/// The first fields stay the same in all versions of the protocol, so that every root can name a rank with
-/// another version.
+enum class Word : uint8_t { hello = 1, alive, done, ping, listeners, failed, challenge, welcome, refused };
+
+inline Bytes encode_challenge(const Challenge& challenge) {
+  return ByteWriter().put(Word::challenge).put(kMagic).put(challenge).take();
+}
+inline std::optional<Challenge> decode_challenge(BytesView frame) {
+  ByteReader in(frame);
+  const bool right = in.get<Word>() == Word::challenge && in.get<uint64_t>() == kMagic;
+  const auto challenge = in.get<Challenge>();
+  if (!right || !in.ok()) return std::nullopt;
+  return challenge;
+}
+
+/// The first fields, and the last two, stay the same in all versions of the protocol, so that every root can
+/// name a rank with another version.
 struct Hello {
   uint32_t protocol = kProtocol;
   uint64_t nonce = 0;
   Rank rank = 0;
   int32_t ranks = 0;
   PeerAddress peer;
+  Challenge challenge{};  ///< of the rank, for the welcome
+  Proof proof{};
 
   Bytes encode() const {
-    ByteWriter out;
-    out.put(Word::hello).put(kMagic).put(protocol).put(nonce).put(rank).put(ranks);
-    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener);
-    return out.take();
+    Bytes out = unproven();
+    out.insert(out.end(), proof.begin(), proof.end());
+    return out;
+  }
+  void prove(const Secret& secret, const Challenge& asked) {
+    proof = secret.prove(statement(asked, unproven()));
+  }
+  /// Whether a frame ends with the proof of the bytes before; its content is not understood yet.
+  static bool is_proven(BytesView frame, const Secret& secret, const Challenge& asked) {
+    if (frame.size() < sizeof(Proof)) return false;
+    Proof proof;
+    std::memcpy(proof.data(), frame.data() + frame.size() - sizeof proof, sizeof proof);
+    return secret.accepts(statement(asked, frame.first(frame.size() - sizeof proof)), proof);
   }
   static std::optional<Hello> decode(BytesView frame) {
     ByteReader in(frame);
@@ -47,11 +81,50 @@ struct Hello {
     hello.peer.pid = in.get<int32_t>();
     hello.peer.hostname = printable(in.get_string(), kMostPrintedName);
     if (!in.ok()) return std::nullopt;
-    if (hello.protocol != kProtocol) return hello;
-    hello.peer.host = in.get<uint64_t>();
-    hello.peer.listener = in.get<SocketAddress>();
-    if (!in.ok() || !hello.peer.listener.valid()) return std::nullopt;
+    if (hello.protocol == kProtocol) {
+      hello.peer.host = in.get<uint64_t>();
+      hello.peer.listener = in.get<SocketAddress>();
+      if (!hello.peer.listener.valid()) return std::nullopt;
+    }
+    if (!in.ok() || in.remaining() < sizeof(Challenge) + sizeof(Proof)) return std::nullopt;
+    ByteReader last(frame.last(sizeof(Challenge) + sizeof(Proof)));
+    hello.challenge = last.get<Challenge>();
+    hello.proof = last.get<Proof>();
     return hello;
+  }
+
+ private:
+  static Bytes statement(const Challenge& asked, BytesView unproven) {
+    return ByteWriter().put_string("weir: hello to a root").put(asked).put_bytes(unproven).take();
+  }
+  Bytes unproven() const {
+    ByteWriter out;
+    out.put(Word::hello).put(kMagic).put(protocol).put(nonce).put(rank).put(ranks);
+    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener).put(challenge);
+    return out.take();
+  }
+};
+
+/// The proof of the hello covers the challenges of both sides.
+struct Welcome {
+  Proof proof{};
+
+  static Welcome to(const Hello& hello, const Secret& secret) { return {secret.prove(statement(hello))}; }
+  bool is_proven(const Hello& hello, const Secret& secret) const {
+    return secret.accepts(statement(hello), proof);
+  }
+  Bytes encode() const { return ByteWriter().put(Word::welcome).put(proof).take(); }
+  static std::optional<Welcome> decode(BytesView frame) {
+    ByteReader in(frame);
+    const bool right = in.get<Word>() == Word::welcome;
+    const Welcome welcome{in.get<Proof>()};
+    if (!right || !in.ok()) return std::nullopt;
+    return welcome;
+  }
+
+ private:
+  static Bytes statement(const Hello& hello) {
+    return ByteWriter().put_string("weir: welcome of a root").put(hello.challenge).put(hello.proof).take();
   }
 };
 

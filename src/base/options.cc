@@ -45,6 +45,8 @@ constexpr std::array kTable = {
               "TCP ports to listen on: one port, or a range like 50000-50100; empty: any free port"},
     OptionRow{"NCCL_COMM_ID", &Options::comm_id, "", 0, 0,
               "host:port of the bootstrap root, where rank 0 listens and all ranks meet"},
+    OptionRow{"WEIR_SECRET_FILE", &Options::secret_file, "", 0, 0,
+              "file with the secret of the ranks that meet at NCCL_COMM_ID, readable by its owner only"},
     OptionRow{"NCCL_HOSTID", &Options::host_id, "", 0, 0,
               "identity of this host; only ranks with equal identities share memory"},
     OptionRow{
@@ -288,8 +290,9 @@ const OptionRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-/// NCCL_CONF_FILE names the configuration file itself, so it is not a row of the table.
-bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE"; }
+/// NCCL_CONF_FILE names the configuration file itself, and WEIR_SECRET must not be shown, so they are no rows
+/// of the table.
+bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE" || name == "WEIR_SECRET"; }
 
 bool is_ours(std::string_view name) { return name.starts_with("WEIR_"); }
 

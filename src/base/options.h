@@ -25,6 +25,7 @@ struct Options {
   std::string socket_family;
   std::string ports;
   std::string comm_id;
+  std::string secret_file;
   std::string host_id;
   int64_t comm_blocking = -1;
   double init_timeout_s = 60;

@@ -24,6 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/net/secret.h"
+
 namespace weir::cli {
 namespace {
 
@@ -74,9 +76,21 @@ std::string own_address() {
   return fmt::format("127.{}.{}.{}", 1 + random % 254, (random >> 8) % 256, 1 + (random >> 16) % 254);
 }
 
+/// A random secret for ranks whose address this launcher chooses; empty if they have one already.
+Result<std::string> secret_of(const LaunchRequest& request) {
+  const bool given = std::getenv("WEIR_SECRET") != nullptr || std::getenv("WEIR_SECRET_FILE") != nullptr;
+  if (request.comm_id || given) return std::string();
+  const auto secret = Secret::random();
+  WEIR_TRY(secret.status());
+  std::string text;
+  for (const std::byte byte : secret->bytes()) text += fmt::format("{:02x}", std::to_integer<int>(byte));
+  return text;
+}
+
 /// Environment variables that are set for a rank in addition to the inherited ones.
 std::vector<std::pair<std::string, std::string>> rank_environment(const LaunchRequest& request, int rank,
                                                                   const std::string& comm_id,
+                                                                  const std::string& secret,
                                                                   int master_port) {
   const auto first_of = [&](int node) {  // first rank of the node
     return static_cast<int>((int64_t{node} * request.ranks + request.nodes - 1) / request.nodes);
@@ -93,6 +107,7 @@ std::vector<std::pair<std::string, std::string>> rank_environment(const LaunchRe
   if (request.nodes > 1) variables.emplace_back("NCCL_HOSTID", fmt::format("node{}", node));
   const std::string& preload = request.preload;
   if (!comm_id.empty()) variables.emplace_back("NCCL_COMM_ID", comm_id);
+  if (!secret.empty()) variables.emplace_back("WEIR_SECRET", secret);
   if (!preload.empty()) {
     const std::string folder = std::filesystem::path(preload).parent_path();
     variables.emplace_back("LD_PRELOAD", prepended(preload, "LD_PRELOAD"));
@@ -150,10 +165,12 @@ Status Launcher::start_all() {
   Result<std::pair<int, int>> ports = free_ports();
   if (!ports.ok()) return ports.status();
   const std::string comm_id = request_.comm_id.value_or(fmt::format("{}:{}", own_address(), ports->first));
+  const Result<std::string> secret = secret_of(request_);
+  if (!secret.ok()) return secret.status();
   for (int rank = 0; rank < request_.ranks; ++rank) {
     ChildSpec spec;
     spec.command = request_.command;
-    spec.environment = rank_environment(request_, rank, comm_id, ports->second);
+    spec.environment = rank_environment(request_, rank, comm_id, *secret, ports->second);
     spec.rank = rank;
     spec.binding = &*binding;
     spec.capture = !request_.plain;

@@ -27,12 +27,13 @@ struct LaunchRequest {
   std::string preload;  ///< library for LD_PRELOAD; empty: none
 };
 
-/// Each rank has RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID.
-/// When a rank dies (by a signal, or with an exit code other than 0), the others get SIGTERM, and SIGKILL two
-/// seconds later. With `keep_going` only exit codes other than 0 end the others; the launcher ignores ranks
-/// that a signal killed, and kills ranks that are stopped once all others have ended. SIGINT, SIGTERM and
-/// SIGHUP, unless ignored, are passed on to all ranks; a second one kills all. When run() returns, no process
-/// that the ranks started is left.
+/// Each rank has RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID,
+/// and WEIR_SECRET with random bits if the launcher chooses that address and no secret is set. When a rank
+/// dies (by a signal, or with an exit code other than 0), the others get SIGTERM, and SIGKILL two seconds
+/// later. With `keep_going` only exit codes other than 0 end the others; the launcher ignores ranks that a
+/// signal killed, and kills ranks that are stopped once all others have ended. SIGINT, SIGTERM and SIGHUP,
+/// unless ignored, are passed on to all ranks; a second one kills all. When run() returns, no process that
+/// the ranks started is left.
 class Launcher {
  public:
   explicit Launcher(LaunchRequest request);

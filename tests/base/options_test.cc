@@ -96,6 +96,11 @@ TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
   }
 }
 
+TEST(Options, ASecretIsNotShown) {
+  EXPECT_THAT(from({{"WEIR_SECRET", "sesame"}}).notes, IsEmpty());
+  EXPECT_EQ(from({{"WEIR_SECRET_FILE", "/a/file"}}).secret_file, "/a/file");
+}
+
 TEST(Options, ExpectsANumberWithoutAUnitWhereFractionsMean) {
   EXPECT_EQ(from({{"WEIR_PACE", "0.95"}}).pace_share, 0.95);
   EXPECT_THAT(warnings(from({{"WEIR_PACE", "-1"}})),

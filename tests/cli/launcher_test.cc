@@ -125,6 +125,10 @@ TEST(WeirRun, TellsAllRanksTheSameAddress) {
   ASSERT_EQ(addresses.size(), 2);
   EXPECT_EQ(*addresses.begin(), *addresses.rbegin());
   EXPECT_THAT(*addresses.begin(), ContainsRegex("^127\\.[0-9.]+:[0-9]+ 127\\.0\\.0\\.1 [0-9]+$"));
+  const std::string shown = "--plain -- sh -c 'echo \"${#WEIR_SECRET}\"'";
+  EXPECT_EQ(weir_command("run -n 2 " + shown).text, "32\n32\n");
+  EXPECT_EQ(weir_command("run -n 1 --comm-id h:7 " + shown).text, "0\n")
+      << "who chose the address has the secret";
   EXPECT_EQ(weir_command("run -n 1 --comm-id h:7 --plain -- sh -c 'echo $NCCL_COMM_ID'").text, "h:7\n");
   EXPECT_EQ(weir_command("run -n 1 --comm-id none --plain -- sh -c 'echo \"<$NCCL_COMM_ID>\"'").text, "<>\n");
 }

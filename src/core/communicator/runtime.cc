@@ -7,6 +7,7 @@
 #include "src/base/doorbell.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/core/bootstrap/job_secret.h"
 #include "src/core/channels/credit.h"
 #include "src/core/diagnosis/process_report.h"
 #include "src/net/listener/local_registry.h"
@@ -76,7 +77,10 @@ Result<UniqueId> Runtime::make_unique_id() {
   if (!options_.comm_id.empty()) {
     auto address = SocketAddress::parse(options_.comm_id);
     WEIR_TRY(address.status());
-    return Roots::fixed_id(*address);
+    const auto secret = job_secret(options_.secret_file, secret_of_environment());
+    WEIR_TRY(secret.status());
+    if (secret->is_public()) warn_of_public_secret();
+    return Roots::fixed_id(*address, *secret);
   }
   const auto choice = listen_at(std::nullopt);
   WEIR_TRY(choice.status());

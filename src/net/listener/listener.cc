@@ -276,9 +276,8 @@ bool OpenListener::accept_one(const Socket& listener) {
     return false;
   }
   if (!accepted->has_value()) return false;
-  const auto address = (*accepted)->local_address();
-  if (!address.ok()) return true;
-  strangers_.emplace_back(std::move(**accepted), *address, now_ns());
+  const SocketAddress& address = addresses_[static_cast<size_t>(&listener - listeners_.data())];
+  strangers_.emplace_back(std::move(**accepted), address, now_ns());
   const auto at = std::prev(strangers_.end());
   by_tag_[&*at] = at;
   if (!at->socket().valid() || !watch(EPOLL_CTL_ADD, at->socket().fd(), EPOLLIN, &*at)) dismiss(&*at);

@@ -78,7 +78,7 @@ class Listener {
   virtual void forget(uint64_t scope, int32_t to) = 0;
 
   /// Listens on `address` (port 0: any free port) and starts the thread. Destroying the listener ends the
-  /// thread.
+  /// thread. REQUIRES: one address of this host, which proofs name, not the wildcard.
   static Result<std::unique_ptr<Listener>> open(const SocketAddress& address, Handler handler);
   /// Listens on several addresses, each at a port of `ports`; the ports of the addresses are ignored.
   /// REQUIRES: `addresses` is not empty.

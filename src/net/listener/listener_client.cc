@@ -17,6 +17,7 @@ using listener_wire::HelloKind;
 using listener_wire::kChunk;
 
 constexpr int kMeanwhileMs = 20;
+constexpr size_t kMostEarly = 16 << 10;  ///< bytes of a message that go with the hello
 
 OutgoingConnection::Request report_request(const ReportAccess& access, BytesView question) {
   OutgoingConnection::Request request{HelloKind::report, {}, access.secret, 0};
@@ -146,10 +147,11 @@ Status post(const SocketAddress& listener, const DeliveryKey& key, const Secret&
                               Listener::kMostBytes));
   }
   OutgoingConnection connection(OutgoingConnection::to(listener),
-                                {HelloKind::message, key, secret, static_cast<uint32_t>(message.size())});
+                                {HelloKind::message, key, secret, static_cast<uint32_t>(message.size()),
+                                 message.first(std::min(message.size(), kMostEarly))});
   const auto socket = open(connection, listener, deadline, meanwhile);
   WEIR_TRY(socket.status());
-  for (size_t sent = 0; sent < message.size();) {
+  for (size_t sent = connection.early_sent(); sent < message.size();) {
     auto more = socket->try_send(message.subspan(sent));
     WEIR_TRY(more.status());
     sent += *more;

@@ -7,6 +7,7 @@
 ///     asker -> listener    the body that the hello has announced
 ///     listener -> asker    to a question: uint32 size, answer
 ///
+/// The beginning of a message may come right behind its hello; the listener reads it only after its verdict.
 /// A delivery has no body: whoever collects it owns the connection behind the verdict. The proof of a hello
 /// covers the address at which the asker has connected, so another process cannot pass it on.
 /// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc

@@ -24,8 +24,8 @@ using testing::Processes;
 using testing::Site;
 using ::testing::StartsWith;
 
-/// Waits for `peer`, who never does anything, until there is an error or `ms` have passed.
-Status wait_in_vain(Bootstrap& bootstrap, Rank peer, int64_t ms) {
+/// Begins an operation, and waits for `peer` until there is an error or `ms` have passed.
+Status work_and_wait(Bootstrap& bootstrap, Rank peer, int64_t ms) {
   const int64_t start = now_ns();
   bootstrap.activity().begin(1, 0xabc, OperationSummary{.count = 8});
   while (now_ns() - start < ms * kNsPerMs) {
@@ -43,7 +43,7 @@ TEST(WatchdogShortage, WhoHasNoDescriptorsLeftNamesItself) {
     voice.say(testing::words(joined.status()));
     if (!joined.ok()) return;
     const Status ended =
-        rank != 1 ? wait_in_vain(**joined, 1, 20'000)
+        rank != 1 ? work_and_wait(**joined, 1, 20'000)
                   : (*joined)->watchdog().explain(0, system_failure("cannot make a socket", EMFILE));
     voice.say(testing::words(ended));
   });
@@ -64,7 +64,7 @@ TEST(WatchdogShortage, WhoCannotAskForWantOfDescriptorsAccusesNobody) {
     if (!joined.ok()) return;
     if (rank == 1) pause();
     testing::allow_no_descriptors();
-    voice.say(testing::words(wait_in_vain(**joined, 1, 2 * kQuick.peer_ms)));
+    voice.say(testing::words(work_and_wait(**joined, 1, 2 * kQuick.peer_ms)));
   });
   for (const int rank : {0, 1}) EXPECT_EQ(ranks.line(rank), "ok");
   EXPECT_EQ(ranks.line(0), "ok");

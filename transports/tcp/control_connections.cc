@@ -70,6 +70,12 @@ void SenderControls::serve() {
   }
 }
 
+bool SenderControls::has_told_gone() const {
+  return gone_ == 0 || std::ranges::any_of(controls_, [this](const Control& control) {
+           return control.open && control.told_gone == gone_;
+         });
+}
+
 void SenderControls::hear(Control& control) {
   for (;;) {
     const auto frame = control.connection->receive();

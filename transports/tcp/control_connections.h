@@ -36,6 +36,8 @@ class SenderControls {
   void leave(size_t path);
   /// Tells the receiver which streams are abandoned, one bit each.
   void tell_gone(uint64_t streams) { gone_ = streams; }
+  /// True once the receiver was told of all that are abandoned.
+  bool has_told_gone() const;
 
   /// Receives and sends pending frames. Never blocks.
   void serve();

@@ -318,8 +318,12 @@ class TcpSender final : public Sender {
     }
     go_on_without_lost();
     if (!lost_.ok()) error_ = named(lost_);
-    return std::ranges::all_of(streams_,
-                               [&](const OutStream& stream) { return stream.gone || works[stream.path]; });
+    // A path may be lost before the first control connection works, and the receiver waits for all streams
+    // that it was not told of.
+    if (!controls_->has_told_gone()) controls_->serve();
+    return controls_->has_told_gone() && std::ranges::all_of(streams_, [&](const OutStream& stream) {
+             return stream.gone || works[stream.path];
+           });
   }
 
   Status no_answer() const {

@@ -151,8 +151,8 @@ void run(Placed placed, const std::function<void(Host&)>& sender,
       Options options;
       options.ib_hca = rank == 0 ? "fake0" : "fake1";
       Host host(gpus, rank);
-      host.transports.push_back(
-          make_verbs({(*bootstrap)->uid(), rank, 1}, site.listener.get(), fabric.verbs(), options));
+      host.transports.push_back(make_verbs({(*bootstrap)->uid(), rank, 1, (*bootstrap)->secret()},
+                                           site.listener.get(), fabric.verbs(), options));
       auto routes = Routes::find(**bootstrap, host.transports);
       ASSERT_TRUE(routes.ok()) << routes.status().message();
       host.routes = std::make_unique<Routes>(std::move(*routes));

@@ -266,8 +266,8 @@ TEST(Mistakes, NoRoomForSharedMemory) {
     const rlimit little{4096, 4096};
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
     ncclComm_t comm = nullptr;
-    EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSystemError);
-    EXPECT_THAT(sentence(), AllOf(HasSubstr("shared memory of "),
+    EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+    EXPECT_THAT(sentence(), AllOf(HasSubstr("rank 0 goes on without shared memory: shared memory of "),
                                   HasSubstr("exceeds the file size limit of 4096 bytes; raise it with "
                                             "ulimit -f unlimited")));
   });

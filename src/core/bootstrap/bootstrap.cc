@@ -63,12 +63,12 @@ void answer_for_a_while(Activity& activity, const Status& status, const std::ato
 
 /// The first exchange, in which all ranks learn all addresses; the root monitors it.
 Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& root, const Activity& activity,
-                                      const PeerAddress& own) {
+                                      const PeerAddress& own, MessageConnections& connections) {
   const root_wire::Listeners& listeners = *root.listeners();
   BruckSpec exchange;
   exchange.listener = spec.listener.get();
+  exchange.connections = &connections;
   exchange.uid = listeners.uid;
-  exchange.secret = spec.id.secret;
   exchange.rank = spec.rank;
   exchange.ranks = spec.ranks;
   exchange.send_ms = spec.timeouts.peer_ms;
@@ -94,7 +94,7 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
 }  // namespace
 
 Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
-                     std::shared_ptr<Activity> activity)
+                     std::shared_ptr<Activity> activity, MessageConnections connections)
     : spec_(spec),
       uid_(uid),
       rank_(spec.rank),
@@ -102,8 +102,10 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       watchdog_(std::make_unique<Watchdog>(
           Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
                          activity_, spec.timeouts, spec.abort, spec.id.secret})),
-      ranks_by_process_(RanksByProcess::of(this->peers(), rank_)) {
+      ranks_by_process_(RanksByProcess::of(this->peers(), rank_)),
+      connections_(std::move(connections)) {
   activity_->tell_peers(watchdog_->shared_peers());
+  if (rank_ != ranks_by_process_.speaker) connections_.close();  // it sends nothing any more
 }
 
 Bootstrap::~Bootstrap() {
@@ -141,7 +143,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   const uint64_t uid = root.listeners()->uid;
   auto activity =
       spec.activities->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
-  auto peers = meet(spec, root, *activity, hello.peer);
+  MessageConnections connections(spec.id.secret);
+  auto peers = meet(spec, root, *activity, hello.peer, connections);
   root.leave(peers.status());
   if (!peers.ok()) {
     const bool others_know = root.was_told() || activity->failed();
@@ -153,7 +156,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   }
   WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its address is {}", spec.rank,
             spec.ranks, uid, spec.listener->address().text());
-  return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(*peers), std::move(activity)));
+  return std::unique_ptr<Bootstrap>(
+      new Bootstrap(spec, uid, std::move(*peers), std::move(activity), std::move(connections)));
 }
 
 Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
@@ -178,7 +182,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
                               spec.ranks));
   }
   auto activity = spec.activities->enter(uid, spec.rank);
-  return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity)));
+  return std::unique_ptr<Bootstrap>(
+      new Bootstrap(spec, uid, std::move(peers), std::move(activity), MessageConnections(spec.id.secret)));
 }
 
 Result<std::shared_ptr<GatherResult>> Bootstrap::gather(BytesView own) {
@@ -262,8 +267,8 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   const std::vector<Rank>& speakers = ranks_by_process_.speakers;
   BruckSpec exchange;
   exchange.listener = spec_.listener.get();
+  exchange.connections = &connections_;
   exchange.uid = uid_;
-  exchange.secret = spec_.id.secret;
   exchange.number = number;
   exchange.members = speakers;
   exchange.rank = static_cast<Rank>(std::ranges::find(speakers, rank_) - speakers.begin());
@@ -278,6 +283,7 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   ByteWriter own;
   for (const auto& [rank, bytes] : said) own.put(rank).put_bytes(bytes);
   auto bundles = bruck_all_gather(exchange, own.take());
+  if (set_up_ || !bundles.ok()) connections_.close();
   WEIR_TRY(bundles.status());
   std::vector<Bytes> all(peers().size());
   size_t came = 0;
@@ -298,5 +304,10 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
 }
 
 Status Bootstrap::barrier() { return gather({}).status(); }
+
+void Bootstrap::end_set_up() {
+  set_up_ = true;
+  connections_.close();
+}
 
 }  // namespace weir::core

@@ -4,8 +4,9 @@
 ///
 /// Joining: every rank sends a hello to the root (root.h), which waits for all ranks and sends each one the
 /// addresses of the log2(n) listeners that it will send to. All-gathers then run among the ranks themselves
-/// (Bruck's algorithm), as messages to listeners; no connection stays open between exchanges. Once ranks know
-/// which of them share a process, one rank per process sends the messages (bootstrap_all_gather.h).
+/// (Bruck's algorithm), as messages to listeners. Connections for them stay open until set-up is over, and
+/// from then on until the end of an exchange. Once ranks know which of them share a process, one rank per
+/// process sends the messages (bootstrap_all_gather.h).
 ///
 /// Every wait ends: at a deadline, by the abort flag, or with an error that names the rank that did not
 /// answer. Used by one thread at a time; several ranks may be threads of one process and share its listener.
@@ -23,6 +24,7 @@
 #include "src/core/call/unique_id.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/listener/listener.h"
+#include "src/net/listener/message_connection.h"
 
 namespace weir::core {
 
@@ -76,6 +78,8 @@ class Bootstrap {
   Result<std::vector<Bytes>> all_gather(BytesView own);
   /// Returns when all ranks have called it. Collective.
   Status barrier();
+  /// Says that few exchanges will follow: closes the connections that they have left open.
+  void end_set_up();
 
   /// What this rank is doing, readable by others; the communicator records its calls here.
   Activity& activity() { return *activity_; }
@@ -86,7 +90,7 @@ class Bootstrap {
 
  private:
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
-            std::shared_ptr<Activity> activity);
+            std::shared_ptr<Activity> activity, MessageConnections connections);
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
   Result<std::shared_ptr<GatherResult>> listen(BootstrapAllGathers::Meeting& meeting);
   Status await_process(BootstrapAllGathers::Meeting& meeting);
@@ -98,6 +102,8 @@ class Bootstrap {
   const std::shared_ptr<Activity> activity_;
   const std::unique_ptr<Watchdog> watchdog_;
   const RanksByProcess ranks_by_process_;
+  MessageConnections connections_;  ///< to the ranks to which exchanges send
+  bool set_up_ = false;
   uint64_t exchanges_ = 0;
   uint32_t shrinks_ = 0;  ///< number of shrinks begun; part of their uids
 };

@@ -34,7 +34,8 @@ Status send(const BruckSpec& spec, const DeliveryKey& key, Bytes message) {
   }
   const int64_t start = now_ns();
   Status verdict;
-  const Status status = post(listener, key, spec.secret, message, Deadline::in_ms(spec.send_ms, spec.abort),
+  const Status status =
+      spec.connections->send(listener, key, message, Deadline::in_ms(spec.send_ms, spec.abort),
                              [&] { return verdict = spec.while_waiting(key.to, now_ns() - start); });
   if (status.ok() || !verdict.ok() || (spec.abort != nullptr && spec.abort->load())) return status;
   return spec.broken(key.to, status);

@@ -15,13 +15,14 @@
 #include "src/base/status.h"
 #include "src/base/types.h"
 #include "src/net/listener/listener.h"
+#include "src/net/listener/message_connection.h"
 
 namespace weir::core {
 
 struct BruckSpec {
-  Listener* listener = nullptr;  ///< this process's listener
+  Listener* listener = nullptr;               ///< this process's listener
+  MessageConnections* connections = nullptr;  ///< carry the messages; stay open
   uint64_t uid = 0;
-  Secret secret;  ///< of the job
   /// Number of the exchange: equal on all ranks, different for exchanges of one uid that may overlap.
   uint32_t number = 0;
   Rank rank = 0;

@@ -132,12 +132,14 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& o
 Status Resources::make_backends(const BackendOwner& owner) {
   host = std::make_unique<HostBackend>(
       HostBackend::Dependencies{bootstrap->size(), execution.get(), &owner.queue, &owner.lifecycle});
-  if (!gpus_somewhere) return {};
-  staged = make_staged_backend(owner, *this);
-  owner.queue.set_used();  // operations may have to be divided
-  auto made = make_device_backend(owner, *this);
-  WEIR_TRY(made.status());
-  device = std::move(*made);
+  if (gpus_somewhere) {
+    staged = make_staged_backend(owner, *this);
+    owner.queue.set_used();  // operations may have to be divided
+    auto made = make_device_backend(owner, *this);
+    WEIR_TRY(made.status());
+    device = std::move(*made);
+  }
+  bootstrap->end_set_up();
   return {};
 }
 

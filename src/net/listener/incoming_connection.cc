@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/base/clock.h"
+
 namespace weir {
 namespace {
 
@@ -11,6 +13,7 @@ using listener_wire::Decision;
 using listener_wire::Hello;
 using listener_wire::HelloKind;
 using listener_wire::kChunk;
+using listener_wire::MessageHeader;
 using listener_wire::Opening;
 using listener_wire::Verdict;
 
@@ -41,19 +44,12 @@ bool IncomingConnection::say(BytesView bytes) {
   return sent.ok() && *sent == bytes.size();
 }
 
-IncomingConnection::Step IncomingConnection::reject(std::string_view why) {
-  rejection_ = why;
-  return Step::over;
-}
-
 IncomingConnection::Step IncomingConnection::read(const AdmittedJobs& jobs, const MayRead& may_read) {
   for (;;) {
     if (received_ == expected()) {
-      if (admitted_) return Step::complete;
-      hello_ = Hello::decode(in_);
-      if (!hello_) return reject("its first bytes are not a handshake of this version of weir");
-      if (!judge(jobs, may_read)) return Step::over;
-      admitted_ = true;
+      if (stage_ == Stage::body) return Step::complete;
+      if (!understand(jobs, may_read)) return Step::over;
+      stage_ = Stage::body;
       in_.clear();
       received_ = 0;
       continue;
@@ -62,8 +58,47 @@ IncomingConnection::Step IncomingConnection::read(const AdmittedJobs& jobs, cons
     const auto got = socket_.try_recv(std::span(in_).subspan(received_));
     if (!got.ok()) return Step::over;
     if (*got == 0) return Step::waits;
+    if (rests()) since_ns_ = now_ns();
     received_ += *got;
   }
+}
+
+size_t IncomingConnection::expected() const {
+  switch (stage_) {
+    case Stage::hello: return Hello::kBytes;
+    case Stage::header: return MessageHeader::kBytes;
+    case Stage::body: break;
+  }
+  return hello_->body;
+}
+
+void IncomingConnection::rest() {
+  stage_ = Stage::header;
+  in_ = Bytes();
+  received_ = 0;
+}
+
+/// Reads the hello or header that has arrived; false ends the connection.
+bool IncomingConnection::understand(const AdmittedJobs& jobs, const MayRead& may_read) {
+  if (stage_ == Stage::header) return understand_header();
+  hello_ = Hello::decode(in_);
+  if (!hello_) {
+    rejection_ = "its first bytes are not a handshake of this version of weir";
+    return false;
+  }
+  return judge(jobs, may_read);
+}
+
+/// The secret that the hello has proven says nothing about other jobs.
+bool IncomingConnection::understand_header() {
+  const auto header = MessageHeader::decode(in_);
+  if (!header || listener_wire::job_key_of(header->key) != hello_->job_key()) {
+    rejection_ = "what follows its message is not a message of the same job";
+    return false;
+  }
+  hello_->key = header->key;
+  hello_->body = header->body;
+  return true;
 }
 
 void IncomingConnection::make_room() {

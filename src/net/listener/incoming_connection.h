@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A connection that has come to a listener, from the challenge to the last byte of the answer.
+/// A connection that has come to a listener, from the challenge to the last byte of the answer, or to the
+/// last of its messages.
 ///
 /// Until its hello is proven it is a stranger, for which nothing is kept but a hello of fixed size. The
 /// memory of a body grows with the bytes that have arrived, not with the size that was announced.
@@ -22,7 +23,7 @@ class IncomingConnection {
  public:
   enum class Step : uint8_t {
     waits,     ///< more bytes have to come or to go
-    complete,  ///< the hello is admitted, and its body has arrived: take it, or answer()
+    complete,  ///< the hello is admitted, and a body has arrived: take it, then answer() or rest()
     over,      ///< close the connection; rejection() is the reason, if it is worth a line
   };
   /// Whether the process at the other end may read reports; `proven`: it has shown a secret for them.
@@ -35,32 +36,41 @@ class IncomingConnection {
   Step advance(const AdmittedJobs& jobs, const MayRead& may_read);
   /// Sends an answer; advance() sends the rest. REQUIRES: advance() gave `complete`.
   void answer(BytesView bytes);
+  /// Waits for a further message, without a time limit. REQUIRES: advance() gave `complete` for a message.
+  void rest();
 
   const Socket& socket() const { return socket_; }
-  bool is_stranger() const { return !admitted_; }
+  bool is_stranger() const { return stage_ == Stage::hello; }
+  /// Between two messages.
+  bool rests() const { return stage_ == Stage::header && received_ == 0; }
   bool answers() const { return !out_.empty(); }
+  /// When it came, or when its current message began.
   int64_t since_ns() const { return since_ns_; }
   std::string_view rejection() const { return rejection_; }
-  /// REQUIRES: advance() gave `complete`.
+  /// The hello, with the key of the current message. REQUIRES: advance() gave `complete`.
   const listener_wire::Hello& hello() const { return *hello_; }
   Bytes& body() { return in_; }
   Socket take_socket() { return std::move(socket_); }
 
  private:
+  /// What it reads.
+  enum class Stage : uint8_t { hello, body, header };
+
   Step read(const AdmittedJobs& jobs, const MayRead& may_read);
   Step write();
-  Step reject(std::string_view why);
+  bool understand(const AdmittedJobs& jobs, const MayRead& may_read);
+  bool understand_header();
   bool judge(const AdmittedJobs& jobs, const MayRead& may_read);
   bool say(BytesView bytes);
   void make_room();
-  size_t expected() const { return admitted_ ? hello_->body : listener_wire::Hello::kBytes; }
+  size_t expected() const;
 
   Socket socket_;
   const SocketAddress listener_;
-  const int64_t since_ns_;
+  int64_t since_ns_;
   Challenge challenge_;
   std::optional<listener_wire::Hello> hello_;
-  bool admitted_ = false;
+  Stage stage_ = Stage::hello;
   Bytes in_;
   size_t received_ = 0;
   Bytes out_;

@@ -33,12 +33,13 @@ namespace {
 using listener_wire::Hello;
 using listener_wire::HelloKind;
 
-/// Time for an admitted connection to send its body and take the answer.
+/// Time for an admitted connection to send a body and take the answer.
 constexpr int64_t kAdmittedNs = 20'000 * kNsPerMs;
 /// A stranger that is younger is not sent away for others: where many processes share a core, an honest one
 /// needs a while to answer.
 constexpr int64_t kGraceNs = 200 * kNsPerMs;
-constexpr size_t kMostAdmitted = 4096;  ///< admitted connections; beyond this number the oldest is closed
+/// Admitted connections. Beyond this number one is closed: the one that rests longest, if any does.
+constexpr size_t kMostAdmitted = 4096;
 constexpr size_t kMostForgotten = 4096;
 
 /// Strangers take at most an eighth of the descriptors that this process may open.
@@ -155,7 +156,8 @@ class OpenListener final : public Listener {
   const Socket* listener_of(const void* tag) const;
   void serve_connection(IncomingConnection* connection);
   bool advance(IncomingConnection* connection);
-  bool carry_out(IncomingConnection& connection);
+  IncomingConnection::Step carry_out(IncomingConnection& connection);
+  Connections& place_of(const IncomingConnection& connection);
   void dismiss(IncomingConnection* connection);
   void dismiss_the_slow();
   void make_room();
@@ -175,8 +177,9 @@ class OpenListener final : public Listener {
   size_t most_strangers_ = kMostStrangers;
   bool accepting_ = true;
   Connections strangers_;                          // oldest first
-  Connections admitted_;                           // oldest first
-  std::map<void*, Connections::iterator> by_tag_;  // of both lists
+  Connections admitted_;                           // oldest first, without those that rest
+  Connections resting_;                            // between two messages; those that rest longest first
+  std::map<void*, Connections::iterator> by_tag_;  // of all lists
   std::thread thread_;
 };
 
@@ -235,15 +238,20 @@ bool OpenListener::serve_round() {
 
 /// Reads or writes what is possible. A connection that is done, or for which there is no memory, is closed.
 void OpenListener::serve_connection(IncomingConnection* connection) {
-  const bool was_stranger = connection->is_stranger();
+  Connections& before = place_of(*connection);
   bool goes_on = false;
   (void)guarded([&] {
     goes_on = advance(connection);
     return Status();
   });
-  if (was_stranger && !connection->is_stranger())
-    admitted_.splice(admitted_.end(), strangers_, by_tag_.at(connection));
+  Connections& after = place_of(*connection);
+  if (&before != &after) after.splice(after.end(), before, by_tag_.at(connection));
   if (!goes_on) dismiss(connection);
+}
+
+OpenListener::Connections& OpenListener::place_of(const IncomingConnection& connection) {
+  if (connection.is_stranger()) return strangers_;
+  return connection.rests() ? resting_ : admitted_;
 }
 
 const Socket* OpenListener::listener_of(const void* tag) const {
@@ -297,8 +305,7 @@ void OpenListener::make_room() {
 bool OpenListener::advance(IncomingConnection* connection) {
   const bool answered = connection->answers();
   auto step = connection->advance(jobs_, [](const Socket&, bool) { return true; });
-  if (step == IncomingConnection::Step::complete && carry_out(*connection))
-    step = connection->advance(jobs_, {});
+  if (step == IncomingConnection::Step::complete) step = carry_out(*connection);
   if (step != IncomingConnection::Step::waits) {
     if (!connection->rejection().empty()) {
       const auto line = rejections_.add(connection->rejection(), connection->socket().peer_text(), now_ns());
@@ -310,34 +317,37 @@ bool OpenListener::advance(IncomingConnection* connection) {
          watch(EPOLL_CTL_MOD, connection->socket().fd(), EPOLLOUT, connection);
 }
 
-/// Does what a complete hello and its body ask for. Returns true if there is an answer to send.
-bool OpenListener::carry_out(IncomingConnection& connection) {
+/// Does what a complete hello or header and its body ask for.
+IncomingConnection::Step OpenListener::carry_out(IncomingConnection& connection) {
   const Hello& hello = connection.hello();
   switch (hello.kind) {
     case HelloKind::delivery:
       watch(EPOLL_CTL_DEL, connection.socket().fd(), 0, nullptr);
       shelf_.put(hello.key, connection.take_socket());
-      return false;
-    case HelloKind::message: shelf_.put(hello.key, std::move(connection.body())); return false;
+      return IncomingConnection::Step::over;
+    case HelloKind::message:
+      shelf_.put(hello.key, std::move(connection.body()));
+      connection.rest();
+      return IncomingConnection::Step::waits;
     case HelloKind::question:
     case HelloKind::report: break;
   }
   connection.answer(handler_ ? handler_(hello.key.scope, connection.body()) : Bytes());
-  return true;
+  return connection.advance(jobs_, {});
 }
 
 void OpenListener::dismiss(IncomingConnection* connection) {
   const auto at = by_tag_.extract(connection).mapped();
-  (connection->is_stranger() ? strangers_ : admitted_).erase(at);
+  place_of(*connection).erase(at);
 }
 
 void OpenListener::dismiss_the_slow() {
   const int64_t now = now_ns();
   while (!strangers_.empty() && now - strangers_.front().since_ns() > kStrangerMs * kNsPerMs)
     dismiss(&strangers_.front());
-  while (!admitted_.empty() &&
-         (admitted_.size() > kMostAdmitted || now - admitted_.front().since_ns() > kAdmittedNs))
-    dismiss(&admitted_.front());
+  while (!admitted_.empty() && now - admitted_.front().since_ns() > kAdmittedNs) dismiss(&admitted_.front());
+  while (admitted_.size() + resting_.size() > kMostAdmitted)
+    dismiss(resting_.empty() ? &admitted_.front() : &resting_.front());
 }
 
 Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Listener::Handler handler) {

@@ -7,6 +7,7 @@
 
 #include "src/net/listener/inquiry.h"
 #include "src/net/listener/listener_wire.h"
+#include "src/net/listener/message_connection.h"
 #include "src/net/listener/outgoing_connection.h"
 #include "src/net/socket.h"
 
@@ -16,29 +17,11 @@ namespace {
 using listener_wire::HelloKind;
 using listener_wire::kChunk;
 
-constexpr int kMeanwhileMs = 20;
-constexpr size_t kMostEarly = 16 << 10;  ///< bytes of a message that go with the hello
-
 OutgoingConnection::Request report_request(const ReportAccess& access, BytesView question) {
   OutgoingConnection::Request request{HelloKind::report, {}, access.secret, 0};
   request.key.scope = uint64_t{access.job_key} << 32;
   request.body = static_cast<uint32_t>(question.size());
   return request;
-}
-
-/// Waits until the connection is admitted; calls `meanwhile` about every 20 ms.
-Result<Socket> open(OutgoingConnection& connection, const SocketAddress& listener, const Deadline& deadline,
-                    const std::function<Status()>& meanwhile) {
-  for (;;) {
-    const auto admitted = connection.advance();
-    WEIR_TRY(admitted.status());
-    if (*admitted) return connection.take();
-    if (deadline.over())
-      return Status(Code::remote_error, fmt::format("{} does not answer", listener.text()));
-    pollfd entry = connection.waits_for();
-    const int wait_ms = deadline.within_ms(kMeanwhileMs).slice_ms(entry.fd < 0 ? 2 : kMeanwhileMs);
-    if (poll(&entry, 1, wait_ms) <= 0 && meanwhile) WEIR_TRY(meanwhile());
-  }
 }
 
 }  // namespace
@@ -136,32 +119,12 @@ void Inquiry::finish() {
 Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret,
                        const Deadline& deadline) {
   OutgoingConnection connection(listener, key, secret);
-  return open(connection, listener, deadline, {});
+  return await_admission(connection, listener, deadline, {});
 }
 
 Status post(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret, BytesView message,
             const Deadline& deadline, const std::function<Status()>& meanwhile) {
-  if (message.size() > Listener::kMostBytes) {
-    return Status(Code::invalid_argument,
-                  fmt::format("a message of {} bytes is longer than a listener accepts ({})", message.size(),
-                              Listener::kMostBytes));
-  }
-  OutgoingConnection connection(OutgoingConnection::to(listener),
-                                {HelloKind::message, key, secret, static_cast<uint32_t>(message.size()),
-                                 message.first(std::min(message.size(), kMostEarly))});
-  const auto socket = open(connection, listener, deadline, meanwhile);
-  WEIR_TRY(socket.status());
-  for (size_t sent = connection.early_sent(); sent < message.size();) {
-    auto more = socket->try_send(message.subspan(sent));
-    WEIR_TRY(more.status());
-    sent += *more;
-    if (*more > 0) continue;
-    if (deadline.over())
-      return Status(Code::remote_error, fmt::format("{} does not answer", listener.text()));
-    if (!wait_for(socket->fd(), POLLOUT, deadline.within_ms(kMeanwhileMs)) && meanwhile)
-      WEIR_TRY(meanwhile());
-  }
-  return {};
+  return MessageConnection(listener, secret).send(key, message, deadline, meanwhile);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 ///     listener -> asker    Verdict, which proves the same of the listener
 ///     asker -> listener    the body that the hello has announced
 ///     listener -> asker    to a question: uint32 size, answer
+///     asker -> listener    behind a message: any number of MessageHeader and body
 ///
 /// The beginning of a message may come right behind its hello; the listener reads it only after its verdict.
 /// A delivery has no body: whoever collects it owns the connection behind the verdict. The proof of a hello
@@ -44,6 +45,30 @@ struct Opening {
 
 enum class HelloKind : uint32_t { delivery = 1, message = 2, question = 3, report = 4 };
 
+constexpr uint32_t most_body(HelloKind kind) {
+  if (kind == HelloKind::delivery) return 0;
+  return kind == HelloKind::report ? kMostReportBytes : Listener::kMostBytes;
+}
+
+/// The fields that a hello and the header of a further message share.
+inline void put_purpose(ByteWriter& out, HelloKind kind, uint32_t body, const DeliveryKey& key) {
+  out.put(kind).put(body);
+  out.put(key.scope).put(key.purpose).put(key.from).put(key.to).put(key.life);
+}
+/// Returns whether the bytes are such fields with possible values.
+inline bool get_purpose(ByteReader& in, HelloKind& kind, uint32_t& body, DeliveryKey& key) {
+  kind = in.get<HelloKind>();
+  body = in.get<uint32_t>();
+  key.scope = in.get<uint64_t>();
+  key.purpose = in.get<uint32_t>();
+  key.from = in.get<int32_t>();
+  key.to = in.get<int32_t>();
+  key.life = in.get<int64_t>();
+  return in.ok() && kind >= HelloKind::delivery && kind <= HelloKind::report && body <= most_body(kind);
+}
+
+inline uint32_t job_key_of(const DeliveryKey& key) { return static_cast<uint32_t>(key.scope >> 32); }
+
 struct Hello {
   HelloKind kind = HelloKind::delivery;
   uint32_t body = 0;      ///< bytes of the body, which follows the verdict
@@ -63,21 +88,14 @@ struct Hello {
     ByteReader in(bytes);
     if (in.get<uint64_t>() != kMagic) return std::nullopt;
     Hello hello;
-    hello.kind = in.get<HelloKind>();
-    hello.body = in.get<uint32_t>();
-    hello.key.scope = in.get<uint64_t>();
-    hello.key.purpose = in.get<uint32_t>();
-    hello.key.from = in.get<int32_t>();
-    hello.key.to = in.get<int32_t>();
-    hello.key.life = in.get<int64_t>();
+    const bool possible = get_purpose(in, hello.kind, hello.body, hello.key);
     hello.challenge = in.get<Challenge>();
     hello.proof = in.get<Proof>();
-    if (!in.ok() || hello.kind < HelloKind::delivery || hello.kind > HelloKind::report) return std::nullopt;
-    if (hello.body > most_body(hello.kind)) return std::nullopt;
+    if (!possible || !in.ok()) return std::nullopt;
     return hello;
   }
 
-  uint32_t job_key() const { return static_cast<uint32_t>(key.scope >> 32); }
+  uint32_t job_key() const { return job_key_of(key); }
   void prove(const Secret& secret, const Challenge& asked, const SocketAddress& listener) {
     proof = secret.prove(statement(asked, listener));
   }
@@ -86,15 +104,11 @@ struct Hello {
   }
 
  private:
-  static constexpr uint32_t most_body(HelloKind kind) {
-    if (kind == HelloKind::delivery) return 0;
-    return kind == HelloKind::report ? kMostReportBytes : Listener::kMostBytes;
-  }
   Bytes unproven() const {
     ByteWriter out;
-    out.put(kMagic).put(kind).put(body);
-    out.put(key.scope).put(key.purpose).put(key.from).put(key.to).put(key.life).put(challenge);
-    return out.take();
+    out.put(kMagic);
+    put_purpose(out, kind, body, key);
+    return out.put(challenge).take();
   }
   /// What the proof is a hash of. The scope of an IPv6 address differs between hosts.
   Bytes statement(const Challenge& asked, const SocketAddress& listener) const {
@@ -102,6 +116,28 @@ struct Hello {
     out.put_string("weir: hello to a listener").put(asked).put_bytes(unproven());
     out.put(listener.port()).put_bytes(listener.ip());
     return out.take();
+  }
+};
+
+/// What precedes each further message on a connection that has been admitted for one. It needs no proof,
+/// since the connection has shown one; its scope is of the same job.
+struct MessageHeader {
+  uint32_t body = 0;
+  DeliveryKey key;
+
+  static constexpr size_t kBytes = 36;
+
+  Bytes encode() const {
+    ByteWriter out;
+    put_purpose(out, HelloKind::message, body, key);
+    return out.take();
+  }
+  static std::optional<MessageHeader> decode(BytesView bytes) {
+    ByteReader in(bytes);
+    MessageHeader header;
+    HelloKind kind{};
+    if (!get_purpose(in, kind, header.body, header.key) || kind != HelloKind::message) return std::nullopt;
+    return header;
   }
 };
 

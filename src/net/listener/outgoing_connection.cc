@@ -153,4 +153,18 @@ Result<bool> OutgoingConnection::hear_verdict() {
   return true;
 }
 
+Result<Socket> await_admission(OutgoingConnection& connection, const SocketAddress& listener,
+                               const Deadline& deadline, const std::function<Status()>& meanwhile) {
+  for (;;) {
+    const auto admitted = connection.advance();
+    WEIR_TRY(admitted.status());
+    if (*admitted) return connection.take();
+    if (deadline.over())
+      return Status(Code::remote_error, fmt::format("{} does not answer", listener.text()));
+    pollfd entry = connection.waits_for();
+    const int wait_ms = deadline.within_ms(kPollSliceMs).slice_ms(entry.fd < 0 ? 2 : kPollSliceMs);
+    if (poll(&entry, 1, wait_ms) <= 0 && meanwhile) WEIR_TRY(meanwhile());
+  }
+}
+
 }  // namespace weir

@@ -81,4 +81,9 @@ class OutgoingConnection {
   int64_t pause_ns_ = 0;
 };
 
+/// Waits until `connection` is admitted and takes it; remote_error if `deadline` is over before. `meanwhile`,
+/// if any, is called about every 20 ms; its error ends the attempt and is returned.
+Result<Socket> await_admission(OutgoingConnection& connection, const SocketAddress& listener,
+                               const Deadline& deadline, const std::function<Status()>& meanwhile);
+
 }  // namespace weir

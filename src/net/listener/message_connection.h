@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A connection over which a process sends messages to one listener, one after the other.
+///
+/// It is opened by the first message, and proves then that this process has the secret; further messages only
+/// have a small header. It stays open until its owner closes it.
+///
+/// What is promised: messages arrive in order, and each once. A message whose send() has succeeded is lost
+/// only if the other process ends, has no memory for it, or has thousands of such connections. It closes the
+/// connection then, so the next send() is an error, and the one after it opens a new connection. Whoever
+/// needs to know that its last message has arrived waits for an answer.
+///
+/// Not thread-safe. A forked child must not use it, nor destroy it: that would end the connection of its
+/// parent.
+/// Tests: tests/net/message_connection_test.cc
+#pragma once
+
+#include <functional>
+#include <list>
+
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/net/listener/listener.h"
+#include "src/net/secret.h"
+#include "src/net/socket.h"
+
+namespace weir {
+
+class MessageConnection {
+ public:
+  /// Does not connect yet.
+  MessageConnection(const SocketAddress& listener, const Secret& secret)
+      : listener_(listener), secret_(secret) {}
+  MessageConnection(const MessageConnection&) = delete;
+  MessageConnection& operator=(const MessageConnection&) = delete;
+  ~MessageConnection() { close(); }
+
+  const SocketAddress& listener() const { return listener_; }
+  /// Sends a message. Success means that it was sent, not that it was collected. `meanwhile`, if any, is
+  /// called about every 20 ms while the listener does not accept it; an error of `meanwhile` ends the attempt
+  /// and is returned.
+  ///
+  /// Errors: invalid_argument if the message is too long; those of OutgoingConnection; remote_error if the
+  /// listener has closed the connection or accepts nothing until `deadline`. After an error the next message
+  /// begins a new connection. REQUIRES: all messages are of one job.
+  Status send(const DeliveryKey& key, BytesView message, const Deadline& deadline,
+              const std::function<Status()>& meanwhile = {});
+  /// The listener gets what was sent before.
+  void close();
+
+ private:
+  Status try_send(const DeliveryKey& key, BytesView message, const Deadline& deadline,
+                  const std::function<Status()>& meanwhile);
+  Status send_rest(BytesView rest, const Deadline& deadline, const std::function<Status()>& meanwhile) const;
+
+  SocketAddress listener_;
+  Secret secret_;
+  Socket socket_;
+};
+
+/// The connections to the listeners to which a rank sends messages: a few, each opened when it is first
+/// needed. Not thread-safe; as for forked children, see above.
+class MessageConnections {
+ public:
+  explicit MessageConnections(const Secret& secret) : secret_(secret) {}
+
+  /// As MessageConnection::send().
+  Status send(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
+              const Deadline& deadline, const std::function<Status()>& meanwhile = {});
+  /// Closes all of them. Later messages open new ones.
+  void close() { open_.clear(); }
+
+ private:
+  Secret secret_;
+  std::list<MessageConnection> open_;
+};
+
+}  // namespace weir

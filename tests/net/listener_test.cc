@@ -14,6 +14,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "src/net/listener/listener_wire.h"
+#include "src/net/listener/message_connection.h"
+#include "src/net/listener/outgoing_connection.h"
 #include "tests/net/families.h"
 #include "tests/net/receive.h"
 
@@ -222,6 +225,37 @@ TEST(Listener, WorksForManyAtOnceAndLeavesNothing) {
   }
   EXPECT_EQ(count(), before);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// Waits of the C++ library take the skipped time in addition, unless they are woken: no time stays skipped.
+struct SkippedTime {
+  ~SkippedTime() { skipped_s = 0; }
+};
+
+TEST(Listener, AConnectionMayRestBetweenTwoMessagesButNotWithinOne) {
+  const SkippedTime until_the_end;
+  const auto listener = open_listener();
+  MessageConnection connection(listener->address(), kSecret);
+  ASSERT_TRUE(connection.send(kKey, to_bytes("one"), soon()).ok());
+  EXPECT_EQ(to_text(*listener->receive(kKey, soon())), "one");
+  skipped_s += 30;
+  ASSERT_EQ(ask(listener->address(), 1, kSecret, {}, soon()).kind, Answer::Kind::given);
+  ASSERT_TRUE(connection.send(kKey, to_bytes("two"), soon()).ok());
+  EXPECT_EQ(to_text(*listener->receive(kKey, soon())), "two");
+
+  OutgoingConnection opening(OutgoingConnection::to(listener->address()),
+                             {listener_wire::HelloKind::message, kKey, kSecret, 0});
+  const Socket slow = std::move(*await_admission(opening, listener->address(), soon(), {}));
+  ASSERT_TRUE(slow.send_all(listener_wire::MessageHeader{100, kKey}.encode(), soon()).ok());
+  EXPECT_EQ(listener->receive(kKey, soon())->size(), 0u);
+  ASSERT_EQ(ask(listener->address(), 1, kSecret, {}, soon()).kind, Answer::Kind::given);
+  skipped_s += 21;
+  std::array<std::byte, 1> nothing;
+  const Status status = receive_all(slow, nothing, Deadline::in_ms(60'000));
+  EXPECT_THAT(status.message(), Not(HasSubstr("in time")));
+  EXPECT_EQ(status.code(), Code::remote_error);
+}
+#endif
 
 TEST(Listener, APortInUseIsNamed) {
   const auto listener = open_listener();

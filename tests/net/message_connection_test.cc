@@ -7,10 +7,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <list>
 #include <thread>
 
 #include "src/net/listener/incoming_connection.h"
@@ -174,6 +178,65 @@ TEST_F(Messages, ALostListenerIsAnErrorOnce) {
   listener_->admit(kJobKey, kJob);
   EXPECT_TRUE(connection.send(kOwn, bytes_of("two"), soon()).ok());
   EXPECT_TRUE(came(kOwn, "two"));
+}
+
+/// A listener with very many connections ends some that rest; nobody notices.
+TEST_F(Messages, AnEndedConnectionIsOpenedAgain) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  constexpr rlim_t kNeeded = 2 * Listener::kMostAdmitted + 256;
+  if (limit.rlim_max < kNeeded) GTEST_SKIP() << "it takes " << kNeeded << " descriptors";
+  const rlimit more{std::max(limit.rlim_cur, kNeeded), limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &more), 0);
+  const size_t before = descriptors();
+  constexpr uint32_t kMore = 10;
+  std::list<MessageConnection> connections;
+  const auto say_all = [&](uint32_t round) {
+    uint32_t number = 0;
+    for (MessageConnection& connection : connections) {
+      const DeliveryKey key{kOwn.scope, round, static_cast<int32_t>(number++), 0};
+      ASSERT_TRUE(connection.send(key, ByteWriter().put(number).take(), soon()).ok());
+      if (round > 0) continue;
+      ASSERT_TRUE(listener_->receive(key, soon()).has_value());
+    }
+  };
+  for (uint32_t i = 0; i < Listener::kMostAdmitted + kMore; ++i)
+    connections.emplace_back(listener_->address(), kJob);
+  say_all(0);
+  EXPECT_TRUE(become(before + 2 * Listener::kMostAdmitted + kMore));
+  say_all(1);
+  for (uint32_t i = 0; i < connections.size(); ++i)
+    ASSERT_EQ(listener_->receive({kOwn.scope, 1, static_cast<int32_t>(i), 0}, soon()),
+              ByteWriter().put(i + 1).take());
+  connections.clear();
+  EXPECT_TRUE(become(before));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// A listener without memory resets the connection.
+TEST(MessageConnection, ADroppedMessageIsAnErrorOfTheNext) {
+  const Socket fake = std::move(*Socket::listen(SocketAddress::loopback(AF_INET, 0)));
+  AdmittedJobs jobs;
+  jobs.admit(kJobKey, kJob);
+  const auto take_one = [&](bool reads) {
+    wait_for(fake.fd(), POLLIN, soon());
+    IncomingConnection incoming(std::move(**fake.accept()), *fake.local_address(), 0);
+    while (incoming.advance(jobs, {}) == Step::waits) wait_for(incoming.socket().fd(), POLLIN, soon());
+    if (!reads) wait_for(incoming.socket().fd(), POLLIN, soon());  // closes it with a message unread
+    if (reads) incoming.rest();
+  };
+  MessageConnection connection(*fake.local_address(), kJob);
+  std::thread listens([&] { take_one(false); });
+  EXPECT_TRUE(connection.send(kOwn, {}, soon()).ok());
+  EXPECT_TRUE(connection.send(kOwn, bytes_of("dropped"), soon()).ok());
+  listens.join();
+  EXPECT_EQ(connection.send(kOwn, bytes_of("not sent"), soon()).code(), Code::remote_error);
+  listens = std::thread([&] { take_one(true); });
+  EXPECT_TRUE(connection.send(kOwn, {}, soon()).ok());
+  listens.join();
+  listens = std::thread([&] { take_one(true); });
+  EXPECT_TRUE(connection.send(kOwn, bytes_of("over a new connection"), soon()).ok());
+  listens.join();
 }
 
 /// A message that is given up is not continued by the next one. This listener admits, and reads no further.

@@ -38,8 +38,6 @@ constexpr int64_t kAdmittedNs = 20'000 * kNsPerMs;
 /// A stranger that is younger is not sent away for others: where many processes share a core, an honest one
 /// needs a while to answer.
 constexpr int64_t kGraceNs = 200 * kNsPerMs;
-/// Admitted connections. Beyond this number one is closed: the one that rests longest, if any does.
-constexpr size_t kMostAdmitted = 4096;
 constexpr size_t kMostForgotten = 4096;
 
 /// Strangers take at most an eighth of the descriptors that this process may open.
@@ -159,6 +157,7 @@ class OpenListener final : public Listener {
   IncomingConnection::Step carry_out(IncomingConnection& connection);
   Connections& place_of(const IncomingConnection& connection);
   void dismiss(IncomingConnection* connection);
+  void dismiss_one_admitted();
   void dismiss_the_slow();
   void make_room();
   bool watch(int op, int fd, uint32_t events, void* tag);
@@ -336,9 +335,15 @@ IncomingConnection::Step OpenListener::carry_out(IncomingConnection& connection)
   return connection.advance(jobs_, {});
 }
 
+/// A connection with a message under way is reset, so that the asker does not take its end for that of one
+/// whose messages were all taken.
 void OpenListener::dismiss(IncomingConnection* connection) {
-  const auto at = by_tag_.extract(connection).mapped();
-  place_of(*connection).erase(at);
+  Connections& place = place_of(*connection);
+  if (&place == &admitted_ && !connection->answers()) {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(connection->socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
+  place.erase(by_tag_.extract(connection).mapped());
 }
 
 void OpenListener::dismiss_the_slow() {
@@ -346,8 +351,15 @@ void OpenListener::dismiss_the_slow() {
   while (!strangers_.empty() && now - strangers_.front().since_ns() > kStrangerMs * kNsPerMs)
     dismiss(&strangers_.front());
   while (!admitted_.empty() && now - admitted_.front().since_ns() > kAdmittedNs) dismiss(&admitted_.front());
-  while (admitted_.size() + resting_.size() > kMostAdmitted)
-    dismiss(resting_.empty() ? &admitted_.front() : &resting_.front());
+  while (admitted_.size() + resting_.size() > kMostAdmitted) dismiss_one_admitted();
+}
+
+/// Ends the connection that rests longest, unless a message has just come there, or else the oldest one.
+void OpenListener::dismiss_one_admitted() {
+  if (resting_.empty()) return dismiss(&admitted_.front());
+  IncomingConnection* const longest = &resting_.front();
+  serve_connection(longest);
+  if (!resting_.empty() && &resting_.front() == longest) dismiss(longest);
 }
 
 Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Listener::Handler handler) {

@@ -5,7 +5,8 @@
 /// Each connection begins with a challenge of the listener. The asker answers with a hello of fixed size that
 /// states its purpose and proves that it has the secret of a job which this process takes part in:
 ///  * a delivery: the socket is kept until a thread of this process collects it by its key (TCP channels).
-///  * a message: the bytes are kept until a thread collects them by their key (bootstrap exchanges).
+///  * a message: the bytes are kept until a thread collects them by their key (bootstrap exchanges). Further
+///    messages may follow on the same connection, which stays open until the asker ends it.
 ///    Deliveries and messages may arrive before or after the collecting call; those with equal keys are
 ///    collected in the order of arrival.
 ///  * a question about the state of this process: the listener's own thread answers it at once through a
@@ -15,7 +16,8 @@
 ///
 /// The listener answers with a verdict, and believes nothing before. Strangers, which have proven nothing
 /// yet, are at most kMostStrangers and have kStrangerMs each; when there are more, the one that has been idle
-/// longest is sent away. The log names who is rejected. When more than kMostKept deliveries and messages
+/// longest is sent away. The log names who is rejected. Of more than kMostAdmitted admitted connections,
+/// those are ended that rest longest between two messages. When more than kMostKept deliveries and messages
 /// wait, the oldest is dropped. Thread-safe.
 /// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc
 #pragma once
@@ -53,6 +55,7 @@ class Listener {
   static constexpr size_t kMostKept = 16384;
   static constexpr size_t kMostStrangers = 256;
   static constexpr int64_t kStrangerMs = 2000;
+  static constexpr size_t kMostAdmitted = 4096;
   /// The largest size of a message, question or answer, in bytes.
   static constexpr uint32_t kMostBytes = 64u << 20;
 

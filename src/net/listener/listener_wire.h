@@ -6,9 +6,8 @@
 ///     listener -> asker    Verdict, which proves the same of the listener
 ///     asker -> listener    the body that the hello has announced
 ///     listener -> asker    to a question: uint32 size, answer
-///     asker -> listener    behind a message: any number of MessageHeader and body
+///     asker -> listener    after a message: a MessageHeader and its body, any number of times
 ///
-/// The beginning of a message may come right behind its hello; the listener reads it only after its verdict.
 /// A delivery has no body: whoever collects it owns the connection behind the verdict. The proof of a hello
 /// covers the address at which the asker has connected, so another process cannot pass it on.
 /// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc

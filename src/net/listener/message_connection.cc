@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 
 #include "src/net/listener/listener_wire.h"
 #include "src/net/listener/outgoing_connection.h"
@@ -18,7 +18,7 @@ namespace {
 using listener_wire::HelloKind;
 using listener_wire::MessageHeader;
 
-constexpr size_t kMostEarly = 16 << 10;  ///< bytes of a message that go with its hello or header
+constexpr size_t kMostTogether = 16 << 10;  ///< bytes of a message that go with its header
 
 }  // namespace
 
@@ -36,27 +36,43 @@ Status MessageConnection::send(const DeliveryKey& key, BytesView message, const 
 
 Status MessageConnection::try_send(const DeliveryKey& key, BytesView message, const Deadline& deadline,
                                    const std::function<Status()>& meanwhile) {
-  const BytesView early = message.first(std::min(message.size(), kMostEarly));
   const auto bytes = static_cast<uint32_t>(message.size());
-  if (!socket_.valid()) {
+  const auto usable = is_usable();
+  WEIR_TRY(usable.status());
+  if (!*usable) {
     OutgoingConnection connection(OutgoingConnection::to(listener_),
-                                  {HelloKind::message, key, secret_, bytes, early});
+                                  {HelloKind::message, key, secret_, bytes});
     auto admitted = await_admission(connection, listener_, deadline, meanwhile);
     WEIR_TRY(admitted.status());
     socket_ = std::move(*admitted);
-    return send_rest(message.subspan(connection.early_sent()), deadline, meanwhile);
+    return send_all(message, deadline, meanwhile);
   }
-  // The listener says nothing more: an error here is that it has closed the connection.
-  std::array<std::byte, 1> nothing;
-  WEIR_TRY(socket_.try_recv(nothing).status());
-  Bytes begin = MessageHeader{bytes, key}.encode();
-  begin.insert(begin.end(), early.begin(), early.end());
-  WEIR_TRY(send_rest(begin, deadline, meanwhile));
-  return send_rest(message.subspan(early.size()), deadline, meanwhile);
+  const BytesView begin = message.first(std::min(message.size(), kMostTogether));
+  Bytes headed = MessageHeader{bytes, key}.encode();
+  headed.insert(headed.end(), begin.begin(), begin.end());
+  WEIR_TRY(send_all(headed, deadline, meanwhile));
+  return send_all(message.subspan(begin.size()), deadline, meanwhile);
 }
 
-Status MessageConnection::send_rest(BytesView rest, const Deadline& deadline,
-                                    const std::function<Status()>& meanwhile) const {
+/// False: there is no connection, or the listener has ended it with all messages taken. It says nothing more
+/// on a connection; when it drops a message it resets the connection, as the kernel does when a message comes
+/// after the end.
+Result<bool> MessageConnection::is_usable() const {
+  if (!socket_.valid()) return false;
+  char nothing = 0;
+  const ssize_t got = recv(socket_.fd(), &nothing, sizeof nothing, MSG_DONTWAIT);
+  if (got < 0 && would_block(errno)) return true;
+  int error = got < 0 ? errno : 0;
+  socklen_t size = sizeof error;
+  if (got == 0) getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (got == 0 && error == 0) return false;
+  return Status(Code::remote_error,
+                fmt::format("{} has dropped a message: its process has ended, or has no memory for it",
+                            listener_.text()));
+}
+
+Status MessageConnection::send_all(BytesView rest, const Deadline& deadline,
+                                   const std::function<Status()>& meanwhile) const {
   while (!rest.empty()) {
     const auto sent = socket_.try_send(rest);
     WEIR_TRY(sent.status());

@@ -5,9 +5,10 @@
 /// have a small header. It stays open until its owner closes it.
 ///
 /// What is promised: messages arrive in order, and each once. A message whose send() has succeeded is lost
-/// only if the other process ends, has no memory for it, or has thousands of such connections. It closes the
-/// connection then, so the next send() is an error, and the one after it opens a new connection. Whoever
-/// needs to know that its last message has arrived waits for an answer.
+/// only if the other process ends, or has no memory for it. It resets the connection then, and the next
+/// send() is an error, unless a child that it has forked keeps the connection open. A listener with thousands
+/// of connections ends some that have no message under way; the next send() opens a new one. Whoever needs to
+/// know that its last message has arrived waits for an answer.
 ///
 /// Not thread-safe. A forked child must not use it, nor destroy it: that would end the connection of its
 /// parent.
@@ -40,8 +41,8 @@ class MessageConnection {
   /// and is returned.
   ///
   /// Errors: invalid_argument if the message is too long; those of OutgoingConnection; remote_error if the
-  /// listener has closed the connection or accepts nothing until `deadline`. After an error the next message
-  /// begins a new connection. REQUIRES: all messages are of one job.
+  /// listener has dropped a message before this one or accepts nothing until `deadline`. After an error the
+  /// next message begins a new connection. REQUIRES: all messages are of one job.
   Status send(const DeliveryKey& key, BytesView message, const Deadline& deadline,
               const std::function<Status()>& meanwhile = {});
   /// The listener gets what was sent before.
@@ -50,7 +51,8 @@ class MessageConnection {
  private:
   Status try_send(const DeliveryKey& key, BytesView message, const Deadline& deadline,
                   const std::function<Status()>& meanwhile);
-  Status send_rest(BytesView rest, const Deadline& deadline, const std::function<Status()>& meanwhile) const;
+  Result<bool> is_usable() const;
+  Status send_all(BytesView rest, const Deadline& deadline, const std::function<Status()>& meanwhile) const;
 
   SocketAddress listener_;
   Secret secret_;

@@ -119,14 +119,9 @@ Result<bool> OutgoingConnection::answer_challenge() {
     }
     hello_.prove(*request_.secret, opening->challenge, *listener);
   }
-  Bytes out = hello_.encode();
-  out.insert(out.end(), request_.early.begin(), request_.early.end());
-  const auto sent = socket_.try_send(out);
+  const auto sent = socket_.try_send(hello_.encode());
   stage_ = Stage::judged;
-  if (!sent.ok() || *sent < listener_wire::Hello::kBytes)
-    try_again();
-  else
-    early_sent_ = *sent - listener_wire::Hello::kBytes;
+  if (!sent.ok() || *sent < listener_wire::Hello::kBytes) try_again();
   return stage_ == Stage::judged;
 }
 

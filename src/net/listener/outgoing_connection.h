@@ -34,9 +34,6 @@ class OutgoingConnection {
     DeliveryKey key;
     std::optional<Secret> secret;  ///< none: a report of this host, or one that is for everybody
     uint32_t body = 0;             ///< bytes that follow
-    /// The first bytes of the body, which may go with the hello: the listener reads them after its verdict,
-    /// and need not wait for them then. They outlive the opening, and anybody at its address may read them.
-    BytesView early{};
   };
 
   OutgoingConnection(Connect connect, const Request& request);
@@ -54,8 +51,6 @@ class OutgoingConnection {
   pollfd waits_for() const;
   /// The connection, behind the verdict. REQUIRES: admitted().
   Socket take() { return std::move(socket_); }
-  /// Bytes of the body that went with the hello.
-  size_t early_sent() const { return early_sent_; }
 
  private:
   enum class Stage : uint8_t { unconnected, connecting, connected, judged, admitted };
@@ -76,8 +71,7 @@ class OutgoingConnection {
   std::array<std::byte, 32> in_{};
   size_t received_ = 0;
   listener_wire::Hello hello_;  ///< as it was sent
-  size_t early_sent_ = 0;
-  int64_t again_ns_ = 0;  ///< time of the next attempt
+  int64_t again_ns_ = 0;        ///< time of the next attempt
   int64_t pause_ns_ = 0;
 };
 

@@ -13,6 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "src/net/listener/listener.h"
+#include "src/net/secret.h"
+
 namespace weir::core {
 namespace {
 
@@ -63,6 +66,31 @@ TEST_F(WindowTest, QuestionsDoWhatCallsDo) {
   ASSERT_TRUE(answered);
   EXPECT_TRUE(answered->ok()) << answered->message();
   EXPECT_EQ(memory_.back(), 5);
+  EXPECT_TRUE(space_->consume(kSignal, 1));
+}
+
+/// Whoever lacks the secret of the job reaches the listener, but no window.
+TEST_F(WindowTest, APutOfAStrangerChangesNothing) {
+  const Secret job = Secret::from_text("of the job");
+  auto listener =
+      Listener::open(SocketAddress::loopback(AF_INET, 0),
+                     [this](uint64_t scope, BytesView asked) { return windows_.answer(scope, asked); });
+  ASSERT_TRUE(listener.ok());
+  (*listener)->admit(static_cast<uint32_t>(kUid >> 32), job);
+  const WindowRegistry::Registration registration(windows_, kUid, 0, space_, nullptr);
+  const std::vector<int> data = {5};
+  const Bytes put = WindowRegistry::question(0, {number_, 0, view(data), kSignal});
+  const auto ask_with = [&](const Secret& secret) {
+    return weir::ask((*listener)->address(), kUid, secret, put, Deadline::in_ms(10'000));
+  };
+  for (const Secret& wrong : {Secret(), Secret::from_text("of another job"), report_secret(job)})
+    EXPECT_EQ(ask_with(wrong).kind, Answer::Kind::refused);
+  const ReportSource as_report{(*listener)->address(), {static_cast<uint32_t>(kUid >> 32), std::nullopt}};
+  ask_for_reports({&as_report, 1}, put, Deadline::in_ms(10'000));  // everybody may ask for reports
+  EXPECT_THAT(memory_, Each(-1));
+  EXPECT_FALSE(space_->consume(kSignal, 1));
+  EXPECT_EQ(ask_with(job).kind, Answer::Kind::given);
+  EXPECT_EQ(memory_.front(), 5);
   EXPECT_TRUE(space_->consume(kSignal, 1));
 }
 

@@ -48,6 +48,22 @@ Result<size_t> receive_plain(const Socket& socket, std::span<const iovec> parts)
                 fmt::format("the connection to {} was closed by the other side", socket.peer_text()));
 }
 
+Status said_more(const Socket& socket) {
+  return {Code::remote_error, fmt::format("{} has sent what nobody expects", socket.peer_text())};
+}
+
+/// A reset may come behind an end, which then was none in order.
+Result<bool> plain_ended(const Socket& socket) {
+  char nothing = 0;
+  const ssize_t got = recv(socket.fd(), &nothing, sizeof nothing, 0);
+  if (got > 0) return said_more(socket);
+  if (got < 0) return would_block(errno) ? Result<bool>(false) : lost(socket, "receive from", errno);
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 ? Result<bool>(true) : lost(socket, "receive from", error);
+}
+
 Result<size_t> receive_encrypted(TlsSession& session, std::span<const iovec> parts) {
   size_t total = 0;
   for (const iovec& part : parts) {
@@ -77,8 +93,24 @@ void PeerSocket::close() {
   plain_.close();
 }
 
-Status PeerSocket::secure(std::shared_ptr<const TlsContext> context, TlsRole role) {
-  auto session = TlsSession::begin(std::move(context), std::move(plain_), role);
+void PeerSocket::reset() {
+  if (!valid()) return;
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  setsockopt(socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  if (session_ != nullptr) session_->abandon();
+  close();
+}
+
+Result<bool> PeerSocket::ended() {
+  if (session_ == nullptr) return plain_ended(plain_);
+  std::byte nothing{};
+  const auto got = try_receive(std::span(&nothing, 1));
+  if (!got.ok()) return session_->ended() ? Result<bool>(true) : got.status();
+  return *got == 0 ? Result<bool>(false) : said_more(socket());
+}
+
+Status PeerSocket::secure(std::shared_ptr<const TlsContext> context, TlsRole role, BytesView binding) {
+  auto session = TlsSession::begin(std::move(context), std::move(plain_), role, binding);
   WEIR_TRY(session.status());
   session_ = std::move(*session);
   return {};

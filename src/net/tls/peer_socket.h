@@ -29,11 +29,17 @@ class PeerSocket {
   bool valid() const { return socket().valid(); }
   /// The socket itself, for its options, counters and addresses; not for sending and receiving.
   const Socket& socket() const { return session_ != nullptr ? session_->socket() : plain_; }
+  /// The other side sees an end in order, if all was read.
   void close();
+  /// Ends the connection so that the other side sees that something was lost.
+  void reset();
 
-  /// Begins TLS on a connected socket. REQUIRES: it is plain. After an error it is closed.
-  Status secure(std::shared_ptr<const TlsContext> context, TlsRole role);
+  /// Begins TLS on a connected socket, bound to `binding` (see TlsSession). REQUIRES: it is plain. After an
+  /// error it is closed.
+  Status secure(std::shared_ptr<const TlsContext> context, TlsRole role, BytesView binding = {});
   bool is_secured() const { return session_ != nullptr; }
+  /// Whether bytes may flow: it is plain, or the handshake is over.
+  bool is_ready() const { return session_ == nullptr || session_->is_ready(); }
   /// Continues the handshake, if there is one; true once bytes may flow. Never blocks.
   Result<bool> ready();
 
@@ -43,6 +49,10 @@ class PeerSocket {
   Result<size_t> try_send(BytesView bytes);
   Result<size_t> try_receive(std::span<const iovec> parts);
   Result<size_t> try_receive(std::span<std::byte> into);
+
+  /// Where the other side has nothing more to say: true if it has ended the connection in order, false if
+  /// not. An error if the connection was cut or reset, or if there are bytes. Never blocks.
+  Result<bool> ended();
 
   bool unsent() const { return session_ != nullptr && session_->unsent(); }
   bool pending() const { return session_ != nullptr && session_->pending(); }

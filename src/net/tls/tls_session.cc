@@ -20,8 +20,9 @@ constexpr std::byte kConfirmation{0x77};
 }  // namespace
 
 Result<std::unique_ptr<TlsSession>> TlsSession::begin(std::shared_ptr<const TlsContext> context,
-                                                      Socket socket, TlsRole role) {
+                                                      Socket socket, TlsRole role, BytesView binding) {
   std::unique_ptr<TlsSession> session(new TlsSession(std::move(context), std::move(socket)));
+  session->binding_.assign(binding.begin(), binding.end());
   WEIR_TRY(session->attach(role));
   return session;
 }
@@ -35,7 +36,7 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, Socket socket)
 TlsSession::~TlsSession() {
   openssl().clear_errors();
   wire_.flush();
-  if (greeted_ && error_.ok() && !unsent()) openssl().ssl_shutdown(ssl_);
+  if (greeted_ && error_.ok() && !unsent() && !told_) openssl().ssl_shutdown(ssl_);
   openssl().ssl_free(ssl_);
   openssl().clear_errors();
 }
@@ -71,6 +72,8 @@ Result<bool> TlsSession::take_step() {
     WEIR_TRY(check_proof());
     greeted_ = true;
   }
+  const Result<bool> bound = bind();
+  if (!bound.ok() || !*bound) return bound;
   return context_->mode() == TlsSettings::Mode::cert ? confirm() : Result<bool>(true);
 }
 
@@ -82,6 +85,30 @@ Status TlsSession::check_proof() {
              Status(Code::remote_error, fmt::format("TLS with {} failed: this process refuses it: it did "
                                                     "not prove that it knows the secret",
                                                     peer_));
+}
+
+/// Sends what was said before, or compares it; true once there is nothing left to compare.
+Result<bool> TlsSession::bind() {
+  if (role_ == TlsRole::connects && !binding_.empty()) {
+    const auto sent = send_record(binding_);
+    WEIR_TRY(sent.status());
+    if (*sent == 0) return false;
+    binding_.clear();
+  }
+  while (!binding_.empty()) {
+    Bytes heard(binding_.size());
+    const auto got = receive_some(heard);
+    WEIR_TRY(got.status());
+    if (*got == 0) return false;
+    if (!std::equal(heard.begin(), heard.begin() + static_cast<ptrdiff_t>(*got), binding_.begin())) {
+      return error_ = Status(Code::remote_error,
+                             fmt::format("TLS with {} failed: this process refuses it: it belongs to another "
+                                         "connection",
+                                         peer_));
+    }
+    binding_.erase(binding_.begin(), binding_.begin() + static_cast<ptrdiff_t>(*got));
+  }
+  return true;
 }
 
 /// The side that connects is done in TLS 1.3 before the other one has looked at its certificate. It therefore
@@ -205,6 +232,7 @@ Status TlsSession::fail(int why) {
                               .ended = wire_.ended()};
   wire_.flush();  // the alert that tells the other side why
   if (why == numbers::kErrorZeroReturn) {
+    ended_ = true;
     return error_ = Status(Code::remote_error,
                            fmt::format("the connection to {} was closed by the other side", peer_));
   }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// One encrypted connection over a connected socket.
 ///
+/// It may be bound to what both sides have said in the clear before: the side that connects repeats a part of
+/// that first, and the side that accepts compares it. Nobody in between can then continue the beginning of
+/// one connection with the encrypted part of another.
+///
 /// Nothing blocks. The handshake is part of the first calls: until it is over, sends and receives move it on
 /// and return 0. What poll() has to wait for meanwhile is said by events(); what poll() cannot see by
 /// pending().
@@ -33,10 +37,10 @@ namespace weir {
 
 class TlsSession {
  public:
-  /// Takes over a connected socket from which nothing was read that belongs to TLS. system_error if there is
-  /// no memory.
+  /// Takes over a connected socket from which nothing was read that belongs to TLS. `binding`: what was said
+  /// before, the same on both sides, at most 16 KiB. system_error if there is no memory.
   static Result<std::unique_ptr<TlsSession>> begin(std::shared_ptr<const TlsContext> context, Socket socket,
-                                                   TlsRole role);
+                                                   TlsRole role, BytesView binding = {});
   /// Tells the other side, if the socket takes that at once, and closes the socket.
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
@@ -44,6 +48,8 @@ class TlsSession {
 
   /// Continues the handshake; true once both sides have accepted each other.
   Result<bool> handshake();
+  /// Whether the handshake is over, and bytes may flow.
+  bool is_ready() const { return ready_; }
   /// Takes bytes from the front of `parts`, and returns their number; 0: none now.
   Result<size_t> try_send(std::span<const iovec> parts);
   /// Receives as many bytes as there are, up to the size of `into`; 0: none now.
@@ -58,6 +64,10 @@ class TlsSession {
   /// What poll() has to wait for on behalf of the session: POLLOUT while bytes are unsent, POLLIN while the
   /// other side has to say something in the handshake, else 0. The caller adds what it waits for itself.
   short events() const;
+  /// Whether the other side has ended the connection in order.
+  bool ended() const { return ended_; }
+  /// The destructor shall not tell the other side that this is an end in order.
+  void abandon() { told_ = true; }
   const Socket& socket() const { return socket_; }
 
  private:
@@ -65,6 +75,7 @@ class TlsSession {
 
   Status attach(TlsRole role);
   Result<bool> take_step();
+  Result<bool> bind();
   Result<bool> confirm();
   Status check_proof();
   Result<size_t> send_record(BytesView record);
@@ -81,9 +92,12 @@ class TlsSession {
   drivers::Ssl* ssl_ = nullptr;
   TlsRole role_ = TlsRole::connects;
   bool greeted_ = false;  ///< OpenSSL has completed the handshake
+  Bytes binding_;         ///< what was said before; empty once it is compared, or if there is nothing
   bool ready_ = false;    ///< and the other side has confirmed it
   bool pending_ = false;
-  Bytes gathered_;  ///< short parts, as one record
+  bool ended_ = false;
+  bool told_ = false;  ///< that the connection ends
+  Bytes gathered_;     ///< short parts, as one record
   Status error_;
 };
 

@@ -38,7 +38,7 @@ Status check_file(const TlsSettings& settings, const FileVariable& variable) {
   }
   if (settings.mode != TlsSettings::Mode::cert && !file.empty()) {
     return wrong(fmt::format("{} is \"{}\", but WEIR_TLS is {}; expected WEIR_TLS=cert, or no {}",
-                             variable.name, file, settings.on() ? "psk" : "off", variable.name));
+                             variable.name, file, name_of(settings.mode), variable.name));
   }
   return {};
 }
@@ -67,6 +67,15 @@ Result<TlsSettings> TlsSettings::with_secret(BytesView secret) {
   settings.mode = Mode::psk;
   settings.secret.assign(secret.begin(), secret.end());
   return settings;
+}
+
+std::string_view name_of(TlsSettings::Mode mode) {
+  switch (mode) {
+    case TlsSettings::Mode::off: return "off";
+    case TlsSettings::Mode::psk: return "psk";
+    case TlsSettings::Mode::cert: return "cert";
+  }
+  return "unknown";
 }
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "src/base/bytes.h"
 #include "src/base/status.h"
@@ -40,5 +41,8 @@ struct TlsSettings {
   /// The settings for a secret. invalid_argument if it is too short.
   static Result<TlsSettings> with_secret(BytesView secret);
 };
+
+/// The word for a mode in WEIR_TLS.
+std::string_view name_of(TlsSettings::Mode mode);
 
 }  // namespace weir

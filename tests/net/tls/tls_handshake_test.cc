@@ -66,6 +66,27 @@ TEST_F(TlsSecretHandshake, AContextOutlivesFailures) {
   greeted_peers(context);
 }
 
+/// What becomes of ends that were told of different beginnings, or of the same.
+Outcome bound_outcome(const std::shared_ptr<const TlsContext>& context, std::string_view connecting,
+                      std::string_view accepting) {
+  SocketPair sockets = connect_sockets();
+  const auto first = begin_session(context, std::move(sockets.connecting), TlsRole::connects,
+                                   std::as_bytes(std::span(connecting)));
+  const auto second = begin_session(context, std::move(sockets.accepting), TlsRole::accepts,
+                                    std::as_bytes(std::span(accepting)));
+  return greet(*first, *second);
+}
+
+TEST_F(TlsSecretHandshake, IsBoundToTheBeginningOfItsConnection) {
+  const auto context = context_of('a');
+  const Outcome same = bound_outcome(context, "said before", "said before");
+  EXPECT_TRUE(same.connecting.ok() && same.accepting.ok()) << same.accepting.message();
+  expect_refused(bound_outcome(context, "said before", "said elsewhere").accepting,
+                 "it belongs to another connection");
+  expect_refused(bound_outcome(context, "said before, and more", "said Before").accepting,
+                 "it belongs to another connection");
+}
+
 TEST_F(TlsSecretHandshake, AFailureIsFinal) {
   const Peers peers = begin_peers(context_of('a'), context_of('b'));
   const Outcome outcome = greet(*peers.connecting, *peers.accepting);

@@ -61,8 +61,8 @@ struct Peers {
 };
 
 inline std::unique_ptr<TlsSession> begin_session(std::shared_ptr<const TlsContext> context, Socket socket,
-                                                 TlsRole role) {
-  return std::move(*TlsSession::begin(std::move(context), std::move(socket), role));
+                                                 TlsRole role, BytesView binding = {}) {
+  return std::move(*TlsSession::begin(std::move(context), std::move(socket), role, binding));
 }
 
 inline Peers begin_peers(const std::shared_ptr<const TlsContext>& connecting,

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/net/tls/credentials.h"
+
+#include <initializer_list>
+#include <string_view>
+
+namespace weir {
+namespace {
+
+/// A key of the length that TlsSettings expect; it says nothing about the secret.
+Bytes key_of(const Secret& secret) {
+  Bytes key;
+  for (const std::string_view half : {"tls: first half", "tls: second half"}) {
+    const Secret derived = secret.derive(half);
+    key.insert(key.end(), derived.bytes().begin(), derived.bytes().end());
+  }
+  return key;
+}
+
+}  // namespace
+
+Result<Credentials> Credentials::make(const Secret& secret, TlsSettings settings) {
+  if (!settings.on()) return Credentials(secret);
+  if (settings.mode == TlsSettings::Mode::psk && settings.secret.empty()) {
+    if (secret.is_public()) {
+      return Status(Code::invalid_usage,
+                    "WEIR_TLS=psk needs a secret of the job, and NCCL_COMM_ID holds none; expected the same "
+                    "WEIR_SECRET or WEIR_SECRET_FILE on all ranks");
+    }
+    settings.secret = key_of(secret);
+  }
+  auto context = TlsContext::make(settings);
+  WEIR_TRY(context.status());
+  return Credentials(secret, std::move(*context));
+}
+
+}  // namespace weir

@@ -24,7 +24,7 @@ void SetupConnection::serve() {
     socket_ = outgoing_->take();
     outgoing_.reset();
   }
-  if (!out_.empty()) {
+  if (!out_.empty() || socket_.unsent()) {
     const Result<size_t> sent = socket_.try_send(out_);
     if (sent.ok()) out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(*sent));
     // Keep receiving: frames that the peer sent before it closed are still unread.
@@ -32,7 +32,7 @@ void SetupConnection::serve() {
   }
   std::array<std::byte, 1024> buffer;
   while (in_.size() < 2 * kMostBytes) {
-    const Result<size_t> got = socket_.try_recv(buffer);
+    const Result<size_t> got = socket_.try_receive(buffer);
     if (!got.ok()) ended_ = got.status().message();
     if (!got.ok() || *got == 0) return;
     in_.insert(in_.end(), buffer.begin(), buffer.begin() + static_cast<ptrdiff_t>(*got));

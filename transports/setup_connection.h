@@ -15,7 +15,7 @@
 
 #include "src/base/bytes.h"
 #include "src/net/listener/outgoing_connection.h"
-#include "src/net/socket.h"
+#include "src/net/tls/peer_socket.h"
 
 namespace weir {
 
@@ -37,7 +37,7 @@ class SetupConnection {
   /// The sender's side: frames follow once the listener has admitted the connection.
   explicit SetupConnection(OutgoingConnection outgoing) : outgoing_(std::move(outgoing)) {}
   /// The receiver's side.
-  explicit SetupConnection(Socket socket) : socket_(std::move(socket)) {}
+  explicit SetupConnection(PeerSocket socket) : socket_(std::move(socket)) {}
 
   bool open() const { return outgoing_ || socket_.valid(); }
   void put(FrameKind kind, BytesView payload);
@@ -46,14 +46,14 @@ class SetupConnection {
   /// The payload of the next frame if it has arrived and is of this kind. A frame of another kind ends the
   /// connection.
   std::optional<Bytes> take(FrameKind kind);
-  bool sent() const { return !outgoing_ && out_.empty(); }
+  bool sent() const { return !outgoing_ && out_.empty() && !socket_.unsent(); }
   /// The reason why nothing more arrives; empty while the connection works. Frames that arrived earlier may
   /// still be taken.
   const std::string& ended() const { return ended_; }
 
  private:
   std::optional<OutgoingConnection> outgoing_;  ///< until it is admitted
-  Socket socket_;
+  PeerSocket socket_;
   Bytes out_;
   Bytes in_;
   std::string ended_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/log.h"
 #include "src/base/text.h"
 #include "transports/matched/net_plugin.h"
 #include "transports/memory/cma.h"
@@ -26,6 +27,7 @@ namespace {
 struct Kind {
   std::string_view name;
   std::unique_ptr<Transport> (*make)(const TransportContext& context, const Options& options);
+  bool plain = false;  ///< sends bytes over networks, and cannot encrypt them
 };
 
 std::unique_ptr<Transport> loop(const TransportContext& context, const Options&) {
@@ -92,8 +94,10 @@ std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& o
 
 /// In order of preference.
 constexpr std::array kKinds = {
-    Kind{"loop", loop},   Kind{"shm", shm}, Kind{"cma", cma}, Kind{"net_plugin", net_plugin},
-    Kind{"verbs", verbs}, Kind{"ucx", ucx}, Kind{"tcp", tcp},
+    Kind{"loop", loop},         Kind{"shm", shm},
+    Kind{"cma", cma},           Kind{"net_plugin", net_plugin, true},
+    Kind{"verbs", verbs, true}, Kind{"ucx", ucx, true},
+    Kind{"tcp", tcp},
 };
 
 std::string known_names() {
@@ -127,12 +131,23 @@ Result<std::vector<std::unique_ptr<Transport>>> make_transports(const TransportC
   }
   std::vector<std::unique_ptr<Transport>> transports;
   for (const Kind& kind : kKinds) {
-    if (wanted.erase(std::string(kind.name)) > 0) transports.push_back(kind.make(context, options));
+    if (wanted.erase(std::string(kind.name)) == 0) continue;
+    if (kind.plain && context.self.credentials.tls != nullptr)
+      WEIR_INFO(net, "transport {} is not used: it cannot encrypt, as WEIR_TLS asks for", kind.name);
+    else
+      transports.push_back(kind.make(context, options));
   }
   if (!wanted.empty()) {
     return Status(Code::invalid_argument,
                   fmt::format("WEIR_TRANSPORTS=\"{}\" names \"{}\"; expected one or more of {}",
                               options.transports, *wanted.begin(), known_names()));
+  }
+  if (transports.empty()) {
+    return Status(
+        Code::invalid_usage,
+        fmt::format("WEIR_TRANSPORTS=\"{}\" names no transport that can encrypt, as WEIR_TLS asks for; "
+                    "expected tcp among them",
+                    options.transports));
   }
   return transports;
 }

@@ -41,7 +41,8 @@ struct TransportContext {
   VerbsLoader verbs;     ///< null: drivers::load_verbs
 };
 
-/// The transports that WEIR_TRANSPORTS allows, in order of preference. All ranks of a communicator get the
+/// The transports that WEIR_TRANSPORTS allows, in order of preference; those that cannot encrypt are left out
+/// where connections are encrypted. All ranks of a communicator get the
 /// same order. An unknown name or an empty list is invalid_argument; the message lists the known names.
 Result<std::vector<std::unique_ptr<Transport>>> make_transports(const TransportContext& context,
                                                                 const Options& options);

@@ -140,12 +140,12 @@ TEST(Bootstrap, AFixedAddressServesCommunicatorsOneAfterTheOther) {
 TEST(Bootstrap, WhoComesForTheNextCommunicatorIsSentAway) {
   Site site;
   const UniqueId id = Roots::fixed_id(quiet_address());
-  ASSERT_TRUE(site.roots.start_fixed(id, {}, nullptr).ok());
+  ASSERT_TRUE(site.roots.start_fixed(id, id.secret, {}, nullptr).ok());
   root_wire::Hello hello;
   hello.nonce = id.nonce;
   hello.ranks = 1;
   hello.peer = {loopback(), 0, getpid(), "here"};
-  auto link = RootLink::open(id, hello, {}, nullptr);
+  auto link = RootLink::open(id, id.secret, hello, {}, nullptr);
   ASSERT_TRUE(link.ok());
   while (!(*link)->listeners()) ASSERT_TRUE((*link)->serve(10).ok());
   // All ranks have come, but are not done: the root is there, and for them alone.
@@ -318,7 +318,9 @@ TEST(Bootstrap, AnotherProtocolIsNamedToAll) {
   hello.rank = 1;
   hello.ranks = 2;
   hello.peer = {loopback(), 0, 4711, "elsewhere"};
-  const Status told = RootLink::open(id, hello, {}, nullptr).status();
+  auto link = RootLink::open(id, id.secret, hello, {}, nullptr);
+  Status told = link.status();
+  while (told.ok()) told = (*link)->serve(50);
   const auto expected =
       AllOf(HasSubstr("rank 1 (pid 4711 on host elsewhere) runs another version"), HasSubstr("protocol 77"));
   EXPECT_THAT(told.message(), expected);

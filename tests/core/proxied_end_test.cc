@@ -151,7 +151,7 @@ void run(Placed placed, const std::function<void(Host&)>& sender,
       Options options;
       options.ib_hca = rank == 0 ? "fake0" : "fake1";
       Host host(gpus, rank);
-      host.transports.push_back(make_verbs({(*bootstrap)->uid(), rank, 1, (*bootstrap)->secret()},
+      host.transports.push_back(make_verbs({(*bootstrap)->uid(), rank, 1, (*bootstrap)->credentials()},
                                            site.listener.get(), fabric.verbs(), options));
       auto routes = Routes::find(**bootstrap, host.transports);
       ASSERT_TRUE(routes.ok()) << routes.status().message();

@@ -82,7 +82,7 @@ inline Result<std::unique_ptr<core::RootLink>> come_to_the_root(const Site& site
   hello.rank = rank;
   hello.ranks = ranks;
   hello.peer = {site.listener->address(), 1, static_cast<int32_t>(getpid()), short_hostname()};
-  return core::RootLink::open(id, hello, site.timeouts, nullptr);
+  return core::RootLink::open(id, id.secret, hello, site.timeouts, nullptr);
 }
 
 /// Below the ports that the kernel gives away by itself, so that no connection of another test takes it.

@@ -155,8 +155,8 @@ TEST(RootLink, DoesNotBelieveARootWithoutTheSecret) {
 TEST(RootLink, RanksWithAnotherSecretDoNotMeet) {
   const SocketAddress address = testing::quiet_address();
   Site site({.init_ms = 1000});
-  const Status started =
-      site.roots.start_fixed(Roots::fixed_id(address, Secret::from_text("right")), site.timeouts, nullptr);
+  const UniqueId right = Roots::fixed_id(address, Secret::from_text("right"));
+  const Status started = site.roots.start_fixed(right, right.secret, site.timeouts, nullptr);
   ASSERT_TRUE(started.ok()) << started.message();
   const UniqueId wrong = Roots::fixed_id(address, Secret::from_text("wrong"));
   const Status status = Bootstrap::join(site.spec(wrong, 2, 1)).status();

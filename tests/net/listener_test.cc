@@ -63,12 +63,12 @@ std::unique_ptr<Listener> open_listener(int family = AF_INET) {
 Deadline soon() { return Deadline::in_ms(10'000); }
 constexpr DeliveryKey kKey{7, 1, 2, 3};
 
-Socket collect(Listener& listener, const DeliveryKey& key) {
+PeerSocket collect(Listener& listener, const DeliveryKey& key) {
   for (const Deadline deadline = soon(); !deadline.over();) {
     if (auto socket = listener.collect(key)) return std::move(*socket);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return Socket();
+  return {};
 }
 
 TEST(Listener, KeepsADeliveryUntilItIsCollected) {
@@ -76,8 +76,8 @@ TEST(Listener, KeepsADeliveryUntilItIsCollected) {
     const auto listener = open_listener(family);
     auto sent = deliver(listener->address(), kKey, kSecret, soon());
     ASSERT_TRUE(sent.ok()) << sent.status().message();
-    ASSERT_TRUE(sent->send_all(to_bytes("data that comes right behind"), soon()).ok());
-    const Socket got = collect(*listener, kKey);
+    ASSERT_TRUE(send_all(*sent, to_bytes("data that comes right behind"), soon()).ok());
+    PeerSocket got = collect(*listener, kKey);
     ASSERT_TRUE(got.valid());
     Bytes into(28);
     ASSERT_TRUE(receive_all(got, into, soon()).ok());
@@ -245,8 +245,8 @@ TEST(Listener, AConnectionMayRestBetweenTwoMessagesButNotWithinOne) {
 
   OutgoingConnection opening(OutgoingConnection::to(listener->address()),
                              {listener_wire::HelloKind::message, kKey, kSecret, 0});
-  const Socket slow = std::move(*await_admission(opening, listener->address(), soon(), {}));
-  ASSERT_TRUE(slow.send_all(listener_wire::MessageHeader{100, kKey}.encode(), soon()).ok());
+  PeerSocket slow = std::move(*await_admission(opening, listener->address(), soon(), {}));
+  ASSERT_TRUE(send_all(slow, listener_wire::MessageHeader{100, kKey}.encode(), soon()).ok());
   EXPECT_EQ(listener->receive(kKey, soon())->size(), 0u);
   ASSERT_EQ(ask(listener->address(), 1, kSecret, {}, soon()).kind, Answer::Kind::given);
   skipped_s += 21;

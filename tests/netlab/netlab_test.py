@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+from capture import captured
 from cases import SKIPPED, run
 from network import Buffers, Impossible, Network, call
 from ranks import start_all
@@ -62,6 +63,23 @@ def uses_both_rails(programs):
       assert re.search(r"NET/Socket : Not using lo \(127.0.0.1\): .*NCCL_SOCKET_IFNAME=eth", out), out
     sent = [network.statistic(*network.cables[1, rail], "tx_bytes") for rail in (0, 1)]
     assert min(sent) > max(sent) / 2 and sum(sent) > 4 * count, sent  # warm-up, check and timed ones: each sends its size
+
+
+def shows_nothing_of_encrypted_jobs(programs):
+  """A reader of all packets between two hosts finds what is sent, but not if it is encrypted; and never the secret."""
+  library = os.path.join(os.path.dirname(os.path.abspath(programs)), "lib", "libnccl.so.2")
+  words, secret = "nobody else may read these words. ", "a secret that is never sent"
+  plant = (sys.executable, os.path.join(os.path.dirname(NETLAB), "plant.py"), library, words)
+  for mode in ("off", "psk"):
+    with Network([2], 1000, [0]) as network:
+      with captured(*network.cables[1, 0]) as found:
+        processes = start_all(network, plant, WEIR_SECRET=secret, WEIR_TLS=mode)
+        for process in processes:
+          out, err = process.communicate(timeout=100)
+          assert process.returncode == 0, (mode, out, err)
+    seen = found[0].count(words.encode())
+    assert seen > 100 if mode == "off" else seen == 0, (mode, seen)
+    assert len(found[0]) > 100_000 and secret.encode() not in found[0], (mode, len(found[0]))
 
 
 def goes_on_over_the_other_rail(programs):
@@ -241,5 +259,5 @@ def leaves_nothing(_):
 
 
 if __name__ == "__main__":
-  run((runs_ranks, uses_both_rails, goes_on_over_the_other_rail, chooses_among_equal_paths, cuts_a_cable, spreads_flows,
+  run((runs_ranks, uses_both_rails, shows_nothing_of_encrypted_jobs, goes_on_over_the_other_rail, chooses_among_equal_paths, cuts_a_cable, spreads_flows,
        drops_at_a_shallow_port, counts_what_hosts_drop, tells_how_it_ended, runs_mpi, leaves_nothing))

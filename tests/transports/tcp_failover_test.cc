@@ -12,7 +12,6 @@
 
 #include "src/base/clock.h"
 #include "src/base/host.h"
-#include "tests/net/receive.h"
 #include "tests/transports/both_ends.h"
 #include "transports/address.h"
 #include "transports/tcp/control.h"
@@ -236,8 +235,8 @@ class LateListener final : public Listener {
       : inner_(std::move(inner)), late_(std::move(late)) {}
   SocketAddress address() const override { return inner_->address(); }
   const std::vector<SocketAddress>& addresses() const override { return inner_->addresses(); }
-  std::optional<Socket> collect(const DeliveryKey& key) override {
-    std::optional<Socket> socket;
+  std::optional<PeerSocket> collect(const DeliveryKey& key) override {
+    std::optional<PeerSocket> socket;
     if (late_.erase(key) == 0)
       eventually("a delivery", [&] { return (socket = inner_->collect(key)).has_value(); });
     return socket;
@@ -246,7 +245,9 @@ class LateListener final : public Listener {
     return inner_->receive(key, deadline);
   }
   void put(const DeliveryKey& key, Bytes message) override { inner_->put(key, std::move(message)); }
-  void admit(uint32_t job_key, const Secret& secret) override { inner_->admit(job_key, secret); }
+  void admit(uint32_t job_key, const Credentials& credentials) override {
+    inner_->admit(job_key, credentials);
+  }
   void forget(uint64_t scope, int32_t to) override { inner_->forget(scope, to); }
 
  private:
@@ -315,7 +316,8 @@ class TcpDoubles : public ::testing::Test {
     // The receiver's window may not have taken all at once; the next bytes must not overtake these.
     eventually("the arrival of what was written", [&] {
       int under_way = 0;
-      return ioctl(streams_[stream].fd(), SIOCOUTQ, &under_way) == 0 && under_way == 0 && serve(*receiver_);
+      return ioctl(streams_[stream].socket().fd(), SIOCOUTQ, &under_way) == 0 && under_way == 0 &&
+             serve(*receiver_);
     });
     serve(*receiver_);
   }
@@ -336,7 +338,7 @@ class TcpDoubles : public ::testing::Test {
   }
   /// What the receiver says of a frame on stream 0 that cannot be.
   std::string refusal_of(const tcp::FrameHeader& header) {
-    EXPECT_TRUE(streams_[0].send_all(std::as_bytes(std::span(&header, 1)), Deadline::in_ms(5000)).ok());
+    EXPECT_TRUE(send_all(streams_[0], std::as_bytes(std::span(&header, 1)), Deadline::in_ms(5000)).ok());
     Status trouble;
     eventually("trouble", [&] { return !(trouble = receiver_->progress()).ok(); });
     return trouble.message();
@@ -350,8 +352,8 @@ class TcpDoubles : public ::testing::Test {
 
   Node node_;
   std::unique_ptr<Receiver> receiver_;
-  Socket streams_[2];
-  Socket controls_[2];
+  PeerSocket streams_[2];
+  PeerSocket controls_[2];
 };
 
 constexpr std::byte kRight{1}, kStale{7};
@@ -413,7 +415,7 @@ TEST_F(TcpDoubles, AnEndLeavesTheLinesOfTheNextLifeToTheNextEnd) {
   listen();
   begin_life(2, {0});
   const tcp::ControlFrame gone{.kind = tcp::ControlKind::gone, .value = 0b10};
-  ASSERT_TRUE(controls_[0].send_all(std::as_bytes(std::span(&gone, 1)), Deadline::in_ms(5000)).ok());
+  ASSERT_TRUE(send_all(controls_[0], std::as_bytes(std::span(&gone, 1)), Deadline::in_ms(5000)).ok());
   await_ready(*receiver_);
   begin_message(0, 0, 10, kRight, 10);
   take(0, 10, kRight);

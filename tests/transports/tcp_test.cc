@@ -22,7 +22,8 @@ namespace {
 using ::testing::HasSubstr;
 
 /// A node with a listener on each address, "127.0.0.2" or "[::1]".
-Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Rank rank) {
+Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Rank rank,
+                    const Credentials& credentials = {}) {
   Node node;
   std::vector<SocketAddress> addresses;
   for (const std::string& host : hosts) addresses.push_back(*SocketAddress::parse(host + ":0"));
@@ -30,15 +31,17 @@ Node tcp_rails_node(const std::vector<std::string>& hosts, uint32_t streams, Ran
   EXPECT_TRUE(listener.ok()) << listener.status().message();
   if (!listener.ok()) return node;
   node.listener = std::move(*listener);
-  node.listener->admit(0, {});  // the job of test_identity()
-  node.transport = make_tcp(test_identity(rank), node.listener.get(), {.streams = streams});
+  node.listener->admit(0, credentials);  // the job of test_identity()
+  Identity self = test_identity(rank);
+  self.credentials = credentials;
+  node.transport = make_tcp(self, node.listener.get(), {.streams = streams});
   return node;
 }
 
 /// Two rails over loopback.
-Node two_rails(uint32_t streams, Rank rank) {
-  if (rank == 0) return tcp_rails_node({"127.0.0.2", "127.0.0.3"}, streams, rank);
-  return tcp_rails_node({"127.0.0.4", "127.0.0.5"}, streams, rank);
+Node two_rails(uint32_t streams, Rank rank, const Credentials& credentials = {}) {
+  if (rank == 0) return tcp_rails_node({"127.0.0.2", "127.0.0.3"}, streams, rank, credentials);
+  return tcp_rails_node({"127.0.0.4", "127.0.0.5"}, streams, rank, credentials);
 }
 
 std::vector<Setup> tcp_setups() {
@@ -48,6 +51,10 @@ std::vector<Setup> tcp_setups() {
   const auto rails = [](uint32_t streams) { return [=](Rank rank) { return two_rails(streams, rank); }; };
   std::vector<std::string> both = {"127.0.0.2"};
   if (families().size() > 1) both.emplace_back("[::1]");
+  const auto encrypted = [](uint32_t streams, uint64_t credit = 0) {
+    return [=](Rank rank) { return tcp_node(AF_INET, streams, rank, credit, encrypted_job()); };
+  };
+  const auto encrypted_rails = [](Rank rank) { return two_rails(3, rank, encrypted_job()); };
   const auto both_families = [=](Rank rank) { return tcp_rails_node(both, 0, rank); };
   return with_faults({{"threads", PeerKind::threads, node(AF_INET, 2), true},
                       {"processes", PeerKind::processes, node(AF_INET, 0), true},
@@ -57,6 +64,10 @@ std::vector<Setup> tcp_setups() {
                       {"threads_scarce_credit", PeerKind::threads, node(AF_INET, 3, 1), true},
                       {"threads_2_rails", PeerKind::threads, rails(3), true},
                       {"processes_2_rails", PeerKind::processes, rails(0), true},
+                      {"threads_encrypted", PeerKind::threads, encrypted(2), true},
+                      {"processes_encrypted", PeerKind::processes, encrypted(1), true},
+                      {"processes_encrypted_credit", PeerKind::processes, encrypted(2, 64 << 10), true},
+                      {"processes_encrypted_2_rails", PeerKind::processes, encrypted_rails, true},
                       {"processes_rail_per_family", PeerKind::processes, both_families, true}});
 }
 

@@ -234,7 +234,7 @@ TEST(VerbsTest, RefusesAStrangersOffer) {
     ByteWriter garbage;
     if (framed) garbage.put(FrameHead{.bytes = sizeof(verbs::Offer)});
     garbage.put(verbs::Offer{.slots = spec.slots, .slot_bytes = spec.slot_bytes, .queue_pairs = 1u << 31});
-    ASSERT_TRUE(stranger->send_all(garbage.take(), Deadline::in_ms(5000)).ok());
+    ASSERT_TRUE(send_all(*stranger, garbage.take(), Deadline::in_ms(5000)).ok());
     if (framed) {
       EXPECT_THAT(await_refusal(**receiver, 10000).message(), HasSubstr("invalid offer"));
     } else {

@@ -64,8 +64,8 @@ struct ChannelContext {
   MatchedEngine* engine = nullptr;
   uint64_t uid = 0;  ///< id of the communicator
   SocketAddress peer_listener;
-  Secret secret{};     ///< of the job, for that listener
-  Bytes peer_address;  ///< address of the peer in the network's format; may be empty
+  Credentials credentials{};  ///< of the job, for that listener
+  Bytes peer_address;         ///< address of the peer in the network's format; may be empty
   LiveNetCounters* live_counters = nullptr;
 };
 

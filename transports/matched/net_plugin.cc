@@ -90,8 +90,8 @@ class NetPluginTransport final : public Transport {
 
  private:
   matched::ChannelContext context(const PluginPeer& owner) {
-    return {name(),       kPurpose, plugin_.get(),  &engine_, self_.uid, owner.listener,
-            self_.secret, {},       &live_counters_};
+    return {name(), kPurpose,       plugin_.get(), &engine_, self_.uid, owner.listener, self_.credentials,
+            {},     &live_counters_};
   }
 
   /// The owner of the transport address, if its plugin is for the same network as the local one.

@@ -95,9 +95,9 @@ class Outgoing final : public End {
   /// send nothing.
   Status set_up() override {
     if (!connection_.open()) {
-      connection_ = SetupConnection(
-          OutgoingConnection(context_.peer_listener,
-                             delivery_key(context_, spec_.self, spec_.peer, spec_.channel), context_.secret));
+      connection_ = SetupConnection(OutgoingConnection(
+          context_.peer_listener, delivery_key(context_, spec_.self, spec_.peer, spec_.channel),
+          context_.credentials));
       ByteWriter offer;
       offer.put(Offer{spec_.slots, spec_.slot_bytes, static_cast<uint32_t>(pairs_.size())});
       for (const RailPair& pair : pairs_) offer.put(pair.theirs);

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/net/secret.h"
+#include "src/net/tls/credentials.h"
 #include "transports/memory/segment.h"
 #include "transports/memory/segment_mapper.h"
 #include "transports/transport.h"
@@ -19,8 +19,8 @@ namespace weir {
 struct Identity {
   uint64_t uid = 0;  ///< id of the communicator
   Rank rank = 0;
-  uint64_t host = 0;  ///< identity of the host
-  Secret secret{};    ///< of the job, for listeners
+  uint64_t host = 0;          ///< identity of the host
+  Credentials credentials{};  ///< of the job, for listeners
 };
 
 class MemoryTransport : public Transport, private SegmentMapper {

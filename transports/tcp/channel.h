@@ -27,7 +27,7 @@ struct TcpPeer {
   SocketAddress listener;            ///< address of the peer's listener, for messages
   std::vector<tcp::RailPath> paths;  ///< paths to the peer, at least one
   bool credit = false;               ///< the receiver limits the bytes in flight; both ends agree on this
-  Secret secret{};                   ///< of the job, for the peer's listener
+  Credentials credentials{};         ///< of the job, for the peer's listener
 };
 
 /// `streams`: 1 to 64, distributed over the paths. With several paths the receiver acknowledges messages, and

@@ -36,7 +36,8 @@ Result<bool> ControlConnection::send(ControlKind kind, uint64_t value) {
 
 bool ControlConnection::confirmed() const {
   int under_way = 0;
-  return unsent_.empty() && ioctl(socket_.fd(), SIOCOUTQ, &under_way) == 0 && under_way == 0;
+  return unsent_.empty() && !socket_.unsent() && ioctl(socket_.socket().fd(), SIOCOUTQ, &under_way) == 0 &&
+         under_way == 0;
 }
 
 Result<std::optional<ControlFrame>> ControlConnection::receive() {
@@ -44,7 +45,7 @@ Result<std::optional<ControlFrame>> ControlConnection::receive() {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
-    const Result<size_t> got = socket_.try_recv(std::span(buffer_).subspan(end_));
+    const Result<size_t> got = socket_.try_receive(std::span(buffer_).subspan(end_));
     WEIR_TRY(got.status());
     end_ += *got;
     if (end_ < sizeof(ControlFrame)) return std::optional<ControlFrame>();

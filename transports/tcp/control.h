@@ -17,7 +17,7 @@
 #include "src/base/status.h"
 #include "src/net/listener/listener.h"
 #include "src/net/listener/outgoing_connection.h"
-#include "src/net/socket.h"
+#include "src/net/tls/peer_socket.h"
 #include "transports/tcp/wire.h"
 
 namespace weir::tcp {
@@ -47,7 +47,7 @@ class ControlConnection {
   /// The sender's end, which is delivered at the peer's listener.
   explicit ControlConnection(OutgoingConnection outgoing) : outgoing_(std::move(outgoing)) {}
   /// The receiver's end, as collected from the listener.
-  explicit ControlConnection(Socket socket) : socket_(std::move(socket)) {}
+  explicit ControlConnection(PeerSocket socket) : socket_(std::move(socket)) {}
 
   /// True once the connection works from this end. Never blocks.
   Result<bool> ready();
@@ -61,7 +61,7 @@ class ControlConnection {
 
  private:
   std::optional<OutgoingConnection> outgoing_;  ///< until it is admitted
-  Socket socket_;
+  PeerSocket socket_;
   Bytes unsent_;  ///< unsent bytes of a frame
   std::array<std::byte, 16 * sizeof(ControlFrame)> buffer_{};
   size_t begin_ = 0;

@@ -33,7 +33,7 @@ struct InStream {
   explicit InStream(size_t number) : index(number), next(number) {}
 
   const size_t index;                  // position among the streams of the channel
-  Socket socket;                       // invalid: not collected yet, or replaced
+  PeerSocket socket;                   // invalid: not collected yet, or replaced
   std::array<std::byte, 4096> buffer;  // read-ahead buffer, since several small frames arrive at a time
   size_t begin = 0;                    // position of the first byte that was not parsed
   size_t end = 0;
@@ -209,7 +209,7 @@ class TcpReceiver final : public Receiver {
     constexpr uint32_t kReads = 32;
     if (stream.reads++ % kReads != 0) return;
     constexpr int kAtOnce = 0;
-    setsockopt(stream.socket.fd(), IPPROTO_TCP, TCP_QUICKACK, &kAtOnce, sizeof kAtOnce);
+    setsockopt(stream.socket.socket().fd(), IPPROTO_TCP, TCP_QUICKACK, &kAtOnce, sizeof kAtOnce);
   }
 
   static void renew(InStream& stream) {
@@ -357,25 +357,22 @@ class TcpReceiver final : public Receiver {
     stream.begin = 0;
     const bool into_slot = stream.in_payload && !is_double(stream);
     const size_t direct = into_slot ? stream.header.part_bytes() - stream.received : 0;
-    const iovec parts[2] = {
-        {direct > 0 ? place_of(stream) : nullptr, direct},
-        {stream.buffer.data() + stream.end, stream.buffer.size() - stream.end},
+    const std::array<iovec, 2> parts = {
+        iovec{direct > 0 ? place_of(stream) : nullptr, direct},
+        iovec{stream.buffer.data() + stream.end, stream.buffer.size() - stream.end},
     };
     const size_t wanted = parts[0].iov_len + parts[1].iov_len;
-    const ssize_t got =
-        direct > 0 ? readv(stream.socket.fd(), parts, 2) : readv(stream.socket.fd(), parts + 1, 1);
-    if (got > 0) {
-      hush(stream);
-      const size_t payload = std::min(direct, static_cast<size_t>(got));
-      if (direct > 0) add_payload(stream, payload);
-      stream.end += static_cast<size_t>(got) - payload;
-      return static_cast<size_t>(got) == wanted;
+    const Result<size_t> got = stream.socket.try_receive(std::span(parts).last(direct > 0 ? 2 : 1));
+    if (!got.ok()) {
+      stream.ended = got.status().message();
+      return false;
     }
-    if (got == 0) stream.ended = "the connection was closed";
-    if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-      stream.ended = std::generic_category().message(errno);
-    }
-    return false;
+    if (*got == 0) return false;
+    hush(stream);
+    const size_t payload = std::min(direct, *got);
+    if (direct > 0) add_payload(stream, payload);
+    stream.end += *got - payload;
+    return *got == wanted || stream.socket.pending();
   }
 
   void garbled(const std::string& what) {

@@ -27,7 +27,7 @@ constexpr size_t kBatch = 8;  // frames per system call
 /// One connection.
 struct OutStream {
   std::unique_ptr<OutgoingConnection> opening;  // null once the peer's listener has admitted the connection
-  Socket socket;                                // invalid before
+  PeerSocket socket;                            // invalid before
   size_t path = 0;
   Bytes greeting;                      // unsent bytes of the greeting
   bool ready = false;                  // connected, and the greeting was sent
@@ -38,6 +38,10 @@ struct OutStream {
   uint64_t carries = 0;  // bytes of frames assigned to it whose messages are not acknowledged
   bool gone = false;     // the stream was abandoned; the channel continues without it
 };
+
+bool usable(const OutStream& stream) { return !stream.gone && stream.trouble.ok(); }
+
+uint64_t frame_bytes(const tcp::FrameHeader& frame) { return sizeof frame + frame.part_bytes(); }
 
 class TcpSender final : public Sender {
  public:
@@ -58,7 +62,7 @@ class TcpSender final : public Sender {
         slots_(kept_, spec.slot_bytes) {}
 
   ~TcpSender() override {
-    for (const OutStream& stream : streams_) counters_.again.forget(stream.socket);
+    for (const OutStream& stream : streams_) counters_.again.forget(stream.socket.socket());
   }
 
   Result<bool> ready() override {
@@ -111,7 +115,10 @@ class TcpSender final : public Sender {
     return error_;
   }
 
-  bool flushed() const override { return (several_ ? arrived_ : free_) == published_; }
+  bool flushed() const override {
+    return (several_ ? arrived_ : free_) == published_ &&
+           std::ranges::none_of(streams_, [](const OutStream& stream) { return stream.socket.unsent(); });
+  }
 
   /// The kernel paces each packet.
   bool pace(double bytes_per_s) override {
@@ -122,7 +129,7 @@ class TcpSender final : public Sender {
         pace_ > 0 && used > 0 ? static_cast<uint64_t>(pace_ / static_cast<double>(used)) : ~uint64_t{0};
     for (const OutStream& stream : streams_) {
       if (usable(stream) && stream.socket.valid())
-        setsockopt(stream.socket.fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
+        setsockopt(stream.socket.socket().fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
     }
     return true;
   }
@@ -136,12 +143,10 @@ class TcpSender final : public Sender {
     bool arrived = false;
   };
 
-  static bool usable(const OutStream& stream) { return !stream.gone && stream.trouble.ok(); }
   std::byte* payload_of(uint64_t message) const {
     if (source_ != nullptr && message + 1 == published_) return const_cast<std::byte*>(source_);
     return slots_[message % kept_];
   }
-  static uint64_t frame_bytes(const FrameHeader& frame) { return sizeof(FrameHeader) + frame.part_bytes(); }
 
   /// Continues opening the connection and sending the greeting.
   Status greet(OutStream& stream) {
@@ -150,7 +155,7 @@ class TcpSender final : public Sender {
       if (!admitted.ok() || !*admitted) return admitted.status();
       stream.socket = stream.opening->take();
       stream.opening.reset();
-      counters_.again.watch(stream.socket);
+      counters_.again.watch(stream.socket.socket());
       if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);
     }
     const Result<size_t> sent = stream.socket.try_send(stream.greeting);
@@ -204,23 +209,31 @@ class TcpSender final : public Sender {
 
   /// Passes the stream's frames to the kernel, as far as the socket buffer and the credit allow.
   void push(OutStream& stream) {
+    if (stream.socket.unsent() && usable(stream)) flush(stream);
     while (error_.ok() && usable(stream) && !stream.queue.empty()) {
       if (controls_ != nullptr) controls_->refresh(stream.path);
       if (!several_ && controls_ != nullptr && !controls_->ended(0).empty())
         error_ = broken(controls_->ended(0));
       if (!error_.ok()) return;
-      const ssize_t sent = send_batch(stream);
-      if (sent < 0) {
-        if (errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) {
-          stream.trouble = Status(Code::remote_error, std::generic_category().message(errno));
-          if (!several_) error_ = broken(stream.trouble.message());
-        }
-        return;
-      }
-      if (sent == 0) return stall(stream);
-      account(stream, static_cast<size_t>(sent));
+      std::array<iovec, 2 * kBatch> parts;
+      const size_t count = gather(stream, parts);
+      if (count == 0) return stall(stream);
+      const Result<size_t> sent = stream.socket.try_send(std::span(parts).first(count));
+      if (!sent.ok()) return break_stream(stream, sent.status());
+      if (*sent == 0) return;
+      account(stream, *sent);
     }
+  }
+
+  /// Passes encrypted bytes to the kernel that count as sent.
+  void flush(OutStream& stream) {
+    if (const Result<bool> flushed = stream.socket.flush(); !flushed.ok())
+      break_stream(stream, flushed.status());
+  }
+
+  void break_stream(OutStream& stream, const Status& why) {
+    stream.trouble = why;
+    if (!several_) error_ = broken(why.message());
   }
 
   /// Starts a stall. Later messages must be announced, since their headers cannot be sent yet.
@@ -229,9 +242,8 @@ class TcpSender final : public Sender {
     if (stream.queue.size() > 1) controls_->announce(stream.path);
   }
 
-  /// Returns 0 if there is no credit to send anything.
-  ssize_t send_batch(OutStream& stream) {
-    iovec parts[2 * kBatch];
+  /// Collects what comes next on the stream; returns the number of parts, 0 if there is no credit for any.
+  size_t gather(OutStream& stream, std::array<iovec, 2 * kBatch>& parts) {
     size_t count = 0;
     size_t total = 0;
     const tcp::SenderCredit* const credit = credit_of(stream);
@@ -250,11 +262,7 @@ class TcpSender final : public Sender {
       left -= allowed;
       if (allowed < payload) break;
     }
-    if (total == 0) return 0;
-    msghdr call{};
-    call.msg_iov = parts;
-    call.msg_iovlen = count;
-    return sendmsg(stream.socket.fd(), &call, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return total == 0 ? 0 : count;
   }
 
   /// Accounts for `bytes` of the stream that the kernel has taken.
@@ -408,10 +416,10 @@ class TcpSender final : public Sender {
   void give_up(OutStream& stream) {
     stream.gone = true;
     counters_.live_counters.gave_up();
-    counters_.again.forget(stream.socket);
+    counters_.again.forget(stream.socket.socket());
     // Reset the connection, so that none of its data arrives later.
     const linger at_once{.l_onoff = 1, .l_linger = 0};
-    setsockopt(stream.socket.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    setsockopt(stream.socket.socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     stream.socket.close();
     stream.opening.reset();
     stream.queue.clear();
@@ -533,7 +541,7 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
     const auto first = static_cast<uint32_t>(spec.self) + spec.channel + i;
     out[i].opening = std::make_unique<OutgoingConnection>(
         uses == nullptr ? OutgoingConnection::to(path.to, path.from) : choose_path(*uses, path, first),
-        tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), peer.secret);
+        tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), peer.credentials);
     greeting.stream = i;
     out[i].greeting = tcp::opening(greeting);
   }
@@ -543,7 +551,7 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
     for (uint32_t path = 0; path < peer.paths.size(); ++path) {
       const tcp::RailPath& at = peer.paths[path];
       const auto key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, path, greeting.life);
-      ends.emplace_back(OutgoingConnection(OutgoingConnection::to(at.to, at.from), key, peer.secret));
+      ends.emplace_back(OutgoingConnection(OutgoingConnection::to(at.to, at.from), key, peer.credentials));
     }
     controls = std::make_unique<tcp::SenderControls>(std::move(ends), path_timeout_ns,
                                                      peer.credit ? &counters.live_counters : nullptr);

@@ -116,7 +116,7 @@ class Tcp final : public Transport {
     if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_address(name(), head->rank);
     auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);
     WEIR_TRY(paths.status());
-    return Peer{{*listener, std::move(*paths), false, self_.secret}, limits, head->host};
+    return Peer{{*listener, std::move(*paths), false, self_.credentials}, limits, head->host};
   }
 
   /// Packets dropped at the interfaces of the rails; -1 if the kernel does not report them.

@@ -25,7 +25,7 @@ struct ChannelContext {
   Rails* rails = nullptr;
   uint64_t uid = 0;  ///< id of the communicator
   SocketAddress peer_listener;
-  Secret secret{};  ///< of the job, for that listener
+  Credentials credentials{};  ///< of the job, for that listener
   QueuePairSettings settings;
   LiveNetCounters* live_counters = nullptr;
   const RegisteredMemory* registered =

@@ -30,7 +30,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
       : spec_(spec),
         uid_(context.uid),
         listener_(context.peer_listener),
-        secret_(context.secret),
+        credentials_(context.credentials),
         peer_(peer_text(context, spec)),
         split_(context.settings.split),
         live_counters_(*context.live_counters),
@@ -132,8 +132,8 @@ class VerbsSender final : public Sender, private QueuePairUser {
   /// nothing, and long work may come between opening a channel and its first ready().
   Status set_up() {
     if (!connection_.open()) {
-      connection_ = SetupConnection(
-          OutgoingConnection(listener_, delivery_key(uid_, spec_.self, spec_.peer, spec_.channel), secret_));
+      connection_ = SetupConnection(OutgoingConnection(
+          listener_, delivery_key(uid_, spec_.self, spec_.peer, spec_.channel), credentials_));
       connection_.put(FrameKind::offer, offer_);
     }
     connection_.serve();
@@ -255,7 +255,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
   const LinkSpec spec_;
   const uint64_t uid_;
   const SocketAddress listener_;
-  const Secret secret_;
+  const Credentials credentials_;
   const std::string peer_;
   const bool split_;
   LiveNetCounters& live_counters_;

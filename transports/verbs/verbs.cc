@@ -151,8 +151,8 @@ class VerbsTransport final : public Transport, public SlotRegistrar {
   }
 
   Result<verbs::ChannelContext> context(const VerbsPeer& owner, const LinkSpec& spec) {
-    verbs::ChannelContext made{rails_.get(), self_.uid, owner.listener,
-                               self_.secret, settings_, &live_counters_};
+    verbs::ChannelContext made{rails_.get(),      self_.uid, owner.listener,
+                               self_.credentials, settings_, &live_counters_};
     if (spec.slot_memory == nullptr) return made;
     const size_t bytes = size_t{spec.slots} * spec.slot_bytes;
     for (const verbs::RegisteredMemory& registered : registered_)

@@ -23,7 +23,8 @@ Status tell(const AgreementSpec& spec, Rank to, const Bytes& list) {
     spec.listener->put(key, list);
     return {};
   }
-  const Status status = post(listener, key, spec.secret, list, Deadline::in_ms(spec.send_ms, spec.abort));
+  const Status status =
+      post(listener, key, spec.credentials, list, Deadline::in_ms(spec.send_ms, spec.abort));
   return status.ok() || aborted(spec) ? status : spec.watchdog->explain(to, status);
 }
 

@@ -18,7 +18,7 @@ namespace weir::core {
 struct AgreementSpec {
   Listener* listener = nullptr;  ///< this process's listener
   uint64_t uid = 0;              ///< scope of this agreement's messages
-  Secret secret;                 ///< of the job
+  Credentials credentials;       ///< of the job
   Rank rank = 0;
   std::vector<Rank> excluded;    ///< sorted; not this rank
   Watchdog* watchdog = nullptr;  ///< watches all ranks of the agreement; has their addresses

@@ -101,7 +101,7 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
       activity_(std::move(activity)),
       watchdog_(std::make_unique<Watchdog>(
           Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
-                         activity_, spec.timeouts, spec.abort, spec.id.secret})),
+                         activity_, spec.timeouts, spec.abort, spec.credentials()})),
       ranks_by_process_(RanksByProcess::of(this->peers(), rank_)),
       connections_(std::move(connections)) {
   activity_->tell_peers(watchdog_->shared_peers());
@@ -120,7 +120,8 @@ Bootstrap::~Bootstrap() {
 }
 
 Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
-  if (spec.id.fixed && spec.rank == 0) WEIR_TRY(spec.roots->start_fixed(spec.id, spec.timeouts, spec.abort));
+  if (spec.id.fixed && spec.rank == 0)
+    WEIR_TRY(spec.roots->start_fixed(spec.id, spec.credentials(), spec.timeouts, spec.abort));
   root_wire::Hello hello;
   allow_descriptors(kDescriptorsPerRank * static_cast<size_t>(std::max(spec.ranks, 1)));
   hello.nonce = spec.id.nonce;
@@ -129,9 +130,9 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
   const std::vector<SocketAddress>& listeners = spec.listener->addresses();
   hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
-  spec.listener->admit(job_key_of(spec.id),
-                       spec.id.secret);  // before other ranks get this listener's address
-  auto opened = RootLink::open(spec.id, hello, spec.timeouts, spec.abort);
+  // Before other ranks get this listener's address:
+  spec.listener->admit(job_key_of(spec.id), spec.credentials());
+  auto opened = RootLink::open(spec.id, spec.credentials(), hello, spec.timeouts, spec.abort);
   WEIR_TRY(opened.status());
   RootLink& root = **opened;
   while (!root.listeners()) {
@@ -143,7 +144,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   const uint64_t uid = root.listeners()->uid;
   auto activity =
       spec.activities->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
-  MessageConnections connections(spec.id.secret);
+  MessageConnections connections(spec.credentials());
   auto peers = meet(spec, root, *activity, hello.peer, connections);
   root.leave(peers.status());
   if (!peers.ok()) {
@@ -182,8 +183,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
                               spec.ranks));
   }
   auto activity = spec.activities->enter(uid, spec.rank);
-  return std::unique_ptr<Bootstrap>(
-      new Bootstrap(spec, uid, std::move(peers), std::move(activity), MessageConnections(spec.id.secret)));
+  return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity),
+                                                  MessageConnections(spec.credentials())));
 }
 
 Result<std::shared_ptr<GatherResult>> Bootstrap::gather(BytesView own) {

@@ -41,6 +41,7 @@ class Bootstrap {
   /// What a rank needs to join.
   struct Spec {
     UniqueId id;
+    std::shared_ptr<const TlsContext> tls;  ///< null: sockets are not encrypted
     int ranks = 1;
     Rank rank = 0;
     std::shared_ptr<Listener> listener;
@@ -50,6 +51,8 @@ class Bootstrap {
     uint64_t host = 0;                           ///< host_identity()
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;
+
+    Credentials credentials() const { return {id.secret, tls}; }
   };
 
   /// Meets the other ranks. Blocks.
@@ -69,7 +72,7 @@ class Bootstrap {
   int size() const { return static_cast<int>(peers().size()); }
   /// The scope of this communicator at listeners; the same on all ranks, different for every communicator.
   uint64_t uid() const { return uid_; }
-  const Secret& secret() const { return spec_.id.secret; }
+  Credentials credentials() const { return spec_.credentials(); }
   const std::vector<PeerAddress>& peers() const { return watchdog_->peers(); }
 
   /// All-gathers the bytes of all ranks; the ranks of a process share one object. Collective.

@@ -3,6 +3,7 @@
 #include "src/core/bootstrap/frames.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <array>
@@ -13,16 +14,27 @@ Status Frames::receive() {
   std::array<std::byte, 4096> chunk;
   const size_t most = sizeof(uint32_t) + most_bytes_;
   while (in_.size() < most) {
-    auto received = socket_.try_recv(std::span(chunk).first(std::min(chunk.size(), most - in_.size())));
+    auto received = socket_.try_receive(std::span(chunk).first(std::min(chunk.size(), most - in_.size())));
     WEIR_TRY(received.status());
     if (*received == 0) return {};
     in_.insert(in_.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(*received));
     if (in_.size() >= sizeof(uint32_t) && ByteReader(in_).get<uint32_t>() > most_bytes_) {
       return Status(Code::remote_error,
-                    fmt::format("{} does not speak weir's protocol", socket_.peer_text()));
+                    fmt::format("{} does not speak weir's protocol", socket().peer_text()));
     }
   }
   return {};
+}
+
+/// During a handshake the socket is writable all the time, and nothing may be written.
+short Frames::events() const { return socket_.events(flushed() || !ready() ? POLLIN : POLLIN | POLLOUT); }
+
+Status Frames::secure(std::shared_ptr<const TlsContext> context, TlsRole role, BytesView binding) {
+  if (!in_.empty() || !out_.empty()) {
+    return Status(Code::remote_error,
+                  fmt::format("{} does not begin to encrypt where it should", socket().peer_text()));
+  }
+  return socket_.secure(std::move(context), role, binding);
 }
 
 std::optional<Bytes> Frames::next() {
@@ -40,7 +52,7 @@ void Frames::send(BytesView frame) {
 }
 
 void Frames::flush() {
-  if (out_.empty()) return;
+  if (flushed()) return;
   auto sent = socket_.try_send(out_);
   if (sent.ok()) {
     out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(*sent));

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "src/base/bytes.h"
-#include "src/net/socket.h"
+#include "src/net/tls/peer_socket.h"
 
 namespace weir::core {
 
@@ -25,20 +25,28 @@ class Frames {
   void send(BytesView frame);
   /// Sends queued bytes. receive() reports errors of the connection.
   void flush();
-  bool flushed() const { return out_.empty(); }
+  bool flushed() const { return out_.empty() && !socket_.unsent(); }
+  /// What to poll the socket for, and whether frames may be here that poll() does not show.
+  short events() const;
+  bool pending() const { return socket_.pending(); }
+  /// Whether frames may flow: nothing is encrypted, or both sides have agreed on keys.
+  bool ready() const { return socket_.is_ready(); }
+  /// What is sent from now on is encrypted (see PeerSocket::secure). remote_error if the other side did not
+  /// wait for that, or has not taken what was sent before.
+  Status secure(std::shared_ptr<const TlsContext> context, TlsRole role, BytesView binding);
 
   /// Frames of a side that has proven nothing are at most `bytes` long.
   void distrust(uint32_t bytes) { most_bytes_ = bytes; }
   void trust() { most_bytes_ = kMostBytes; }
 
-  const Socket& socket() const { return socket_; }
+  const Socket& socket() const { return socket_.socket(); }
   void close() { socket_.close(); }
 
  private:
   static constexpr uint32_t kMostBytes = 1u << 20;
 
   uint32_t most_bytes_ = kMostBytes;
-  Socket socket_;
+  PeerSocket socket_;
   Bytes in_;
   Bytes out_;
 };

@@ -23,6 +23,7 @@
 #include "src/base/service_thread.h"
 #include "src/base/shortage.h"
 #include "src/core/bootstrap/frames.h"
+#include "src/core/bootstrap/hello_check.h"
 #include "src/core/bootstrap/root_wire.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/listener/rejections.h"
@@ -67,8 +68,8 @@ std::string list_ranks(const std::vector<bool>& there) {
 /// One bootstrap. Everything but start, stop and finished() happens on its own thread.
 class Root {
  public:
-  Root(Socket listener, const UniqueId& id, const Timeouts& timeouts)
-      : listener_(std::move(listener)), id_(id), timeouts_(timeouts) {}
+  Root(Socket listener, const UniqueId& id, const Credentials& credentials, const Timeouts& timeouts)
+      : listener_(std::move(listener)), id_(id), credentials_(credentials), timeouts_(timeouts) {}
   ~Root() {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
@@ -94,7 +95,8 @@ class Root {
     int64_t heard_ns = now_ns();
     bool done = false;
     bool gone = false;
-    bool due = true;  ///< the socket is readable or writable
+    bool parting = false;  ///< gone once it has taken what was sent
+    bool due = true;       ///< the socket is readable or writable
   };
 
   void serve();
@@ -111,7 +113,6 @@ class Root {
   void welcome(Connection& connection, Hello hello, int64_t now);
   void welcome_late(Connection& connection, int64_t now);
   void show_proof(Connection& connection, const Hello& hello) const;
-  Status check(const Hello& hello) const;
   void introduce();
   void look_for_trouble(int64_t now);
   void fail(const Status& status, Rank culprit = -1);
@@ -125,6 +126,7 @@ class Root {
 
   Socket listener_;
   const UniqueId id_;
+  const Credentials credentials_;
   const Timeouts timeouts_;
   Socket stop_;
   std::mutex working_;
@@ -187,16 +189,18 @@ bool Root::wait(std::unique_lock<std::mutex>& working) {
   const bool accepts = strangers() < kMostStrangers || may_send_away(now_ns());
   polls_ = {{stop_.fd(), POLLIN, 0}, {listener_.fd(), static_cast<short>(accepts ? POLLIN : 0), 0}};
   for (const Connection& connection : connections_) {
-    const short events = static_cast<short>(connection.frames.flushed() ? POLLIN : POLLIN | POLLOUT);
-    polls_.push_back({connection.frames.socket().fd(), events, 0});
+    polls_.push_back({connection.frames.socket().fd(), connection.frames.events(), 0});
   }
+  const bool pending = std::ranges::any_of(
+      connections_, [](const Connection& connection) { return connection.frames.pending(); });
   const bool idle = connections_.empty() && first_.empty();
   working.unlock();
-  poll(polls_.data(), polls_.size(),
-       idle ? -1 : static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250)));
+  const auto wait_ms = static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250));
+  poll(polls_.data(), polls_.size(), pending ? 0 : idle ? -1 : wait_ms);
   working.lock();
   auto poll_of = polls_.cbegin() + 2;
-  for (Connection& connection : connections_) connection.due = (poll_of++)->revents != 0;
+  for (Connection& connection : connections_)
+    connection.due = (poll_of++)->revents != 0 || connection.frames.pending();
   return polls_[0].revents == 0;
 }
 
@@ -282,18 +286,22 @@ void Root::listen_to(Connection& connection, int64_t now) {
     if (!understand(connection, *frame, now)) return;
   }
   connection.frames.flush();
+  if (connection.parting && connection.frames.flushed()) connection.gone = true;
   if (status.ok()) return;
   connection.gone = true;
   if (!connection.hello || connection.done) return;
+  const std::string what =
+      connection.frames.ready()
+          ? fmt::format("ended while the communicator of {} ranks was being set up", first_.size())
+          : fmt::format("cannot join: {}", status.message());
   fail(Status(Code::remote_error,
-              fmt::format("{} ended while the communicator of {} ranks was being set up",
-                          connection.hello->peer.describe(connection.hello->rank), first_.size())),
+              fmt::format("{} {}", connection.hello->peer.describe(connection.hello->rank), what)),
        connection.hello->rank);
 }
 
 /// Returns false if the connection is not that of a rank of this job.
 bool Root::understand(Connection& connection, const Bytes& frame, int64_t now) {
-  if (!connection.hello && !connection.gone) {
+  if (!connection.hello && !connection.gone && !connection.parting) {
     if (!Hello::is_proven(frame, id_.secret, connection.challenge)) {
       connection.frames.send(root_wire::say(Word::refused));
       reject(connection, "it does not know the secret of this unique id");
@@ -322,7 +330,7 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
         Status(Code::invalid_argument, fmt::format("{} uses a unique id whose ranks have all joined already; "
                                                    "expected a new id for each communicator",
                                                    hello.peer.describe(hello.rank)))));
-    connection.gone = true;
+    connection.parting = true;
     return;
   }
   if (began_ns_ == 0) began_ns_ = now;
@@ -333,7 +341,8 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   connection.hello = hello;
   if (!failure_.ok()) return welcome_late(connection, now);
   show_proof(connection, hello);
-  if (const Status status = check(hello); !status.ok()) return fail(status);
+  const Status fits = check_hello(hello, first_, credentials_.mode());
+  if (!fits.ok()) return fail(fits);
   if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
@@ -362,49 +371,9 @@ void Root::welcome_late(Connection& connection, int64_t now) {
 
 /// A rank that is disconnected before its root's proof comes again.
 void Root::show_proof(Connection& connection, const Hello& hello) const {
-  connection.frames.send(root_wire::Welcome::to(hello, id_.secret).encode());
-}
-
-/// Whether a new hello is consistent with those received before.
-Status Root::check(const Hello& hello) const {
-  const std::string who = hello.peer.describe(hello.rank);
-  if (hello.protocol != root_wire::kProtocol) {
-    return Status(
-        Code::invalid_usage,
-        fmt::format(
-            "{} runs another version of weir (it uses bootstrap protocol {}, the root uses {}); all ranks "
-            "must load the same library",
-            who, hello.protocol, root_wire::kProtocol));
-  }
-  if (hello.ranks < 1 || hello.ranks > root_wire::kMostRanks || hello.rank < 0 || hello.rank >= hello.ranks) {
-    return Status(Code::invalid_argument, fmt::format("{} has nranks {}; expected 0 <= rank < nranks <= {}",
-                                                      who, hello.ranks, root_wire::kMostRanks));
-  }
-  if (first_.empty()) return {};
-  const auto other = std::ranges::find_if(first_, [](const Hello* one) { return one != nullptr; });
-  const Hello& one = **other;
-  if (static_cast<size_t>(hello.ranks) != first_.size()) {
-    return Status(Code::invalid_usage,
-                  fmt::format("the ranks disagree on nranks: {} has {}, {} has {}; expected the same on all",
-                              who, hello.ranks, one.peer.describe(one.rank), one.ranks));
-  }
-  if (const Hello* twin = first_[static_cast<size_t>(hello.rank)]; twin != nullptr) {
-    return Status(
-        Code::invalid_usage,
-        fmt::format("two processes or threads joined as rank {}: pid {} on host {} and pid {} on host {}",
-                    hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
-  }
-  if (hello.peer.hostname != one.peer.hostname &&
-      (hello.peer.listener.is_loopback() || one.peer.listener.is_loopback())) {
-    const Hello& hidden = hello.peer.listener.is_loopback() ? hello : one;
-    return Status(
-        Code::invalid_usage,
-        fmt::format(
-            "{} listens at {}, which only its own host can reach, but there are ranks on other hosts; set "
-            "NCCL_SOCKET_IFNAME to an interface that all hosts can reach",
-            hidden.peer.describe(hidden.rank), hidden.peer.listener.text()));
-  }
-  return {};
+  connection.frames.send(root_wire::Welcome::to(hello, credentials_).encode());
+  if (credentials_.tls == nullptr || hello.encryption != credentials_.mode()) return;
+  if (!connection.frames.secure(credentials_.tls, TlsRole::accepts, hello.proof).ok()) connection.gone = true;
 }
 
 /// All ranks have joined: sends each one the listeners that it will send to.
@@ -503,7 +472,7 @@ void Root::tell_at_listeners(const Failure& failure) const {
   for (const Hello* hello : first_) {
     if (hello->rank != failure.culprit) listeners.push_back(hello->peer.listener);
   }
-  ask_all(listeners, uid_, id_.secret, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
+  ask_all(listeners, uid_, credentials_, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
 }
 
 /// True once every rank has finished or was told of the failure.
@@ -520,15 +489,17 @@ Roots::Roots() = default;
 Roots::~Roots() = default;
 
 Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& timeouts,
-                                const PortRange& ports) {
+                                const PortRange& ports, const TlsSettings& encryption) {
   auto listener = listen_in(interface, ports);
   WEIR_TRY(listener.status());
   auto address = listener->local_address();
   WEIR_TRY(address.status());
   const auto secret = Secret::random();
   WEIR_TRY(secret.status());
+  const auto credentials = Credentials::make(*secret, encryption);
+  WEIR_TRY(credentials.status());
   const UniqueId id{*address, random_bits(), false, *secret};
-  auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+  auto root = std::make_unique<Root>(std::move(*listener), id, *credentials, timeouts);
   const std::lock_guard lock(mutex_);  // taken before the thread starts, so that pause() finds the root
   WEIR_TRY(root->start());
   drop_finished();
@@ -536,7 +507,8 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   return id;
 }
 
-Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort) {
+Status Roots::start_fixed(const UniqueId& id, const Credentials& credentials, const Timeouts& timeouts,
+                          const std::atomic<bool>* abort) {
   // The root of the communicator before this one ends as soon as its last rank knows the others. A port in
   // use may be that of a connection which is just ending.
   const Deadline previous = Deadline::in_ms(timeouts.peer_ms, abort);
@@ -550,7 +522,7 @@ Status Roots::start_fixed(const UniqueId& id, const Timeouts& timeouts, const st
       if (!busy || previous.over()) {
         auto listener = Socket::listen(id.root);
         if (listener.ok()) {
-          auto root = std::make_unique<Root>(std::move(*listener), id, timeouts);
+          auto root = std::make_unique<Root>(std::move(*listener), id, credentials, timeouts);
           WEIR_TRY(root->start());
           roots_.push_back(std::move(root));
           return {};

@@ -20,6 +20,7 @@
 #include "src/core/call/unique_id.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/ports.h"
+#include "src/net/tls/credentials.h"
 
 namespace weir::core {
 
@@ -32,16 +33,17 @@ class Roots {
   ~Roots();
 
   /// Starts a root at a free port out of `ports` on `interface` (whose port is ignored) and returns the id
-  /// that holds its address. The timeout for missing ranks starts with the first hello; until then the root
-  /// waits without limit.
+  /// that holds its address and a new secret. `encryption`: of the sockets of the job. The timeout for
+  /// missing ranks starts with the first hello; until then the root waits without limit.
   Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts,
-                           const PortRange& ports = {});
+                           const PortRange& ports = {}, const TlsSettings& encryption = {});
   /// The id for an address from NCCL_COMM_ID; starts nothing.
   static UniqueId fixed_id(const SocketAddress& address, const Secret& secret = {}) {
     return {address, 0, true, secret};
   }
   /// Starts the root of a fixed id, after the one before it has ended. invalid_usage if the port is in use.
-  Status start_fixed(const UniqueId& id, const Timeouts& timeouts, const std::atomic<bool>* abort);
+  Status start_fixed(const UniqueId& id, const Credentials& credentials, const Timeouts& timeouts,
+                     const std::atomic<bool>* abort);
   /// Frees the roots that have ended. Does not wait for others.
   void tidy();
   /// Holds the threads of all roots where they wait, and starts none, until resume(): their memory is then

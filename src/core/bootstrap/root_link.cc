@@ -26,10 +26,11 @@ std::string where(const UniqueId& id) {
 
 }  // namespace
 
-RootLink::RootLink(Socket socket, const UniqueId& id, const root_wire::Hello& hello, const Timeouts& timeouts,
-                   const std::atomic<bool>* abort)
+RootLink::RootLink(Socket socket, const UniqueId& id, const Credentials& credentials,
+                   const root_wire::Hello& hello, const Timeouts& timeouts, const std::atomic<bool>* abort)
     : frames_(std::move(socket)),
       id_(id),
+      credentials_(credentials),
       hello_(hello),
       timeouts_(timeouts),
       abort_(abort),
@@ -38,9 +39,9 @@ RootLink::RootLink(Socket socket, const UniqueId& id, const root_wire::Hello& he
   frames_.distrust(root_wire::kMostStrangeBytes);
 }
 
-Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const root_wire::Hello& hello,
-                                                     const Timeouts& timeouts, const Deadline& deadline,
-                                                     Attempt& attempt) {
+Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const Credentials& credentials,
+                                                     const root_wire::Hello& hello, const Timeouts& timeouts,
+                                                     const Deadline& deadline, Attempt& attempt) {
   auto socket = Socket::connect(id.root, deadline.within_ms(timeouts.peer_ms));
   if (!socket.ok()) {
     attempt = Attempt::unreached;
@@ -51,7 +52,7 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const r
                               socket.status().message(), perhaps));
   }
   std::unique_ptr<RootLink> link(
-      new RootLink(std::move(*socket), id, hello, timeouts, deadline.abort_flag()));
+      new RootLink(std::move(*socket), id, credentials, hello, timeouts, deadline.abort_flag()));
   while (!link->welcome_) {
     const Status served = link->serve(20);
     attempt = link->strange_  ? Attempt::stranger
@@ -63,13 +64,14 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const r
   return link;
 }
 
-Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const root_wire::Hello& hello,
-                                                 const Timeouts& timeouts, const std::atomic<bool>* abort) {
+Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const Credentials& credentials,
+                                                 const root_wire::Hello& hello, const Timeouts& timeouts,
+                                                 const std::atomic<bool>* abort) {
   const Deadline deadline = Deadline::in_ms(id.fixed ? timeouts.init_ms : timeouts.peer_ms, abort);
   const Deadline strange = Deadline::in_ms(kStrangeMs, abort);
   for (int64_t pause_ms = 2;; pause_ms = std::min<int64_t>(pause_ms * 2, 100)) {
     Attempt attempt = Attempt::unreached;
-    auto link = try_open(id, hello, timeouts, deadline, attempt);
+    auto link = try_open(id, credentials, hello, timeouts, deadline, attempt);
     const Code code = link.status().code();
     const bool may_change = code == Code::remote_error || code == Code::system_error;
     const bool again = attempt == Attempt::closed || (id.fixed && attempt == Attempt::unreached) ||
@@ -82,8 +84,8 @@ Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const root_
 Status RootLink::serve(int wait_ms) {
   if (abort_ != nullptr && abort_->load())
     return Status(Code::invalid_usage, "the communicator was aborted while its ranks were joining");
-  pollfd entry{frames_.socket().fd(), static_cast<short>(frames_.flushed() ? POLLIN : POLLIN | POLLOUT), 0};
-  poll(&entry, 1, wait_ms);
+  pollfd entry{frames_.socket().fd(), frames_.events(), 0};
+  poll(&entry, 1, frames_.pending() ? 0 : wait_ms);
   const Status connection = frames_.receive();
   const int64_t now = now_ns();
   if (const int64_t pause = now - served_ns_; pause > kStallNs) heard_ns_ += pause;
@@ -92,6 +94,8 @@ Status RootLink::serve(int wait_ms) {
   frames_.flush();
   if (!connection.ok()) {
     closed_ = true;
+    if (!frames_.ready())
+      return Status(Code::remote_error, fmt::format("{}: {}", where(id_), connection.message()));
     return Status(Code::remote_error,
                   welcome_ ? fmt::format("{}, ended while the ranks were joining there", where(id_))
                            : fmt::format("{}, closed the connection before it answered", where(id_)));
@@ -130,6 +134,7 @@ Status RootLink::take_strange(BytesView frame) {
     const auto own = random_challenge();
     WEIR_TRY(own.status());
     hello_.challenge = *own;
+    hello_.encryption = credentials_.mode();
     hello_.prove(id_.secret, *challenge);
     frames_.send(hello_.encode());
     said_hello_ = true;
@@ -140,6 +145,9 @@ Status RootLink::take_strange(BytesView frame) {
   if (!welcome->is_proven(hello_, id_.secret)) return stranger("does not know the secret of this job");
   welcome_ = true;
   frames_.trust();
+  // Otherwise the root says next that the two differ.
+  if (credentials_.tls != nullptr && welcome->encryption == hello_.encryption)
+    return frames_.secure(credentials_.tls, TlsRole::connects, hello_.proof);
   return {};
 }
 

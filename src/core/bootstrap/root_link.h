@@ -10,17 +10,19 @@
 #include "src/core/bootstrap/frames.h"
 #include "src/core/bootstrap/root_wire.h"
 #include "src/core/call/unique_id.h"
+#include "src/net/tls/credentials.h"
 
 namespace weir::core {
 
 /// Not thread-safe.
 class RootLink {
  public:
-  /// Connects, proves that this rank has the secret, and returns when the root has proven the same. For a
-  /// fixed id it retries until Timeouts::init_ms is over; for others only a connection that the root closes
-  /// before its answer is tried again, since the root started when the id was made.
-  static Result<std::unique_ptr<RootLink>> open(const UniqueId& id, const root_wire::Hello& hello,
-                                                const Timeouts& timeouts, const std::atomic<bool>* abort);
+  /// Connects, proves that this rank has the secret of `id`, and returns when the root has proven the same.
+  /// For a fixed id it retries until Timeouts::init_ms is over; for others only a connection that the root
+  /// closes before its answer is tried again, since the root started when the id was made.
+  static Result<std::unique_ptr<RootLink>> open(const UniqueId& id, const Credentials& credentials,
+                                                const root_wire::Hello& hello, const Timeouts& timeouts,
+                                                const std::atomic<bool>* abort);
 
   /// Reads the root's messages and answers them; waits at most `wait_ms` for one. Returns an error if the
   /// root reported a failure, is dead or stopped, or if this rank is aborted.
@@ -41,18 +43,19 @@ class RootLink {
     told,       ///< the root has reported an error
   };
 
-  RootLink(Socket socket, const UniqueId& id, const root_wire::Hello& hello, const Timeouts& timeouts,
-           const std::atomic<bool>* abort);
+  RootLink(Socket socket, const UniqueId& id, const Credentials& credentials, const root_wire::Hello& hello,
+           const Timeouts& timeouts, const std::atomic<bool>* abort);
 
-  static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const root_wire::Hello& hello,
-                                                    const Timeouts& timeouts, const Deadline& deadline,
-                                                    Attempt& attempt);
+  static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const Credentials& credentials,
+                                                    const root_wire::Hello& hello, const Timeouts& timeouts,
+                                                    const Deadline& deadline, Attempt& attempt);
   Status take_in();
   Status take_strange(BytesView frame);
   Status stranger(std::string_view what);
 
   Frames frames_;
   const UniqueId id_;
+  const Credentials credentials_;
   root_wire::Hello hello_;
   const Timeouts timeouts_;
   const std::atomic<bool>* const abort_;

@@ -7,6 +7,7 @@
 ///     rank -> root    alive (answers ping), at last done | failed
 ///     root -> rank    ping (once a second), listeners | failed
 ///
+/// Where sockets are encrypted, TLS begins behind the welcome.
 /// Neither side believes the other before its proof, and reads no frame longer than kMostStrangeBytes.
 /// Tests: tests/core/bootstrap_test.cc
 #pragma once
@@ -18,7 +19,7 @@
 
 #include "src/base/printable.h"
 #include "src/core/diagnosis/watchdog.h"
-#include "src/net/secret.h"
+#include "src/net/tls/credentials.h"
 
 namespace weir::core::root_wire {
 
@@ -52,7 +53,8 @@ struct Hello {
   Rank rank = 0;
   int32_t ranks = 0;
   PeerAddress peer;
-  Challenge challenge{};  ///< of the rank, for the welcome
+  TlsSettings::Mode encryption = TlsSettings::Mode::off;  ///< of the rank's sockets
+  Challenge challenge{};                                  ///< of the rank, for the welcome
   Proof proof{};
 
   Bytes encode() const {
@@ -84,6 +86,7 @@ struct Hello {
     if (hello.protocol == kProtocol) {
       hello.peer.host = in.get<uint64_t>();
       hello.peer.listener = in.get<SocketAddress>();
+      hello.encryption = in.get<TlsSettings::Mode>();
       if (!hello.peer.listener.valid()) return std::nullopt;
     }
     if (!in.ok() || in.remaining() < sizeof(Challenge) + sizeof(Proof)) return std::nullopt;
@@ -100,31 +103,42 @@ struct Hello {
   Bytes unproven() const {
     ByteWriter out;
     out.put(Word::hello).put(kMagic).put(protocol).put(nonce).put(rank).put(ranks);
-    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener).put(challenge);
+    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener).put(encryption);
+    out.put(challenge);
     return out.take();
   }
 };
 
-/// The proof of the hello covers the challenges of both sides.
+/// The proof of the hello covers the challenges of both sides. TLS begins behind the welcome if both sides
+/// encrypt in the same way; otherwise the root goes on to say that they do not.
 struct Welcome {
+  TlsSettings::Mode encryption = TlsSettings::Mode::off;  ///< of the root's sockets
   Proof proof{};
 
-  static Welcome to(const Hello& hello, const Secret& secret) { return {secret.prove(statement(hello))}; }
+  static Welcome to(const Hello& hello, const Credentials& credentials) {
+    Welcome welcome{credentials.mode(), {}};
+    welcome.proof = credentials.secret.prove(welcome.statement(hello));
+    return welcome;
+  }
   bool is_proven(const Hello& hello, const Secret& secret) const {
     return secret.accepts(statement(hello), proof);
   }
-  Bytes encode() const { return ByteWriter().put(Word::welcome).put(proof).take(); }
+  Bytes encode() const { return ByteWriter().put(Word::welcome).put(encryption).put(proof).take(); }
   static std::optional<Welcome> decode(BytesView frame) {
     ByteReader in(frame);
     const bool right = in.get<Word>() == Word::welcome;
-    const Welcome welcome{in.get<Proof>()};
+    Welcome welcome;
+    welcome.encryption = in.get<TlsSettings::Mode>();
+    welcome.proof = in.get<Proof>();
     if (!right || !in.ok()) return std::nullopt;
     return welcome;
   }
 
  private:
-  static Bytes statement(const Hello& hello) {
-    return ByteWriter().put_string("weir: welcome of a root").put(hello.challenge).put(hello.proof).take();
+  Bytes statement(const Hello& hello) const {
+    ByteWriter out;
+    out.put_string("weir: welcome of a root").put(encryption).put(hello.challenge).put(hello.proof);
+    return out.take();
   }
 };
 

@@ -46,9 +46,9 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
   auto activity = spec.activities->enter(uid, parent.rank_);
   activity->exchange();
   Watchdog watchdog({uid, parent.rank_, parent.watchdog_->shared_peers(), spec.activities, activity,
-                     spec.timeouts, abort, spec.id.secret});
-  const Status agreed = agree({spec.listener.get(), uid, spec.id.secret, parent.rank_, excluded, &watchdog,
-                               spec.timeouts.peer_ms, spec.timeouts.init_ms, abort});
+                     spec.timeouts, abort, spec.credentials()});
+  const Status agreed = agree({spec.listener.get(), uid, spec.credentials(), parent.rank_, excluded,
+                               &watchdog, spec.timeouts.peer_ms, spec.timeouts.init_ms, abort});
   activity->end();
   spec.activities->leave(uid, parent.rank_);
   spec.listener->forget(uid, parent.rank_);
@@ -98,7 +98,7 @@ void Bootstrap::ask(std::span<const Rank> ranks, std::vector<Presence>& found) c
       if (listener > peer.other_listeners.size()) continue;
       const SocketAddress& at = listener == 0 ? peer.listener : peer.other_listeners[listener - 1];
       asked.inquiry =
-          std::make_unique<Inquiry>(at, uid_, spec_.id.secret, ActivityRegistry::question(asked.rank, 0));
+          std::make_unique<Inquiry>(at, uid_, spec_.credentials(), ActivityRegistry::question(asked.rank, 0));
     }
     const Deadline deadline = Deadline::in_ms(spec_.timeouts.peer_ms / static_cast<int64_t>(listeners));
     const auto is_known = [&](Asked& asked) {

@@ -93,7 +93,6 @@ Status Communicator::connect() {
 
 Status Communicator::connect_now() {
   const auto meet = [this]() -> Status {
-    WEIR_TRY(runtime_.check_plain_sockets());
     auto joined =
         std::visit([this](const auto& from) { return join(runtime_, from, lifecycle_.aborted()); }, origin_);
     WEIR_TRY(joined.status());

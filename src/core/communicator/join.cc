@@ -10,8 +10,11 @@ namespace weir::core {
 Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomic<bool>& abort) {
   auto listener = runtime.listener(from.id.root);
   WEIR_TRY(listener.status());
+  auto credentials = runtime.credentials(from.id.secret);
+  WEIR_TRY(credentials.status());
   Bootstrap::Spec spec;
   spec.id = from.id;
+  spec.tls = credentials->tls;
   spec.ranks = from.ranks;
   spec.rank = from.rank;
   spec.listener = *listener;

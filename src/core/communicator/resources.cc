@@ -180,7 +180,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
   c.one_sided = std::make_unique<OneSidedTask>(
       OneSidedTask::Dependencies{self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(),
-                                 runtime.timeouts().peer_ms, c.bootstrap->secret()});
+                                 runtime.timeouts().peer_ms, c.bootstrap->credentials()});
 
   Execution::Dependencies dependencies;
   dependencies.rank = self;
@@ -217,14 +217,15 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
       return near_ports(**host, gpu->address());
     };
   }
-  const TransportContext context{{bootstrap->uid(), bootstrap->rank(), runtime.host(), bootstrap->secret()},
-                                 segment.get(),
-                                 &runtime.local_segments(),
-                                 listener.get(),
-                                 &runtime.credit(),
-                                 network,
-                                 std::move(nearest),
-                                 runtime.verbs()};
+  const TransportContext context{
+      {bootstrap->uid(), bootstrap->rank(), runtime.host(), bootstrap->credentials()},
+      segment.get(),
+      &runtime.local_segments(),
+      listener.get(),
+      &runtime.credit(),
+      network,
+      std::move(nearest),
+      runtime.verbs()};
   auto made = make_transports(context, runtime.options());
   WEIR_TRY(made.status());
   transports = std::move(*made);

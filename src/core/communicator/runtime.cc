@@ -73,7 +73,6 @@ Result<InterfaceChoice> Runtime::listen_at(const std::optional<SocketAddress>& r
 }
 
 Result<UniqueId> Runtime::make_unique_id() {
-  WEIR_TRY(check_plain_sockets());
   if (!options_.comm_id.empty()) {
     auto address = SocketAddress::parse(options_.comm_id);
     WEIR_TRY(address.status());
@@ -86,7 +85,9 @@ Result<UniqueId> Runtime::make_unique_id() {
   WEIR_TRY(choice.status());
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
-  return roots_.make_id(choice->interface.address, timeouts(), *ports);
+  const auto settings = encryption();
+  WEIR_TRY(settings.status());
+  return roots_.make_id(choice->interface.address, timeouts(), *ports, *settings);
 }
 
 Result<TlsSettings> Runtime::encryption() const {
@@ -97,14 +98,10 @@ Result<TlsSettings> Runtime::encryption() const {
   return TlsSettings::parse(options_.tls, options_.tls_certificate, options_.tls_key, options_.tls_authority);
 }
 
-Status Runtime::check_plain_sockets() const {
-  const auto settings = encryption();
+Result<Credentials> Runtime::credentials(const Secret& secret) const {
+  auto settings = encryption();
   WEIR_TRY(settings.status());
-  if (!settings->on()) return {};
-  return {
-      Code::invalid_usage,
-      "encryption was asked for, by ncclSetEncryption or WEIR_TLS, but communicators cannot encrypt their "
-      "sockets yet; expected WEIR_TLS=off and no call with NCCL_ENCRYPTION_MODE_PSK"};
+  return Credentials::make(secret, std::move(*settings));
 }
 
 void Runtime::set_encryption(std::optional<TlsSettings> settings) {

@@ -29,7 +29,7 @@
 #include "src/device/host_memory.h"
 #include "src/net/interfaces.h"
 #include "src/net/listener/listener.h"
-#include "src/net/tls/tls_settings.h"
+#include "src/net/tls/credentials.h"
 #include "transports/credit_budget.h"
 #include "transports/memory/segment.h"
 #include "transports/transports.h"
@@ -64,9 +64,8 @@ class Runtime {
   /// How the sockets of communicators made from now on are encrypted: as the program says, else as WEIR_TLS
   /// says. invalid_argument if its values are wrong.
   Result<TlsSettings> encryption() const;
-  /// invalid_usage if sockets of new communicators have to be encrypted: they are not yet, and a program that
-  /// asks for encryption never gets plain ones.
-  Status check_plain_sockets() const;
+  /// The credentials of a job with this secret, whose sockets are encrypted as encryption() says.
+  Result<Credentials> credentials(const Secret& secret) const;
   /// What the program says; nullopt: nothing.
   void set_encryption(std::optional<TlsSettings> settings);
   KernelLibrary& kernels() { return kernels_; }

@@ -67,7 +67,7 @@ class Watchdog::Chase {
 
   /// The answer of the current rank, once it has arrived or `silence_ns` have passed, divided evenly among
   /// its listeners. Repeats an inquiry that could not be sent (no route, no descriptors).
-  std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Secret& secret,
+  std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Credentials& credentials,
                             const Bytes& question, int64_t now, int64_t silence_ns) {
     if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
     if (asked_ns_ == 0) asked_ns_ = now;
@@ -76,7 +76,7 @@ class Watchdog::Chase {
     if (inquiry_ == nullptr || listener != listener_) {
       inquiry_ = std::make_unique<Inquiry>(
           listener == 0 ? peer.listener : peer.other_listeners[static_cast<size_t>(listener - 1)], uid,
-          secret, question);
+          credentials, question);
       listener_ = listener;
     }
     const bool in_time = now - asked_ns_ < silence_ns;
@@ -155,8 +155,8 @@ std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint6
   const Rank rank = chase.at();
   if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call));
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
-  auto answer =
-      chase.ask(peer, spec_.uid, spec_.secret, ActivityRegistry::question(rank, call), now, silence_ns());
+  auto answer = chase.ask(peer, spec_.uid, spec_.credentials, ActivityRegistry::question(rank, call), now,
+                          silence_ns());
   if (!answer) return std::nullopt;
   if (answer->kind == Answer::Kind::unasked) return unasked(rank, answer->why);
   if (answer->kind == Answer::Kind::silent && runs_here(peer)) return busy(rank);
@@ -319,9 +319,9 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
       suspicion_ && suspicion_->finding.kind == finding.kind && suspicion_->finding.rank == finding.rank;
   if (!sure && !same) {
     const SocketAddress& own = peers()[static_cast<size_t>(spec_.rank)].listener;
-    suspicion_ = Suspicion{
-        finding, now,
-        std::make_unique<Inquiry>(own, spec_.uid, spec_.secret, ActivityRegistry::question(spec_.rank, 0))};
+    suspicion_ = Suspicion{finding, now,
+                           std::make_unique<Inquiry>(own, spec_.uid, spec_.credentials,
+                                                     ActivityRegistry::question(spec_.rank, 0))};
   }
   if (!sure && now - suspicion_->since_ns < kConfirmNs) {
     (void)suspicion_->own_listener->advance();
@@ -463,7 +463,7 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
   const Deadline deadline = Deadline::in_ms(kTellMs, spec_.abort);
   for (std::span<const SocketAddress> rest(listeners); !rest.empty() && !deadline.over();) {
     const size_t now = std::min(rest.size(), kListenersAtOnce);
-    ask_all(rest.first(now), spec_.uid, spec_.secret, notice, deadline);
+    ask_all(rest.first(now), spec_.uid, spec_.credentials, notice, deadline);
     rest = rest.subspan(now);
   }
 }

@@ -73,7 +73,7 @@ class Watchdog {
     std::shared_ptr<Activity> activity;
     Timeouts timeouts;
     const std::atomic<bool>* abort = nullptr;  ///< may be null; outlives the watchdog
-    Secret secret{};                           ///< of the job, for listeners
+    Credentials credentials{};                 ///< of the job, for listeners
   };
 
   explicit Watchdog(Spec spec);

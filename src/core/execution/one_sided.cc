@@ -95,7 +95,7 @@ Delivered OneSidedTask::send(Rank peer, const Delivery& delivery) const {
   const SocketAddress& listener = (*dependencies_.peers)[static_cast<size_t>(peer)].listener;
   const Bytes question = WindowRegistry::question(peer, delivery);
   for (int attempt = 1;; ++attempt) {
-    const Answer answer = ask(listener, dependencies_.uid, dependencies_.secret, question,
+    const Answer answer = ask(listener, dependencies_.uid, dependencies_.credentials, question,
                               Deadline::in_ms(dependencies_.answer_ms, abort_));
     if (answer.kind == Answer::Kind::given) {
       const std::optional<Delivered> read = WindowRegistry::read_answer(answer.bytes);

@@ -30,8 +30,8 @@ class OneSidedTask final : public exec::Task {
     uint64_t uid = 0;
     WindowRegistry* windows = nullptr;  ///< this process's windows
     const std::vector<PeerAddress>* peers = nullptr;
-    int64_t answer_ms = 5000;  ///< time limit for a listener's answer; ms
-    Secret secret{};           ///< of the job, for listeners
+    int64_t answer_ms = 5000;   ///< time limit for a listener's answer; ms
+    Credentials credentials{};  ///< of the job, for listeners
   };
   explicit OneSidedTask(const Dependencies& dependencies) : dependencies_(dependencies) {}
   /// Stops waiting for listeners once `abort` is true. `abort` outlives the task.

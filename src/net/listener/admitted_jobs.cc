@@ -8,21 +8,28 @@ namespace weir {
 
 Secret report_secret(const Secret& job) { return job.derive("reports"); }
 
-void AdmittedJobs::admit(uint32_t job_key, const Secret& secret) {
+void AdmittedJobs::admit(uint32_t job_key, const Credentials& credentials) {
   const std::lock_guard lock(mutex_);
-  const auto [first, last] = secrets_.equal_range(job_key);
-  const bool known = std::any_of(first, last, [&](const auto& entry) { return entry.second == secret; });
-  if (!known) secrets_.emplace(job_key, secret);
+  const auto [first, last] = known_.equal_range(job_key);
+  const auto known =
+      std::find_if(first, last, [&](const auto& entry) { return entry.second.secret == credentials.secret; });
+  if (known == last)
+    known_.emplace(job_key, credentials);
+  else
+    known->second = credentials;
 }
 
-std::optional<Secret> AdmittedJobs::prover(const listener_wire::Hello& hello, const Challenge& asked,
-                                           const SocketAddress& listener) const {
+std::optional<Credentials> AdmittedJobs::prover(const listener_wire::Hello& hello, const Challenge& asked,
+                                                const SocketAddress& listener) const {
   const bool reports = hello.kind == listener_wire::HelloKind::report;
   const std::lock_guard lock(mutex_);
-  const auto [first, last] = secrets_.equal_range(hello.job_key());
+  const auto [first, last] = known_.equal_range(hello.job_key());
   for (auto at = first; at != last; ++at) {
-    const Secret secret = reports ? report_secret(at->second) : at->second;
-    if (hello.is_proven(secret, asked, listener)) return secret;
+    // A reader of reports has no key for TLS, and nothing of an encrypted job goes over a network in the
+    // clear.
+    if (reports && at->second.tls != nullptr) continue;
+    const Secret secret = reports ? report_secret(at->second.secret) : at->second.secret;
+    if (hello.is_proven(secret, asked, listener)) return Credentials(secret, at->second.tls);
   }
   return std::nullopt;
 }

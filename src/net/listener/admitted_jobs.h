@@ -11,22 +11,23 @@
 #include <optional>
 
 #include "src/net/listener/listener_wire.h"
-#include "src/net/secret.h"
+#include "src/net/tls/credentials.h"
 
 namespace weir {
 
 class AdmittedJobs {
  public:
   /// Two jobs may have the same key by chance; each keeps its secret.
-  void admit(uint32_t job_key, const Secret& secret);
-  /// The secret with which `hello` is proven; nullopt if no admitted job has one. `listener` is the address
-  /// at which the connection arrived.
-  std::optional<Secret> prover(const listener_wire::Hello& hello, const Challenge& asked,
-                               const SocketAddress& listener) const;
+  void admit(uint32_t job_key, const Credentials& credentials);
+  /// The credentials with whose secret `hello` is proven; nullopt if no admitted job has such. Those of a
+  /// reader of reports have the secret for reports. `listener` is the address at which the connection
+  /// arrived.
+  std::optional<Credentials> prover(const listener_wire::Hello& hello, const Challenge& asked,
+                                    const SocketAddress& listener) const;
 
  private:
   mutable std::mutex mutex_;
-  std::multimap<uint32_t, Secret> secrets_;
+  std::multimap<uint32_t, Credentials> known_;
 };
 
 }  // namespace weir

@@ -30,6 +30,7 @@ IncomingConnection::IncomingConnection(Socket socket, const SocketAddress& liste
 
 IncomingConnection::Step IncomingConnection::advance(const AdmittedJobs& jobs, const MayRead& may_read) {
   if (!socket_.valid()) return Step::over;
+  if (const auto ready = socket_.ready(); !ready.ok()) return refuse_tls();
   return answers() ? write() : read(jobs, may_read);
 }
 
@@ -47,7 +48,7 @@ bool IncomingConnection::say(BytesView bytes) {
 IncomingConnection::Step IncomingConnection::read(const AdmittedJobs& jobs, const MayRead& may_read) {
   for (;;) {
     if (received_ == expected()) {
-      if (stage_ == Stage::body) return Step::complete;
+      if (stage_ == Stage::body) return socket_.is_ready() ? Step::complete : Step::waits;
       if (!understand(jobs, may_read)) return Step::over;
       stage_ = Stage::body;
       in_.clear();
@@ -55,8 +56,8 @@ IncomingConnection::Step IncomingConnection::read(const AdmittedJobs& jobs, cons
       continue;
     }
     make_room();
-    const auto got = socket_.try_recv(std::span(in_).subspan(received_));
-    if (!got.ok()) return Step::over;
+    const auto got = socket_.try_receive(std::span(in_).subspan(received_));
+    if (!got.ok()) return socket_.is_ready() ? Step::over : refuse_tls();
     if (*got == 0) return Step::waits;
     if (rests()) since_ns_ = now_ns();
     received_ += *got;
@@ -109,8 +110,8 @@ void IncomingConnection::make_room() {
 /// Sends the verdict; returns whether it is that the asker is admitted.
 bool IncomingConnection::judge(const AdmittedJobs& jobs, const MayRead& may_read) {
   const bool reports = hello_->kind == HelloKind::report;
-  const auto secret = jobs.prover(*hello_, challenge_, listener_);
-  const bool admitted = reports ? may_read && may_read(socket_, secret.has_value()) : secret.has_value();
+  const auto prover = jobs.prover(*hello_, challenge_, listener_);
+  const bool admitted = reports ? may_read && may_read(socket(), prover.has_value()) : prover.has_value();
   if (!admitted) {
     rejection_ = reports ? "it may not read the reports of this process (WEIR_REPORTS)"
                          : "it does not know the secret of any job of this process";
@@ -118,7 +119,18 @@ bool IncomingConnection::judge(const AdmittedJobs& jobs, const MayRead& may_read
     return false;
   }
   if (reports) hello_->key = {};  // a reader of reports speaks for no communicator
-  return say((secret ? Verdict::admitted(*secret, *hello_) : Verdict{Decision::admitted}).encode());
+  const Verdict verdict = prover ? Verdict::admitted(prover->secret, *hello_) : Verdict{Decision::admitted};
+  return say(verdict.encode()) && (!prover || secure(*prover));
+}
+
+bool IncomingConnection::secure(const Credentials& credentials) {
+  if (credentials.tls == nullptr) return true;
+  return socket_.secure(credentials.tls, TlsRole::accepts, hello_->proof).ok();
+}
+
+IncomingConnection::Step IncomingConnection::refuse_tls() {
+  rejection_ = "it does not agree on TLS with this process";
+  return Step::over;
 }
 
 IncomingConnection::Step IncomingConnection::write() {
@@ -128,7 +140,8 @@ IncomingConnection::Step IncomingConnection::write() {
     if (*sent == 0) return Step::waits;
     sent_ += *sent;
   }
-  return Step::over;
+  const auto flushed = socket_.flush();
+  return flushed.ok() && !*flushed ? Step::waits : Step::over;
 }
 
 }  // namespace weir

@@ -3,11 +3,14 @@
 /// last of its messages.
 ///
 /// Until its hello is proven it is a stranger, for which nothing is kept but a hello of fixed size. The
-/// memory of a body grows with the bytes that have arrived, not with the size that was announced.
+/// memory of a body grows with the bytes that have arrived, not with the size that was announced. Where the
+/// job's connections are encrypted, TLS begins behind the verdict, bound to the proof of the hello.
 ///
 /// Not thread-safe. Nothing blocks.
 /// Tests: tests/net/listener_test.cc, tests/net/strangers_test.cc
 #pragma once
+
+#include <poll.h>
 
 #include <functional>
 #include <optional>
@@ -15,7 +18,7 @@
 
 #include "src/net/listener/admitted_jobs.h"
 #include "src/net/listener/listener_wire.h"
-#include "src/net/socket.h"
+#include "src/net/tls/peer_socket.h"
 
 namespace weir {
 
@@ -39,7 +42,12 @@ class IncomingConnection {
   /// Waits for a further message, without a time limit. REQUIRES: advance() gave `complete` for a message.
   void rest();
 
-  const Socket& socket() const { return socket_; }
+  const Socket& socket() const { return socket_.socket(); }
+  /// What to poll the socket for before advance() can make progress, unless pending() says that it can.
+  short waits_for() const { return socket_.events(answers() ? POLLOUT : POLLIN); }
+  bool pending() const { return socket_.pending(); }
+  /// Ends the connection so that the other side sees a failure, not an end in order.
+  void reset() { socket_.reset(); }
   bool is_stranger() const { return stage_ == Stage::hello; }
   /// Between two messages.
   bool rests() const { return stage_ == Stage::header && received_ == 0; }
@@ -50,7 +58,7 @@ class IncomingConnection {
   /// The hello, with the key of the current message. REQUIRES: advance() gave `complete`.
   const listener_wire::Hello& hello() const { return *hello_; }
   Bytes& body() { return in_; }
-  Socket take_socket() { return std::move(socket_); }
+  PeerSocket take_socket() { return std::move(socket_); }
 
  private:
   /// What it reads.
@@ -58,14 +66,16 @@ class IncomingConnection {
 
   Step read(const AdmittedJobs& jobs, const MayRead& may_read);
   Step write();
+  Step refuse_tls();
   bool understand(const AdmittedJobs& jobs, const MayRead& may_read);
   bool understand_header();
   bool judge(const AdmittedJobs& jobs, const MayRead& may_read);
+  bool secure(const Credentials& credentials);
   bool say(BytesView bytes);
   void make_room();
   size_t expected() const;
 
-  Socket socket_;
+  PeerSocket socket_;
   const SocketAddress listener_;
   int64_t since_ns_;
   Challenge challenge_;

@@ -16,8 +16,8 @@ namespace weir {
 /// Not thread-safe. The destructor cancels the question.
 class Inquiry {
  public:
-  /// A question about a communicator, from a process that has the secret of its job.
-  Inquiry(const SocketAddress& listener, uint64_t scope, const Secret& secret, BytesView question);
+  /// A question about a communicator, from a process that has the credentials of its job.
+  Inquiry(const SocketAddress& listener, uint64_t scope, const Credentials& credentials, BytesView question);
   /// A question for reports: with the secret for them, or as the user to whom they are shown.
   Inquiry(const SocketAddress& listener, const ReportAccess& access, BytesView question);
 
@@ -41,7 +41,7 @@ class Inquiry {
   const Bytes question_;
   OutgoingConnection outgoing_;
   size_t sent_ = 0;
-  Socket socket_;  ///< behind the verdict
+  PeerSocket socket_;  ///< behind the verdict
   std::array<std::byte, 4> size_bytes_{};
   std::optional<uint32_t> size_;
   size_t received_ = 0;

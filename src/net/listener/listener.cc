@@ -50,7 +50,7 @@ size_t most_strangers() {
 /// Deliveries and messages that have arrived and were not collected yet.
 class Shelf {
  public:
-  using Thing = std::variant<Socket, Bytes>;
+  using Thing = std::variant<PeerSocket, Bytes>;
 
   void put(const DeliveryKey& key, Thing thing) {
     const std::lock_guard lock(mutex_);
@@ -136,12 +136,12 @@ class OpenListener final : public Listener {
 
   SocketAddress address() const override { return addresses_.front(); }
   const std::vector<SocketAddress>& addresses() const override { return addresses_; }
-  std::optional<Socket> collect(const DeliveryKey& key) override { return shelf_.take<Socket>(key); }
+  std::optional<PeerSocket> collect(const DeliveryKey& key) override { return shelf_.take<PeerSocket>(key); }
   std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) override {
     return shelf_.wait(key, deadline);
   }
   void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
-  void admit(uint32_t job_key, const Secret& secret) override { jobs_.admit(job_key, secret); }
+  void admit(uint32_t job_key, const Credentials& credentials) override { jobs_.admit(job_key, credentials); }
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
  private:
@@ -302,9 +302,9 @@ void OpenListener::make_room() {
 
 /// Returns whether there is more to read or to write.
 bool OpenListener::advance(IncomingConnection* connection) {
-  const bool answered = connection->answers();
+  const short waited_for = connection->waits_for();
   auto step = connection->advance(jobs_, [](const Socket&, bool) { return true; });
-  if (step == IncomingConnection::Step::complete) step = carry_out(*connection);
+  while (step == IncomingConnection::Step::complete) step = carry_out(*connection);
   if (step != IncomingConnection::Step::waits) {
     if (!connection->rejection().empty()) {
       const auto line = rejections_.add(connection->rejection(), connection->socket().peer_text(), now_ns());
@@ -312,8 +312,9 @@ bool OpenListener::advance(IncomingConnection* connection) {
     }
     return false;
   }
-  return answered == connection->answers() ||
-         watch(EPOLL_CTL_MOD, connection->socket().fd(), EPOLLOUT, connection);
+  const short events = connection->waits_for();
+  return events == waited_for ||
+         watch(EPOLL_CTL_MOD, connection->socket().fd(), static_cast<uint32_t>(events), connection);
 }
 
 /// Does what a complete hello or header and its body ask for.
@@ -327,7 +328,7 @@ IncomingConnection::Step OpenListener::carry_out(IncomingConnection& connection)
     case HelloKind::message:
       shelf_.put(hello.key, std::move(connection.body()));
       connection.rest();
-      return IncomingConnection::Step::waits;
+      return connection.pending() ? connection.advance(jobs_, {}) : IncomingConnection::Step::waits;
     case HelloKind::question:
     case HelloKind::report: break;
   }
@@ -339,10 +340,7 @@ IncomingConnection::Step OpenListener::carry_out(IncomingConnection& connection)
 /// whose messages were all taken.
 void OpenListener::dismiss(IncomingConnection* connection) {
   Connections& place = place_of(*connection);
-  if (&place == &admitted_ && !connection->answers()) {
-    const linger at_once{.l_onoff = 1, .l_linger = 0};
-    setsockopt(connection->socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-  }
+  if (&place == &admitted_ && !connection->answers()) connection->reset();
   place.erase(by_tag_.extract(connection).mapped());
 }
 

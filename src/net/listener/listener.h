@@ -34,8 +34,8 @@
 #include "src/base/clock.h"
 #include "src/base/status.h"
 #include "src/net/ports.h"
-#include "src/net/secret.h"
-#include "src/net/socket.h"
+#include "src/net/tls/credentials.h"
+#include "src/net/tls/peer_socket.h"
 
 namespace weir {
 
@@ -70,13 +70,13 @@ class Listener {
   /// All addresses of this listener, in the order in which they were passed to open().
   virtual const std::vector<SocketAddress>& addresses() const = 0;
   /// The connection delivered under `key`, if it has arrived. Never blocks.
-  virtual std::optional<Socket> collect(const DeliveryKey& key) = 0;
+  virtual std::optional<PeerSocket> collect(const DeliveryKey& key) = 0;
   /// Waits until `deadline` for the message under `key`; nullopt if none has arrived by then.
   virtual std::optional<Bytes> receive(const DeliveryKey& key, const Deadline& deadline) = 0;
   /// Stores a message as if it had arrived over a connection; for ranks of the same process.
   virtual void put(const DeliveryKey& key, Bytes message) = 0;
   /// Admits the processes of a job from now on; before, this listener believes none of them.
-  virtual void admit(uint32_t job_key, const Secret& secret) = 0;
+  virtual void admit(uint32_t job_key, const Credentials& credentials) = 0;
   /// Drops uncollected and future deliveries and messages for rank `to` of `scope`.
   virtual void forget(uint64_t scope, int32_t to) = 0;
 
@@ -90,14 +90,14 @@ class Listener {
 };
 
 /// Connects to a listener and delivers the connection under `key`. Does not wait until the peer collects it.
-Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret,
-                       const Deadline& deadline);
+Result<PeerSocket> deliver(const SocketAddress& listener, const DeliveryKey& key,
+                           const Credentials& credentials, const Deadline& deadline);
 
 /// Sends a message. Success means that it was sent, not that it was collected. `meanwhile`, if any, is called
 /// about every 20 ms while the listener does not accept it; an error of `meanwhile` ends the attempt and is
 /// returned.
-Status post(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret, BytesView message,
-            const Deadline& deadline, const std::function<Status()>& meanwhile = {});
+Status post(const SocketAddress& listener, const DeliveryKey& key, const Credentials& credentials,
+            BytesView message, const Deadline& deadline, const std::function<Status()>& meanwhile = {});
 
 /// The result of a question.
 struct Answer {
@@ -113,12 +113,12 @@ struct Answer {
 };
 
 /// Sends a question to a listener and waits for the answer.
-Answer ask(const SocketAddress& listener, uint64_t scope, const Secret& secret, BytesView question,
+Answer ask(const SocketAddress& listener, uint64_t scope, const Credentials& credentials, BytesView question,
            const Deadline& deadline);
 
 /// Sends the same question to several listeners in parallel; returns the answers in the order of `listeners`.
-std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, const Secret& secret,
-                            BytesView question, const Deadline& deadline);
+std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope,
+                            const Credentials& credentials, BytesView question, const Deadline& deadline);
 
 /// By what a process may read the reports of others.
 struct ReportAccess {

@@ -26,11 +26,13 @@ OutgoingConnection::Request report_request(const ReportAccess& access, BytesView
 
 }  // namespace
 
-Inquiry::Inquiry(const SocketAddress& listener, uint64_t scope, const Secret& secret, BytesView question)
+Inquiry::Inquiry(const SocketAddress& listener, uint64_t scope, const Credentials& credentials,
+                 BytesView question)
     : listener_(listener),
       question_(question.begin(), question.end()),
-      outgoing_(OutgoingConnection::to(listener),
-                {HelloKind::question, {.scope = scope}, secret, static_cast<uint32_t>(question.size())}) {
+      outgoing_(
+          OutgoingConnection::to(listener),
+          {HelloKind::question, {.scope = scope}, credentials, static_cast<uint32_t>(question.size())}) {
   advance();
 }
 
@@ -43,7 +45,7 @@ Inquiry::Inquiry(const SocketAddress& listener, const ReportAccess& access, Byte
 
 pollfd Inquiry::waits_for() const {
   if (!outgoing_.admitted()) return outgoing_.waits_for();
-  return {socket_.fd(), static_cast<short>(sent_ < question_.size() ? POLLOUT : POLLIN), 0};
+  return {socket_.socket().fd(), socket_.events(sent_ < question_.size() ? POLLOUT : POLLIN), 0};
 }
 
 bool Inquiry::advance() {
@@ -77,7 +79,7 @@ void Inquiry::receive() {
     if (size_ && received_ == answer_.bytes.size())
       answer_.bytes.resize(std::min<size_t>(*size_, received_ + std::max(received_, kChunk)));
     const std::span<std::byte> into = size_ ? std::span(answer_.bytes) : std::span(size_bytes_);
-    auto received = socket_.try_recv(into.subspan(received_));
+    auto received = socket_.try_receive(into.subspan(received_));
     if (!received.ok()) return fail(received.status());
     if (*received == 0) return;
     received_ += *received;
@@ -116,15 +118,15 @@ void Inquiry::finish() {
   socket_.close();
 }
 
-Result<Socket> deliver(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret,
-                       const Deadline& deadline) {
-  OutgoingConnection connection(listener, key, secret);
+Result<PeerSocket> deliver(const SocketAddress& listener, const DeliveryKey& key,
+                           const Credentials& credentials, const Deadline& deadline) {
+  OutgoingConnection connection(listener, key, credentials);
   return await_admission(connection, listener, deadline, {});
 }
 
-Status post(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret, BytesView message,
-            const Deadline& deadline, const std::function<Status()>& meanwhile) {
-  return MessageConnection(listener, secret).send(key, message, deadline, meanwhile);
+Status post(const SocketAddress& listener, const DeliveryKey& key, const Credentials& credentials,
+            BytesView message, const Deadline& deadline, const std::function<Status()>& meanwhile) {
+  return MessageConnection(listener, credentials).send(key, message, deadline, meanwhile);
 }
 
 namespace {
@@ -156,11 +158,11 @@ std::vector<Answer> take_all(std::vector<std::unique_ptr<Inquiry>> inquiries, co
 
 }  // namespace
 
-std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope, const Secret& secret,
-                            BytesView question, const Deadline& deadline) {
+std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope,
+                            const Credentials& credentials, BytesView question, const Deadline& deadline) {
   std::vector<std::unique_ptr<Inquiry>> inquiries;
   for (const SocketAddress& listener : listeners)
-    inquiries.push_back(std::make_unique<Inquiry>(listener, scope, secret, question));
+    inquiries.push_back(std::make_unique<Inquiry>(listener, scope, credentials, question));
   return take_all(std::move(inquiries), deadline);
 }
 
@@ -172,9 +174,9 @@ std::vector<Answer> ask_for_reports(std::span<const ReportSource> sources, Bytes
   return take_all(std::move(inquiries), deadline);
 }
 
-Answer ask(const SocketAddress& listener, uint64_t scope, const Secret& secret, BytesView question,
+Answer ask(const SocketAddress& listener, uint64_t scope, const Credentials& credentials, BytesView question,
            const Deadline& deadline) {
-  return std::move(ask_all({&listener, 1}, scope, secret, question, deadline).front());
+  return std::move(ask_all({&listener, 1}, scope, credentials, question, deadline).front());
 }
 
 }  // namespace weir

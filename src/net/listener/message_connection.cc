@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "src/net/listener/listener_wire.h"
 #include "src/net/listener/outgoing_connection.h"
@@ -41,7 +40,7 @@ Status MessageConnection::try_send(const DeliveryKey& key, BytesView message, co
   WEIR_TRY(usable.status());
   if (!*usable) {
     OutgoingConnection connection(OutgoingConnection::to(listener_),
-                                  {HelloKind::message, key, secret_, bytes});
+                                  {HelloKind::message, key, credentials_, bytes});
     auto admitted = await_admission(connection, listener_, deadline, meanwhile);
     WEIR_TRY(admitted.status());
     socket_ = std::move(*admitted);
@@ -57,30 +56,25 @@ Status MessageConnection::try_send(const DeliveryKey& key, BytesView message, co
 /// False: there is no connection, or the listener has ended it with all messages taken. It says nothing more
 /// on a connection; when it drops a message it resets the connection, as the kernel does when a message comes
 /// after the end.
-Result<bool> MessageConnection::is_usable() const {
+Result<bool> MessageConnection::is_usable() {
   if (!socket_.valid()) return false;
-  char nothing = 0;
-  const ssize_t got = recv(socket_.fd(), &nothing, sizeof nothing, MSG_DONTWAIT);
-  if (got < 0 && would_block(errno)) return true;
-  int error = got < 0 ? errno : 0;
-  socklen_t size = sizeof error;
-  if (got == 0) getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (got == 0 && error == 0) return false;
+  const auto ended = socket_.ended();
+  if (ended.ok()) return !*ended;
   return Status(Code::remote_error,
                 fmt::format("{} has dropped a message: its process has ended, or has no memory for it",
                             listener_.text()));
 }
 
 Status MessageConnection::send_all(BytesView rest, const Deadline& deadline,
-                                   const std::function<Status()>& meanwhile) const {
-  while (!rest.empty()) {
+                                   const std::function<Status()>& meanwhile) {
+  while (!rest.empty() || socket_.unsent()) {
     const auto sent = socket_.try_send(rest);
     WEIR_TRY(sent.status());
     rest = rest.subspan(*sent);
     if (*sent > 0) continue;
     if (deadline.over())
       return Status(Code::remote_error, fmt::format("{} does not answer", listener_.text()));
-    if (!wait_for(socket_.fd(), POLLOUT, deadline.within_ms(kPollSliceMs)) && meanwhile)
+    if (!wait_for(socket_.socket().fd(), POLLOUT, deadline.within_ms(kPollSliceMs)) && meanwhile)
       WEIR_TRY(meanwhile());
   }
   return {};
@@ -88,14 +82,15 @@ Status MessageConnection::send_all(BytesView rest, const Deadline& deadline,
 
 /// A forked child has a copy of the descriptor, so that closing this one alone would not end the connection.
 void MessageConnection::close() {
-  if (socket_.valid()) shutdown(socket_.fd(), SHUT_WR);
+  const bool plain = socket_.valid() && !socket_.is_secured();  // TLS says that it ends
+  if (plain) shutdown(socket_.socket().fd(), SHUT_WR);
   socket_.close();
 }
 
 Status MessageConnections::send(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
                                 const Deadline& deadline, const std::function<Status()>& meanwhile) {
   auto at = std::ranges::find(open_, listener, &MessageConnection::listener);
-  if (at == open_.end()) at = open_.emplace(at, listener, secret_);
+  if (at == open_.end()) at = open_.emplace(at, listener, credentials_);
   return at->send(key, message, deadline, meanwhile);
 }
 

@@ -21,16 +21,16 @@
 #include "src/base/clock.h"
 #include "src/base/status.h"
 #include "src/net/listener/listener.h"
-#include "src/net/secret.h"
-#include "src/net/socket.h"
+#include "src/net/tls/credentials.h"
+#include "src/net/tls/peer_socket.h"
 
 namespace weir {
 
 class MessageConnection {
  public:
   /// Does not connect yet.
-  MessageConnection(const SocketAddress& listener, const Secret& secret)
-      : listener_(listener), secret_(secret) {}
+  MessageConnection(const SocketAddress& listener, const Credentials& credentials)
+      : listener_(listener), credentials_(credentials) {}
   MessageConnection(const MessageConnection&) = delete;
   MessageConnection& operator=(const MessageConnection&) = delete;
   ~MessageConnection() { close(); }
@@ -51,19 +51,19 @@ class MessageConnection {
  private:
   Status try_send(const DeliveryKey& key, BytesView message, const Deadline& deadline,
                   const std::function<Status()>& meanwhile);
-  Result<bool> is_usable() const;
-  Status send_all(BytesView rest, const Deadline& deadline, const std::function<Status()>& meanwhile) const;
+  Result<bool> is_usable();
+  Status send_all(BytesView rest, const Deadline& deadline, const std::function<Status()>& meanwhile);
 
   SocketAddress listener_;
-  Secret secret_;
-  Socket socket_;
+  Credentials credentials_;
+  PeerSocket socket_;
 };
 
 /// The connections to the listeners to which a rank sends messages: a few, each opened when it is first
 /// needed. Not thread-safe; as for forked children, see above.
 class MessageConnections {
  public:
-  explicit MessageConnections(const Secret& secret) : secret_(secret) {}
+  explicit MessageConnections(const Credentials& credentials) : credentials_(credentials) {}
 
   /// As MessageConnection::send().
   Status send(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
@@ -72,7 +72,7 @@ class MessageConnections {
   void close() { open_.clear(); }
 
  private:
-  Secret secret_;
+  Credentials credentials_;
   std::list<MessageConnection> open_;
 };
 

@@ -24,12 +24,13 @@ constexpr int64_t kLongestPauseNs = 100 * kNsPerMs;
 OutgoingConnection::OutgoingConnection(Connect connect, const Request& request)
     : connect_(std::move(connect)), request_(request) {}
 
-OutgoingConnection::OutgoingConnection(Connect connect, const DeliveryKey& key, const Secret& secret)
-    : OutgoingConnection(std::move(connect), {HelloKind::delivery, key, secret, 0}) {}
+OutgoingConnection::OutgoingConnection(Connect connect, const DeliveryKey& key,
+                                       const Credentials& credentials)
+    : OutgoingConnection(std::move(connect), {HelloKind::delivery, key, credentials, 0}) {}
 
 OutgoingConnection::OutgoingConnection(const SocketAddress& listener, const DeliveryKey& key,
-                                       const Secret& secret)
-    : OutgoingConnection(to(listener), key, secret) {}
+                                       const Credentials& credentials)
+    : OutgoingConnection(to(listener), key, credentials) {}
 
 OutgoingConnection::Connect OutgoingConnection::to(const SocketAddress& listener,
                                                    const std::optional<SocketAddress>& from) {
@@ -48,6 +49,7 @@ Result<bool> OutgoingConnection::advance() {
       case Stage::connecting: done = finish_connecting(); break;
       case Stage::connected: done = answer_challenge(); break;
       case Stage::judged: done = hear_verdict(); break;
+      case Stage::securing: done = secure(); break;
       case Stage::admitted: return true;
     }
     if (!done.ok() || !*done) return done;
@@ -55,7 +57,7 @@ Result<bool> OutgoingConnection::advance() {
 }
 
 pollfd OutgoingConnection::waits_for() const {
-  return {socket_.fd(), static_cast<short>(stage_ == Stage::connecting ? POLLOUT : POLLIN), 0};
+  return {socket_.socket().fd(), socket_.events(stage_ == Stage::connecting ? POLLOUT : POLLIN), 0};
 }
 
 Result<bool> OutgoingConnection::connect() {
@@ -63,13 +65,13 @@ Result<bool> OutgoingConnection::connect() {
   auto socket = connect_();
   WEIR_TRY(socket.status());
   if (!socket->has_value()) return false;
-  socket_ = std::move(**socket);
+  socket_ = PeerSocket(std::move(**socket));
   stage_ = Stage::connecting;
   return true;
 }
 
 Result<bool> OutgoingConnection::finish_connecting() {
-  auto connected = socket_.connected();
+  auto connected = socket_.socket().connected();
   if (!connected.ok() || !*connected) return connected;
   stage_ = Stage::connected;
   return true;
@@ -85,7 +87,7 @@ void OutgoingConnection::try_again() {
 }
 
 Result<bool> OutgoingConnection::fill(size_t bytes) {
-  const auto got = socket_.try_recv(std::span(in_).first(bytes).subspan(received_));
+  const auto got = socket_.try_receive(std::span(in_).first(bytes).subspan(received_));
   if (!got.ok()) {
     if (got.status().code() != Code::remote_error) return got.status();
     try_again();
@@ -98,9 +100,9 @@ Result<bool> OutgoingConnection::fill(size_t bytes) {
 }
 
 Status OutgoingConnection::not_weir() const {
-  return Status(
-      Code::remote_error,
-      fmt::format("{} is not the address of a process that uses this version of weir", socket_.peer_text()));
+  return Status(Code::remote_error,
+                fmt::format("{} is not the address of a process that uses this version of weir",
+                            socket_.socket().peer_text()));
 }
 
 Result<bool> OutgoingConnection::answer_challenge() {
@@ -111,13 +113,13 @@ Result<bool> OutgoingConnection::answer_challenge() {
   const auto own = random_challenge();
   WEIR_TRY(own.status());
   hello_ = {request_.kind, request_.body, request_.key, *own, {}};
-  if (request_.secret) {
-    const auto listener = socket_.peer_address();
+  if (request_.credentials) {
+    const auto listener = socket_.socket().peer_address();
     if (!listener.ok()) {  // the connection has ended meanwhile
       try_again();
       return false;
     }
-    hello_.prove(*request_.secret, opening->challenge, *listener);
+    hello_.prove(request_.credentials->secret, opening->challenge, *listener);
   }
   const auto sent = socket_.try_send(hello_.encode());
   stage_ = Stage::judged;
@@ -132,24 +134,35 @@ Result<bool> OutgoingConnection::hear_verdict() {
   if (!verdict) return not_weir();
   if (verdict->decision == Decision::forbidden) {
     return Status(Code::remote_error,
-                  fmt::format("{} shows its reports to others (WEIR_REPORTS)", socket_.peer_text()));
+                  fmt::format("{} shows its reports to others (WEIR_REPORTS)", socket_.socket().peer_text()));
   }
   if (verdict->decision != Decision::admitted) {
     return Status(Code::remote_error,
                   fmt::format("{} refuses: its process does not take part in this job, or has another secret",
-                              socket_.peer_text()));
+                              socket_.socket().peer_text()));
   }
-  if (request_.secret && !verdict->is_proven(*request_.secret, hello_)) {
-    return Status(
-        Code::remote_error,
-        fmt::format("{} is not a process of this job: it does not know its secret", socket_.peer_text()));
+  if (request_.credentials && !verdict->is_proven(request_.credentials->secret, hello_)) {
+    return Status(Code::remote_error,
+                  fmt::format("{} is not a process of this job: it does not know its secret",
+                              socket_.socket().peer_text()));
   }
+  if (encrypts()) WEIR_TRY(socket_.secure(request_.credentials->tls, TlsRole::connects, hello_.proof));
+  stage_ = Stage::securing;
+  return true;
+}
+
+/// The last message of a handshake has to reach the kernel: whoever only receives then would not send it.
+Result<bool> OutgoingConnection::secure() {
+  const auto ready = socket_.ready();
+  if (!ready.ok() || !*ready) return ready;
+  const auto flushed = socket_.flush();
+  if (!flushed.ok() || !*flushed) return flushed;
   stage_ = Stage::admitted;
   return true;
 }
 
-Result<Socket> await_admission(OutgoingConnection& connection, const SocketAddress& listener,
-                               const Deadline& deadline, const std::function<Status()>& meanwhile) {
+Result<PeerSocket> await_admission(OutgoingConnection& connection, const SocketAddress& listener,
+                                   const Deadline& deadline, const std::function<Status()>& meanwhile) {
   for (;;) {
     const auto admitted = connection.advance();
     WEIR_TRY(admitted.status());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The asking side of a connection to a listener: it connects, answers the challenge with a hello, and waits
-/// for the verdict, each step as far as possible without blocking.
+/// for the verdict, each step as far as possible without blocking. With credentials for TLS, that begins
+/// behind the verdict, bound to the proof of the hello.
 ///
 /// A listener closes connections that are idle for long, or too many; a connection that ends before the
 /// verdict is therefore tried again, until its owner gives up. A refused connection is an error at once: the
@@ -18,8 +19,9 @@
 #include <optional>
 
 #include "src/net/listener/listener_wire.h"
-#include "src/net/secret.h"
 #include "src/net/socket.h"
+#include "src/net/tls/credentials.h"
+#include "src/net/tls/peer_socket.h"
 
 namespace weir {
 
@@ -32,14 +34,14 @@ class OutgoingConnection {
   struct Request {
     listener_wire::HelloKind kind = listener_wire::HelloKind::delivery;
     DeliveryKey key;
-    std::optional<Secret> secret;  ///< none: a report of this host, or one that is for everybody
-    uint32_t body = 0;             ///< bytes that follow
+    std::optional<Credentials> credentials;  ///< none: a report of this host, or one that is for everybody
+    uint32_t body = 0;                       ///< bytes that follow
   };
 
   OutgoingConnection(Connect connect, const Request& request);
   /// A delivery under `key`.
-  OutgoingConnection(const SocketAddress& listener, const DeliveryKey& key, const Secret& secret);
-  OutgoingConnection(Connect connect, const DeliveryKey& key, const Secret& secret);
+  OutgoingConnection(const SocketAddress& listener, const DeliveryKey& key, const Credentials& credentials);
+  OutgoingConnection(Connect connect, const DeliveryKey& key, const Credentials& credentials);
   /// Makes connections to a listener, from an address of this host if one is given.
   static Connect to(const SocketAddress& listener, const std::optional<SocketAddress>& from = std::nullopt);
 
@@ -50,23 +52,25 @@ class OutgoingConnection {
   /// a few milliseconds. REQUIRES: !admitted().
   pollfd waits_for() const;
   /// The connection, behind the verdict. REQUIRES: admitted().
-  Socket take() { return std::move(socket_); }
+  PeerSocket take() { return std::move(socket_); }
 
  private:
-  enum class Stage : uint8_t { unconnected, connecting, connected, judged, admitted };
+  enum class Stage : uint8_t { unconnected, connecting, connected, judged, securing, admitted };
 
   /// Each returns true when its stage is done.
   Result<bool> connect();
   Result<bool> finish_connecting();
   Result<bool> answer_challenge();
   Result<bool> hear_verdict();
+  Result<bool> secure();
   Result<bool> fill(size_t bytes);
+  bool encrypts() const { return request_.credentials && request_.credentials->tls != nullptr; }
   void try_again();
   Status not_weir() const;
 
   Connect connect_;
   Request request_;
-  Socket socket_;
+  PeerSocket socket_;
   Stage stage_ = Stage::unconnected;
   std::array<std::byte, 32> in_{};
   size_t received_ = 0;
@@ -77,7 +81,7 @@ class OutgoingConnection {
 
 /// Waits until `connection` is admitted and takes it; remote_error if `deadline` is over before. `meanwhile`,
 /// if any, is called about every 20 ms; its error ends the attempt and is returned.
-Result<Socket> await_admission(OutgoingConnection& connection, const SocketAddress& listener,
-                               const Deadline& deadline, const std::function<Status()>& meanwhile);
+Result<PeerSocket> await_admission(OutgoingConnection& connection, const SocketAddress& listener,
+                                   const Deadline& deadline, const std::function<Status()>& meanwhile);
 
 }  // namespace weir

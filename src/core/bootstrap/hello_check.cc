@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/core/bootstrap/hello_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::core {
+namespace {
+
+using root_wire::Hello;
+
+std::string name_of_rank(const Hello& hello) { return hello.peer.describe(hello.rank); }
+
+Status check_alone(const Hello& hello, TlsSettings::Mode encryption) {
+  if (hello.protocol != root_wire::kProtocol) {
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "{} runs another version of weir (it uses bootstrap protocol {}, the root uses {}); all ranks "
+            "must load the same library",
+            name_of_rank(hello), hello.protocol, root_wire::kProtocol));
+  }
+  if (hello.ranks < 1 || hello.ranks > root_wire::kMostRanks || hello.rank < 0 || hello.rank >= hello.ranks) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{} has nranks {}; expected 0 <= rank < nranks <= {}", name_of_rank(hello),
+                              hello.ranks, root_wire::kMostRanks));
+  }
+  if (hello.encryption != encryption) {
+    return Status(Code::invalid_usage,
+                  fmt::format("{} has WEIR_TLS={}, the root has WEIR_TLS={}; expected the same on all ranks",
+                              name_of_rank(hello), name_of(hello.encryption), name_of(encryption)));
+  }
+  return {};
+}
+
+Status check_twin(const Hello& hello, const Hello* twin) {
+  if (twin == nullptr) return {};
+  return Status(
+      Code::invalid_usage,
+      fmt::format("two processes or threads joined as rank {}: pid {} on host {} and pid {} on host {}",
+                  hello.rank, twin->peer.pid, twin->peer.hostname, hello.peer.pid, hello.peer.hostname));
+}
+
+Status check_reach(const Hello& hello, const Hello& other) {
+  const bool loopback = hello.peer.listener.is_loopback() || other.peer.listener.is_loopback();
+  if (!loopback || hello.peer.hostname == other.peer.hostname) return {};
+  const Hello& hidden = hello.peer.listener.is_loopback() ? hello : other;
+  return Status(
+      Code::invalid_usage,
+      fmt::format("{} listens at {}, which only its own host can reach, but there are ranks on other hosts; "
+                  "set NCCL_SOCKET_IFNAME to an interface that all hosts can reach",
+                  name_of_rank(hidden), hidden.peer.listener.text()));
+}
+
+}  // namespace
+
+Status check_hello(const Hello& hello, const std::vector<const Hello*>& known, TlsSettings::Mode encryption) {
+  WEIR_TRY(check_alone(hello, encryption));
+  const auto other = std::ranges::find_if(known, [](const Hello* one) { return one != nullptr; });
+  if (other == known.end()) return {};
+  if (static_cast<size_t>(hello.ranks) != known.size()) {
+    return Status(Code::invalid_usage,
+                  fmt::format("the ranks disagree on nranks: {} has {}, {} has {}; expected the same on all",
+                              name_of_rank(hello), hello.ranks, name_of_rank(**other), (*other)->ranks));
+  }
+  WEIR_TRY(check_twin(hello, known[static_cast<size_t>(hello.rank)]));
+  return check_reach(hello, **other);
+}
+
+}  // namespace weir::core

@@ -34,6 +34,7 @@ Result<std::shared_ptr<survey::RasServer>> start() {
   setup.own = [&process] {
     return core::report_of(process.activities(), process.host(), {.recent = 0, .channels = false});
   };
+  setup.access = [&process] { return process.report_access(); };
   auto server = survey::RasServer::start(std::move(setup));
   WEIR_TRY(server.status());
   return std::shared_ptr<survey::RasServer>(std::move(*server));

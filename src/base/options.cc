@@ -205,6 +205,10 @@ constexpr std::array kTable = {
               "the process id"},
     OptionRow{"WEIR_DUMP_SIGNAL", &Options::dump_signal, "", 0, 64,
               "number of a signal on which the process writes WEIR_DUMP_FILE; 0: none"},
+    OptionRow{
+        "WEIR_REPORTS", &Options::reports, "", 0, 0,
+        "who may read the reports of this process (weir ps, RAS clients): user: its user and root, and the "
+        "ranks of its jobs; all: everybody who reaches it; off: nobody"},
     OptionRow{"NCCL_RAS_ENABLE", &Options::ras, "", 0, 1,
               "1: ncclras and other clients of its protocol can query the state of the job"},
     OptionRow{"NCCL_RAS_ADDR", &Options::ras_address, "", 0, 0,

@@ -101,6 +101,7 @@ struct Options {
   int64_t recorded = 128;
   std::string dump_file;
   int64_t dump_signal = 0;
+  std::string reports = "user";
   bool ras = true;
   std::string ras_address = "localhost:28028";
   double ras_timeout_factor = 1;

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "src/cli/failure.h"
 #include "src/cli/http_server.h"
@@ -103,13 +104,18 @@ std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
 /// All metric families, filled process by process.
 class Metrics {
  public:
+  /// Processes that keep their reports for themselves are none of this user's.
   void add(const survey::QueriedProcess& process) {
+    if (process.report_state != survey::ReportState::shown) return;
+    if (!processes_.insert({process.host, process.pid}).second) return;
     const std::string labels =
         label("hostname", process.host) + "," + label("pid", std::to_string(process.pid));
     up_.add(labels, process.report ? 1 : 0);
     if (!process.report) return;
     const auto nodes = nodes_of(*process.report);
     for (const CommunicatorReport& one : process.report->communicators) {
+      // Another user may claim to be the same rank; a series that comes twice would invalidate all.
+      if (!ranks_.insert({one.id, one.rank}).second) continue;
       const auto known = nodes.find(one.id);
       add(*process.report, one, known == nodes.end() ? 0 : known->second);
     }
@@ -179,6 +185,8 @@ class Metrics {
     }
   }
 
+  std::set<std::pair<std::string, int32_t>> processes_;  ///< that were added, by host and number
+  std::set<std::pair<std::string, Rank>> ranks_;         ///< the same, by communicator
   Family up_{"weir_process_up", "gauge", "1: the process answered; 0: it is dead, stopped or unreachable"};
   Family state_{"weir_rank_state", "gauge", "1 for the current state of the rank's communicator"};
   Family waiting_{"weir_rank_waiting_seconds", "gauge",

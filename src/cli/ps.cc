@@ -4,11 +4,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "src/base/text.h"
 #include "src/cli/rank_words.h"
@@ -100,6 +104,7 @@ std::string json_of(const std::vector<survey::QueriedProcess>& asked) {
   for (const survey::QueriedProcess& one : asked) {
     nlohmann::ordered_json process = {
         {"pid", one.pid}, {"host", one.host}, {"answers", one.report.has_value()}};
+    if (one.user) process["user"] = *one.user;
     if (one.report)
       process["report"] = nlohmann::ordered_json::parse(core::to_json(*one.report));
     else
@@ -109,16 +114,52 @@ std::string json_of(const std::vector<survey::QueriedProcess>& asked) {
   return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+std::string user_words(const std::optional<uint32_t>& user) {
+  return user ? fmt::format(" of user {}", *user) : "";
+}
+
 std::string process_words(const survey::QueriedProcess& process) {
+  if (process.report_state != survey::ReportState::shown) return "";
+  const std::string user = user_words(process.user);
   if (!process.report)
-    return fmt::format("process {} on {} {}\n", process.pid, process.host, process.why_not);
+    return fmt::format("process {}{} on {} {}\n", process.pid, user, process.host, process.why_not);
   std::string out;
   for (const core::ActivityRegistry::Joining& one : process.report->joining) {
     out += fmt::format(
-        "process {} on {}: rank {} of {} is joining at bootstrap root {}; it has waited for the other ranks "
-        "for {}\n",
-        process.pid, process.host, one.rank, one.ranks, one.root,
+        "process {}{} on {}: rank {} of {} is joining at bootstrap root {}; it has waited for the other "
+        "ranks for {}\n",
+        process.pid, user, process.host, one.rank, one.ranks, one.root,
         seconds_words(static_cast<double>(process.report->time_ns - one.since_ns) / 1e9));
+  }
+  return out;
+}
+
+/// One sentence for each reason why processes do not show their reports.
+std::string unshown_words(const std::vector<survey::QueriedProcess>& asked) {
+  using survey::ReportState;
+  constexpr std::pair<ReportState, std::pair<std::string_view, std::string_view>> kWords[] = {
+      {ReportState::off, {"", "reports to anybody; WEIR_REPORTS=user"}},
+      {ReportState::for_its_user, {" of other users", "reports to this user; WEIR_REPORTS=all"}},
+      {ReportState::for_its_jobs, {" of other jobs", "reports to this one; WEIR_REPORTS=all"}}};
+  const auto count = [&](ReportState kind) {
+    return std::ranges::count(asked, kind, &survey::QueriedProcess::report_state);
+  };
+  std::string out;
+  for (const auto& [kind, words] : kWords) {
+    const auto processes = count(kind);
+    if (processes == 0) continue;
+    const bool one = processes == 1;
+    out += fmt::format("{}{} {} not show {} {} in {} environment would change that\n",
+                       plural(processes, "process"), words.first, one ? "does" : "do", one ? "its" : "their",
+                       words.second, one ? "its" : "their");
+  }
+  std::set<uint32_t> users;
+  for (const survey::QueriedProcess& process : asked) {
+    if (process.report_state == ReportState::under_false_name) users.insert(process.user.value_or(geteuid()));
+  }
+  if (!users.empty()) {
+    out += fmt::format("left out {} under the numbers of other processes, made by user {}\n",
+                       plural(count(ReportState::under_false_name), "registration"), fmt::join(users, ", "));
   }
   return out;
 }
@@ -127,8 +168,9 @@ std::string process_words(const survey::QueriedProcess& process) {
 
 std::string table_of(const survey::CommunicatorView& communicator) {
   const std::string called = communicator.name.empty() ? "" : fmt::format(" \"{}\"", communicator.name);
-  std::string out = fmt::format("communicator {}{}: {}\n", communicator.id, called,
-                                plural(static_cast<int64_t>(communicator.members.size()), "rank"));
+  std::string out =
+      fmt::format("communicator {}{}{}: {}\n", communicator.id, called, user_words(communicator.user),
+                  plural(static_cast<int64_t>(communicator.members.size()), "rank"));
   out +=
       fmt::format("  {:>5} {:<28} {:>8}  {:<52} {}\n", "rank", "process", "calls", "last operation", "state");
   for (size_t rank = 0; rank < communicator.members.size(); ++rank) {
@@ -162,8 +204,9 @@ int run_ps(PsArguments arguments) {
     arguments.request.scope.channels = false;
   }
   const std::vector<survey::QueriedProcess> asked = survey::take(arguments.request);
-  const bool all_answer =
-      std::ranges::all_of(asked, [](const survey::QueriedProcess& one) { return one.report.has_value(); });
+  const bool all_answer = std::ranges::all_of(asked, [](const survey::QueriedProcess& one) {
+    return one.report.has_value() || one.report_state != survey::ReportState::shown;
+  });
   if (arguments.json) {
     fmt::print("{}\n", json_of(asked));
     return all_answer ? 0 : 1;
@@ -176,6 +219,7 @@ int run_ps(PsArguments arguments) {
   for (const survey::QueriedProcess& process : asked) fmt::print("{}", process_words(process));
   for (const survey::CommunicatorView& communicator : survey::by_communicator(asked))
     fmt::print("{}", table_of(communicator));
+  fmt::print("{}", unshown_words(asked));
   return all_answer ? 0 : 1;
 }
 

@@ -20,7 +20,8 @@ struct PsArguments {
 };
 
 void add_ps(CLI::App& app, PsArguments& arguments);
-/// Returns the exit code: 1 if a process does not answer.
+/// Returns the exit code: 1 if a process does not answer. Processes that keep their reports for themselves
+/// are no failure; a sentence counts them.
 int run_ps(PsArguments arguments);
 
 /// A table for one communicator as text: states, waiting ranks, and the numbers of operations that each rank

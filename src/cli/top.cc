@@ -36,8 +36,9 @@ std::map<EndKey, EndCount> ends_of(const std::vector<survey::QueriedProcess>& as
     if (!process.report) continue;
     for (const core::CommunicatorReport& one : process.report->communicators) {
       for (const core::ChannelReport& channel : one.channels)
-        out[{one.id, one.rank, channel.peer, channel.number, channel.sends}] = {
-            channel.transport, channel.bytes, channel.messages, process.report->time_ns};
+        out.try_emplace(
+            {one.id, one.rank, channel.peer, channel.number, channel.sends},
+            EndCount{channel.transport, channel.bytes, channel.messages, process.report->time_ns});
     }
   }
   return out;

@@ -161,6 +161,7 @@ Job RasServer::gather(int64_t timeout_ms) const {
   const int64_t begun = now_ns();
   SurveyRequest request;
   request.own = setup_.own();
+  if (setup_.access) request.own_access = setup_.access();
   request.scope.recent = 0;
   request.scope.channels = false;
   request.timeout_ms =

@@ -31,6 +31,8 @@ class RasServer {
     double timeout_factor = 1;  ///< factor of the client's timeout for answers of other processes
     RasVersions versions;
     std::function<core::ProcessReport()> own;  ///< report of this process, without channels
+    /// What opens the reports of the other processes of the job; may be empty.
+    std::function<std::vector<ReportAccess>()> access;
   };
 
   /// Starts the thread. Errors: those of Socket::listen and start_thread.

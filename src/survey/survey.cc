@@ -3,27 +3,43 @@
 #include "src/survey/survey.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "src/base/host.h"
 #include "src/base/process_state.h"
-#include "src/net/listener/listener.h"
+#include "src/net/listener/local_owner.h"
 #include "src/net/listener/local_registry.h"
+#include "src/net/listener/local_reports.h"
 
 namespace weir::survey {
 namespace {
 
-constexpr size_t kAtOnce = 256;  // listeners asked at a time: each needs a descriptor
+constexpr size_t kAtOnce = 256;     // listeners asked at a time: each needs a descriptor
+constexpr int64_t kMostUsers = 16;  // silent users that are waited for
+
+/// A process, and what opens its reports.
+struct Asked {
+  QueriedProcess process;
+  ReportAccess access;
+  std::vector<ReportAccess> known;  ///< what the process that has named this one has let the survey know
+  int32_t visible_pid = 0;          ///< its number here; 0: not known
+};
 
 /// Sets the reason for a missing answer.
-void explain(QueriedProcess& process, const Answer& answer, int64_t timeout_ms) {
-  const bool here = process.host == short_hostname();
-  const char state = here ? process_state(process.pid) : '\0';
-  if (answer.kind == Answer::Kind::refused) {
+void explain(Asked& asked, const Answer& answer, int64_t timeout_ms) {
+  QueriedProcess& process = asked.process;
+  const char state = asked.visible_pid != 0 ? process_state(asked.visible_pid) : '\0';
+  if (answer.kind == Answer::Kind::forbidden) {
+    process.report_state = asked.access.secret ? ReportState::off : ReportState::for_its_jobs;
+  } else if (answer.kind == Answer::Kind::refused) {
     process.dead = !is_alive(state);
     process.why_not =
         process.dead ? "is dead: the process has ended" : "runs, but no longer accepts connections";
@@ -35,103 +51,189 @@ void explain(QueriedProcess& process, const Answer& answer, int64_t timeout_ms) 
   }
 }
 
-void ask_some(std::span<QueriedProcess> processes, const SurveyRequest& request) {
+/// Takes the report of an answer, or the reason why there is none.
+void understand(Asked& asked, Answer answer, int64_t timeout_ms) {
+  if (answer.kind != Answer::Kind::given) return explain(asked, answer, timeout_ms);
+  const auto* const text = reinterpret_cast<const char*>(answer.bytes.data());
+  auto report = core::read_report({text, answer.bytes.size()});
+  QueriedProcess& process = asked.process;
+  if (report.ok() && report->pid == process.pid)
+    process.report = std::move(*report);
+  else
+    process.why_not = report.ok() ? fmt::format("has lost its address to process {}", report->pid)
+                                  : report.status().message();
+  asked.known.insert(asked.known.end(), answer.access.begin(), answer.access.end());
+}
+
+Bytes question_of(const SurveyRequest& request) {
   core::ReportScope scope = request.scope;
   scope.members = true;
-  std::vector<ReportSource> sources;
-  for (const QueriedProcess& process : processes) sources.push_back({process.listener, {}});
-  const std::vector<Answer> answers = ask_for_reports(sources, core::report_question(scope),
-                                                      Deadline::in_ms(request.timeout_ms, request.abort));
-  for (size_t i = 0; i < answers.size(); ++i) {
-    QueriedProcess& process = processes[i];
-    if (answers[i].kind != Answer::Kind::given) {
-      explain(process, answers[i], request.timeout_ms);
-      continue;
-    }
-    const auto* const text = reinterpret_cast<const char*>(answers[i].bytes.data());
-    auto report = core::read_report({text, answers[i].bytes.size()});
-    if (report.ok() && report->pid == process.pid)
-      process.report = std::move(*report);
-    else
-      process.why_not = report.ok() ? fmt::format("has lost its address to process {}", report->pid)
-                                    : report.status().message();
+  return core::report_question(scope);
+}
+
+void ask_each(std::span<Asked> processes, const SurveyRequest& request) {
+  for (size_t at = 0; at < processes.size(); at += kAtOnce) {
+    const std::span<Asked> some = processes.subspan(at, std::min(kAtOnce, processes.size() - at));
+    std::vector<ReportSource> sources;
+    for (const Asked& one : some) sources.push_back({one.process.listener, one.access});
+    std::vector<Answer> answers =
+        ask_for_reports(sources, question_of(request), Deadline::in_ms(request.timeout_ms, request.abort));
+    for (size_t i = 0; i < some.size(); ++i) understand(some[i], std::move(answers[i]), request.timeout_ms);
   }
 }
 
-void ask_each(std::span<QueriedProcess> processes, const SurveyRequest& request) {
-  for (size_t at = 0; at < processes.size(); at += kAtOnce)
-    ask_some(processes.subspan(at, std::min(kAtOnce, processes.size() - at)), request);
-}
-
 /// Processes that are named in reports and were not asked yet.
-std::vector<QueriedProcess> others_of(const std::vector<QueriedProcess>& asked, bool elsewhere) {
-  std::set<std::pair<std::string, int32_t>> known;
-  for (const QueriedProcess& one : asked) known.insert({one.host, one.pid});
-  std::vector<QueriedProcess> others;
-  for (const QueriedProcess& one : asked) {
-    if (!one.report) continue;
-    for (const core::CommunicatorReport& communicator : one.report->communicators) {
+std::vector<Asked> others_of(const std::vector<Asked>& asked, bool elsewhere) {
+  std::set<std::tuple<std::optional<uint32_t>, std::string, int32_t>> known;
+  for (const auto& [process, access, all, pid] : asked)
+    known.insert({process.user, process.host, process.pid});
+  const std::string here = short_hostname();
+  std::vector<Asked> others;
+  for (const Asked& one : asked) {
+    if (!one.process.report) continue;
+    for (const core::CommunicatorReport& communicator : one.process.report->communicators) {
+      const auto access = std::ranges::find(one.known, communicator.job, &ReportAccess::job_key);
       for (const core::PeerAddress& peer : communicator.members) {
-        const bool wanted = elsewhere || peer.hostname == short_hostname();
-        if (!wanted || !known.insert({peer.hostname, peer.pid}).second) continue;
-        QueriedProcess& other = others.emplace_back();
-        other.pid = peer.pid;
-        other.host = peer.hostname;
-        other.listener = peer.listener;
+        const bool is_here = peer.hostname == here;
+        if (!elsewhere && !is_here) continue;
+        if (!known.insert({one.process.user, peer.hostname, peer.pid}).second) continue;
+        Asked& other = others.emplace_back();
+        other.process.pid = peer.pid;
+        other.process.host = peer.hostname;
+        other.process.user = one.process.user;
+        other.process.listener = peer.listener;
+        other.known = one.known;
+        if (access != one.known.end()) other.access = *access;
+        if (is_here) other.visible_pid = peer.pid;
       }
     }
   }
   return others;
 }
 
-std::vector<QueriedProcess> first_of(const SurveyRequest& request) {
-  std::vector<QueriedProcess> first;
-  if (request.own) {
-    QueriedProcess& own = first.emplace_back();
-    own.pid = request.own->pid;
-    own.host = request.own->hostname;
-    own.report = request.own;
-    return first;
+/// Asks registered processes of one user. Those of another user have `together`, however many entries this
+/// user has made.
+void ask_registered(std::span<Asked> processes, std::span<const LocalReportSource> sources,
+                    const SurveyRequest& request, const Deadline& together) {
+  const uint32_t user = sources.front().owner.uid;
+  for (size_t at = 0; at < sources.size(); at += kAtOnce) {
+    const size_t count = std::min(kAtOnce, sources.size() - at);
+    std::vector<Answer> answers =
+        ask_locally(sources.subspan(at, count), question_of(request),
+                    user == geteuid() ? Deadline::in_ms(request.timeout_ms, request.abort) : together);
+    for (size_t i = 0; i < count; ++i) {
+      QueriedProcess& process = processes[at + i].process;
+      const bool forbidden = answers[i].kind == Answer::Kind::forbidden;
+      understand(processes[at + i], std::move(answers[i]), request.timeout_ms);
+      if (process.report) continue;
+      // Whoever is not root need not be answered by others; root is kept from reports by WEIR_REPORTS=off
+      // only.
+      const bool stranger = user != geteuid() && geteuid() != 0;
+      process.report_state = stranger    ? ReportState::for_its_user
+                             : forbidden ? ReportState::off
+                                         : ReportState::shown;
+    }
   }
+}
+
+Asked registered(const LocalReportSource& source) {
+  Asked out;
+  out.process.pid = source.entry.pid;
+  out.process.host = short_hostname();
+  if (source.owner.uid != geteuid()) out.process.user = source.owner.uid;
+  out.process.listener = source.entry.listener;
+  out.visible_pid = source.owner.pid;
+  if (!is_own_entry(source.entry, source.owner)) {
+    out.process.pid = source.owner.pid;
+    out.process.report_state = ReportState::under_false_name;
+  }
+  return out;
+}
+
+/// The processes of this host, those of the own user first.
+std::vector<Asked> registered_of(const SurveyRequest& request) {
+  std::map<std::pair<bool, uint32_t>, std::vector<LocalReportSource>> by_user;
+  std::vector<Asked> out;
   for (const RegisteredListener& entry : read_local_registry()) {
     if (!request.pids.empty() && std::ranges::find(request.pids, entry.pid) == request.pids.end()) continue;
-    QueriedProcess& one = first.emplace_back();
-    one.pid = entry.pid;
-    one.host = short_hostname();
-    one.listener = entry.listener;
+    const auto owner = owner_of(entry);
+    if (!owner) continue;
+    if (is_own_entry(entry, *owner))
+      by_user[{owner->uid != geteuid(), owner->uid}].push_back({entry, *owner});
+    else
+      out.push_back(registered({entry, *owner}));
   }
-  ask_each(first, request);
-  return first;
+  const Deadline others = Deadline::in_ms(kMostUsers * request.timeout_ms, request.abort);
+  for (const auto& [user, sources] : by_user) {
+    std::vector<Asked> some;
+    for (const LocalReportSource& source : sources) some.push_back(registered(source));
+    ask_registered(some, sources, request, others.within_ms(request.timeout_ms));
+    // A forked child may still hold the socket of a process that has ended.
+    std::erase_if(some, [](const Asked& one) {
+      return !one.process.report && one.visible_pid != 0 && !is_alive(process_state(one.visible_pid));
+    });
+    out.insert(out.end(), some.begin(), some.end());
+  }
+  return out;
+}
+
+std::vector<Asked> first_of(const SurveyRequest& request) {
+  if (!request.own) return registered_of(request);
+  Asked own;
+  own.process.pid = request.own->pid;
+  own.process.host = request.own->hostname;
+  own.process.report = request.own;
+  own.known = request.own_access;
+  return {own};
+}
+
+std::string words_of(const QueriedProcess& process) {
+  switch (process.report_state) {
+    case ReportState::shown: break;
+    case ReportState::off: return "shows its reports to nobody (WEIR_REPORTS=off)";
+    case ReportState::for_its_user: return "does not show its reports to other users (WEIR_REPORTS)";
+    case ReportState::for_its_jobs: return "does not show its reports to other jobs (WEIR_REPORTS)";
+    case ReportState::under_false_name: return "is registered under the number of another process";
+  }
+  return process.why_not;
 }
 
 }  // namespace
 
 std::vector<QueriedProcess> take(const SurveyRequest& request) {
-  std::vector<QueriedProcess> asked = first_of(request);
+  std::vector<Asked> asked = first_of(request);
   for (;;) {
-    std::vector<QueriedProcess> others = others_of(asked, request.elsewhere);
-    if (others.empty()) return asked;
+    std::vector<Asked> others = others_of(asked, request.elsewhere);
+    if (others.empty()) break;
     ask_each(others, request);
-    asked.insert(asked.end(), others.begin(), others.end());
+    asked.insert(asked.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
   }
+  std::vector<QueriedProcess> out;
+  for (Asked& one : asked) {
+    out.push_back(std::move(one.process));
+    out.back().why_not = words_of(out.back());
+  }
+  return out;
 }
 
 std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>& asked) {
-  std::map<std::string, CommunicatorView> by_id;
+  using Key = std::pair<std::optional<uint32_t>, std::string>;  // user and id
+  std::map<Key, CommunicatorView> by_id;
   const auto member = [](CommunicatorView& communicator, size_t rank) -> CommunicatorView::Member& {
     if (communicator.members.size() <= rank) communicator.members.resize(rank + 1);
     return communicator.members[rank];
   };
-  std::map<std::pair<std::string, int32_t>, std::string> silent;
+  std::map<std::tuple<std::optional<uint32_t>, std::string, int32_t>, std::string> silent;
   for (const QueriedProcess& process : asked) {
-    if (!process.report) silent[{process.host, process.pid}] = process.why_not;
+    if (!process.report) silent[{process.user, process.host, process.pid}] = process.why_not;
   }
   constexpr size_t kMostUnlisted = 4096;  // ranks that no process has listed: their number is only a claim
   for (const QueriedProcess& process : asked) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& report : process.report->communicators) {
-      CommunicatorView& communicator = by_id[report.id];
+      CommunicatorView& communicator = by_id[{process.user, report.id}];
       communicator.id = report.id;
+      communicator.user = process.user;
       if (!report.name.empty()) communicator.name = report.name;
       for (size_t rank = 0; rank < report.members.size(); ++rank) {
         CommunicatorView::Member& other = member(communicator, rank);
@@ -148,10 +250,10 @@ std::vector<CommunicatorView> by_communicator(const std::vector<QueriedProcess>&
     }
   }
   std::vector<CommunicatorView> out;
-  for (auto& [id, communicator] : by_id) {
+  for (auto& [key, communicator] : by_id) {
     for (CommunicatorView::Member& one : communicator.members) {
       if (one.report) continue;
-      const auto found = silent.find({one.host, one.pid});
+      const auto found = silent.find({key.first, one.host, one.pid});
       one.why_not = found != silent.end() ? found->second : "has left the communicator, or never joined it";
     }
     out.push_back(std::move(communicator));

@@ -99,6 +99,8 @@ TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
 TEST(Options, ASecretIsNotShown) {
   EXPECT_THAT(from({{"WEIR_SECRET", "sesame"}}).notes, IsEmpty());
   EXPECT_EQ(from({{"WEIR_SECRET_FILE", "/a/file"}}).secret_file, "/a/file");
+  EXPECT_EQ(Options().reports, "user");
+  EXPECT_EQ(from({{"WEIR_REPORTS", "off"}}).reports, "off");
 }
 
 TEST(Options, ExpectsANumberWithoutAUnitWhereFractionsMean) {

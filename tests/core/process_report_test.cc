@@ -194,7 +194,7 @@ TEST(ProcessReport, IsJsonAndAnswersAtTheListener) {
     std::vector<float> values(2);
     ASSERT_TRUE(sum(communicator, values).ok());
     const PeerAddress self = report_of_rank(runtime, 0).members.front();
-    const ReportSource source{self.listener, {}};
+    const ReportSource source{self.listener, runtime.report_access().front()};
     const Answer answer =
         ask_for_reports({&source, 1}, report_question({.recent = 1}), Deadline::in_ms(20'000)).front();
     ASSERT_EQ(answer.kind, Answer::Kind::given);
@@ -210,6 +210,15 @@ TEST(ProcessReport, IsJsonAndAnswersAtTheListener) {
     ++done;
     while (done < kReportedRanks) std::this_thread::yield();
   });
+}
+
+TEST(ProcessReport, AWrongOptionForItsReadersIsRefused) {
+  Options options = quiet_options();
+  options.reports = "root";
+  Runtime runtime(options);
+  const Status status = runtime.listener(SocketAddress::loopback(AF_INET, 0)).status();
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_THAT(status.message(), HasSubstr("WEIR_REPORTS is \"root\"; expected off, user or all"));
 }
 
 /// Readers of other versions know operations by these words.

@@ -63,10 +63,12 @@ class Client {
   Socket socket_;
 };
 
-std::unique_ptr<RasServer> serve(std::function<core::ProcessReport()> own, double timeout_factor = 1) {
+std::unique_ptr<RasServer> serve(std::function<core::ProcessReport()> own, double timeout_factor = 1,
+                                 std::function<std::vector<ReportAccess>()> access = {}) {
   RasServer::Setup setup;
   setup.address = SocketAddress::loopback(AF_INET, 0);
   setup.own = std::move(own);
+  setup.access = std::move(access);
   setup.timeout_factor = timeout_factor;
   auto server = RasServer::start(std::move(setup));
   EXPECT_TRUE(server.ok()) << server.status().message();
@@ -184,8 +186,8 @@ class RasOfAJob : public ::testing::Test {
       core::Communicator communicator(runtime, core::IdOrigin{root_.id(), kRanks, rank}, {});
       Status status = communicator.connect();
       if (status.ok()) status = sum(communicator);
-      const auto server =
-          serve([&] { return core::report_of(runtime.activities(), runtime.host()); }, timeout_factor_);
+      const auto server = serve([&] { return core::report_of(runtime.activities(), runtime.host()); },
+                                timeout_factor_, [&] { return runtime.report_access(); });
       voice.say(status.ok() ? server->address().text() : status.message());
       if (rank == kRanks - 1)
         for (;;) pause();

@@ -248,6 +248,7 @@ class LateListener final : public Listener {
   void admit(uint32_t job_key, const Credentials& credentials) override {
     inner_->admit(job_key, credentials);
   }
+  std::vector<ReportAccess> report_access() const override { return inner_->report_access(); }
   void forget(uint64_t scope, int32_t to) override { inner_->forget(scope, to); }
 
  private:

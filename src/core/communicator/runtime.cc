@@ -10,7 +10,7 @@
 #include "src/core/bootstrap/job_secret.h"
 #include "src/core/channels/credit.h"
 #include "src/core/diagnosis/process_report.h"
-#include "src/net/listener/local_registry.h"
+#include "src/net/listener/report_readers.h"
 
 namespace weir::core {
 namespace {
@@ -25,20 +25,6 @@ void log_rails(const InterfaceChoice& choice) {
   WEIR_INFO(net, "NET/Socket : Using {}", used);
   for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
 }
-
-/// A listener together with its entry in the local registry.
-struct PublishedListener {
-  explicit PublishedListener(std::unique_ptr<Listener> opened) : listener(std::move(opened)) {
-    auto registered = register_locally(listener->address());
-    if (registered.ok())
-      entry = std::move(*registered);
-    else
-      WEIR_INFO(bootstrap, "weir ps will not find this process: {}", registered.status().message());
-  }
-
-  std::unique_ptr<Listener> listener;
-  Socket entry;
-};
 
 uint64_t random_number() {
   std::random_device source;
@@ -119,18 +105,29 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
   for (const Interface& rail : choice->rails) addresses.push_back(rail.address);
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());
-  auto opened = Listener::open(addresses, *ports, [this](uint64_t scope, BytesView question) {
+  const auto readers = parse_report_readers(options_.reports);
+  WEIR_TRY(readers.status());
+  const auto answer = [this](uint64_t scope, BytesView question) {
     if (scope == 0) {
       return is_report_question(question) ? answer_report_question(activities_, host_, question) : Bytes();
     }
     return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
                                               : activities_.answer(scope, question);
-  });
+  };
+  auto opened = Listener::open(addresses, *ports, answer, *readers);
   WEIR_TRY(opened.status());
-  const auto announced = std::make_shared<PublishedListener>(std::move(*opened));
-  std::shared_ptr<Listener> listener(announced, announced->listener.get());
+  const std::shared_ptr<Listener> listener = std::move(*opened);
   listener_ = listener;
   return listener;
+}
+
+std::vector<ReportAccess> Runtime::report_access() const {
+  std::shared_ptr<Listener> open;  // destroyed without the lock, if this is its last holder
+  {
+    const std::lock_guard lock(mutex_);
+    open = listener_.lock();
+  }
+  return open ? open->report_access() : std::vector<ReportAccess>();
 }
 
 }  // namespace weir::core

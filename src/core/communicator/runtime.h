@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "src/base/options.h"
 #include "src/base/status.h"
@@ -78,6 +79,9 @@ class Runtime {
   /// The listener: opened on first use, at an interface that can reach `reach`, and closed with its last
   /// holder.
   Result<std::shared_ptr<Listener>> listener(const SocketAddress& reach);
+  /// What opens the reports of the other processes of this one's jobs; empty while no listener is open. Not
+  /// to be shown to anybody.
+  std::vector<ReportAccess> report_access() const;
 
  private:
   Result<InterfaceChoice> listen_at(const std::optional<SocketAddress>& reach) const;

@@ -77,6 +77,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
                              const ReportScope& scope, bool members) {
   CommunicatorReport out;
   out.id = fmt::format("{:016x}", hash_text(fmt::format("report {:x}", uid)));
+  out.job = static_cast<uint32_t>(uid >> 32);
   out.rank = rank;
   const Activity::About about = activity.about();
   out.name = about.name;

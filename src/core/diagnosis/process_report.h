@@ -54,6 +54,7 @@ struct ChannelReport {
 /// One rank of one communicator.
 struct CommunicatorReport {
   std::string id;    ///< 16 digits, the same on all its ranks; a hash that hides the uid
+  uint32_t job = 0;  ///< job_key_of() its unique id; 0: not told
   std::string name;  ///< name given by the user; may be empty
   int ranks = 0;     ///< number of ranks; 0: not known yet
   Rank rank = 0;

@@ -53,8 +53,9 @@ ordered_json json_of(const PeerAddress& peer) {
 }
 
 ordered_json json_of(const CommunicatorReport& one) {
-  ordered_json out = {{"id", one.id},     {"name", one.name},     {"ranks", one.ranks},
-                      {"rank", one.rank}, {"device", one.device}, {"state", name(one.state)}};
+  ordered_json out = {
+      {"id", one.id},     {"job", one.job},       {"name", one.name},        {"ranks", one.ranks},
+      {"rank", one.rank}, {"device", one.device}, {"state", name(one.state)}};
   if (one.gpu >= 0) out["gpu"] = one.gpu;
   if (one.code != Code::success) out["code"] = static_cast<int>(one.code);
   if (!one.sentence.empty()) out["sentence"] = one.sentence;
@@ -170,6 +171,7 @@ ChannelReport channel_from(const json& in) {
 CommunicatorReport communicator_from(const json& in) {
   CommunicatorReport out;
   get(in, "id", out.id);
+  get(in, "job", out.job);
   get(in, "name", out.name);
   get(in, "ranks", out.ranks);
   get(in, "rank", out.rank);

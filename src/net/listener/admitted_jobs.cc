@@ -19,6 +19,14 @@ void AdmittedJobs::admit(uint32_t job_key, const Credentials& credentials) {
     known->second = credentials;
 }
 
+std::vector<ReportAccess> AdmittedJobs::report_access() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ReportAccess> out;
+  for (const auto& [job_key, credentials] : known_)
+    out.push_back({job_key, report_secret(credentials.secret)});
+  return out;
+}
+
 std::optional<Credentials> AdmittedJobs::prover(const listener_wire::Hello& hello, const Challenge& asked,
                                                 const SocketAddress& listener) const {
   const bool reports = hello.kind == listener_wire::HelloKind::report;

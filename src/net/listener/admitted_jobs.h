@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "src/net/listener/listener_wire.h"
 #include "src/net/tls/credentials.h"
@@ -24,6 +25,9 @@ class AdmittedJobs {
   /// arrived.
   std::optional<Credentials> prover(const listener_wire::Hello& hello, const Challenge& asked,
                                     const SocketAddress& listener) const;
+
+  /// What opens the reports of the processes of these jobs.
+  std::vector<ReportAccess> report_access() const;
 
  private:
   mutable std::mutex mutex_;

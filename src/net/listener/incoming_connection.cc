@@ -111,10 +111,12 @@ void IncomingConnection::make_room() {
 bool IncomingConnection::judge(const AdmittedJobs& jobs, const MayRead& may_read) {
   const bool reports = hello_->kind == HelloKind::report;
   const auto prover = jobs.prover(*hello_, challenge_, listener_);
-  const bool admitted = reports ? may_read && may_read(socket(), prover.has_value()) : prover.has_value();
+  const bool admitted =
+      reports ? may_read && may_read(socket(), prover.has_value()) : !is_local() && prover.has_value();
   if (!admitted) {
-    rejection_ = reports ? "it may not read the reports of this process (WEIR_REPORTS)"
-                         : "it does not know the secret of any job of this process";
+    rejection_ = reports      ? "it may not read the reports of this process (WEIR_REPORTS)"
+                 : is_local() ? "it asks for more than reports at the local socket"
+                              : "it does not know the secret of any job of this process";
     say(Verdict{reports ? Decision::forbidden : Decision::refused}.encode());
     return false;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A connection that has come to a listener, from the challenge to the last byte of the answer, or to the
-/// last of its messages.
+/// A connection that has come to a listener, over TCP or its local socket, from the challenge to the last
+/// byte of the answer, or to the last of its messages.
 ///
 /// Until its hello is proven it is a stranger, for which nothing is kept but a hello of fixed size. The
 /// memory of a body grows with the bytes that have arrived, not with the size that was announced. Where the
@@ -32,7 +32,8 @@ class IncomingConnection {
   /// Whether the process at the other end may read reports; `proven`: it has shown a secret for them.
   using MayRead = std::function<bool(const Socket& socket, bool proven)>;
 
-  /// Sends the challenge. `listener` is the address at which the connection arrived.
+  /// Sends the challenge. `listener` is the address at which the connection arrived; the default one: at the
+  /// local socket, which is for readers of reports only.
   IncomingConnection(Socket socket, const SocketAddress& listener, int64_t now_ns);
 
   /// Reads and writes what is possible.
@@ -51,6 +52,7 @@ class IncomingConnection {
   bool is_stranger() const { return stage_ == Stage::hello; }
   /// Between two messages.
   bool rests() const { return stage_ == Stage::header && received_ == 0; }
+  bool is_local() const { return !listener_.valid(); }
   bool answers() const { return !out_.empty(); }
   /// When it came, or when its current message began.
   int64_t since_ns() const { return since_ns_; }

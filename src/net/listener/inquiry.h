@@ -7,6 +7,8 @@
 #include <poll.h>
 
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "src/net/listener/listener.h"
 #include "src/net/listener/outgoing_connection.h"
@@ -18,8 +20,10 @@ class Inquiry {
  public:
   /// A question about a communicator, from a process that has the credentials of its job.
   Inquiry(const SocketAddress& listener, uint64_t scope, const Credentials& credentials, BytesView question);
-  /// A question for reports: with the secret for them, or as the user to whom they are shown.
+  /// A question for reports, with the secret for them where one is known.
   Inquiry(const SocketAddress& listener, const ReportAccess& access, BytesView question);
+  /// A question for reports over the local socket of a listener. `connect` makes the connection.
+  Inquiry(const SocketAddress& listener, OutgoingConnection::Connect connect, BytesView question);
 
   /// Advances the inquiry; returns true when it has an answer or has failed.
   bool advance();
@@ -34,11 +38,14 @@ class Inquiry {
   void proceed();
   void receive();
   void understand_size();
+  void understand();
+  Status not_weir() const;
   void fail(const Status& status);
   void finish();
 
   const SocketAddress listener_;
   const Bytes question_;
+  const bool local_ = false;
   OutgoingConnection outgoing_;
   size_t sent_ = 0;
   PeerSocket socket_;  ///< behind the verdict
@@ -48,5 +55,8 @@ class Inquiry {
   bool done_ = false;
   Answer answer_;
 };
+
+/// Waits until `deadline` for the answers to inquiries, and returns them in the same order.
+std::vector<Answer> answers_of(std::vector<std::unique_ptr<Inquiry>> inquiries, const Deadline& deadline);
 
 }  // namespace weir

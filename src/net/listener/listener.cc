@@ -25,13 +25,16 @@
 #include "src/net/listener/admitted_jobs.h"
 #include "src/net/listener/incoming_connection.h"
 #include "src/net/listener/listener_wire.h"
+#include "src/net/listener/local_registry.h"
 #include "src/net/listener/rejections.h"
+#include "src/net/peer_process.h"
 
 namespace weir {
 namespace {
 
 using listener_wire::Hello;
 using listener_wire::HelloKind;
+using listener_wire::LocalAnswer;
 
 /// Time for an admitted connection to send a body and take the answer.
 constexpr int64_t kAdmittedNs = 20'000 * kNsPerMs;
@@ -125,8 +128,13 @@ class Shelf {
 
 class OpenListener final : public Listener {
  public:
-  OpenListener(std::vector<Socket> listeners, std::vector<SocketAddress> addresses, Handler handler)
-      : listeners_(std::move(listeners)), addresses_(std::move(addresses)), handler_(std::move(handler)) {}
+  /// `listeners`: one for each of `addresses`, and the local one, if there is one.
+  OpenListener(std::vector<Socket> listeners, std::vector<SocketAddress> addresses, Handler handler,
+               ReportReaders readers)
+      : listeners_(std::move(listeners)),
+        addresses_(std::move(addresses)),
+        handler_(std::move(handler)),
+        readers_(readers) {}
   ~OpenListener() override {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
@@ -142,6 +150,7 @@ class OpenListener final : public Listener {
   }
   void put(const DeliveryKey& key, Bytes message) override { shelf_.put(key, std::move(message)); }
   void admit(uint32_t job_key, const Credentials& credentials) override { jobs_.admit(job_key, credentials); }
+  std::vector<ReportAccess> report_access() const override { return jobs_.report_access(); }
   void forget(uint64_t scope, int32_t to) override { shelf_.forget(scope, to); }
 
  private:
@@ -156,6 +165,7 @@ class OpenListener final : public Listener {
   bool advance(IncomingConnection* connection);
   IncomingConnection::Step carry_out(IncomingConnection& connection);
   Connections& place_of(const IncomingConnection& connection);
+  Bytes answer_to(IncomingConnection& connection) const;
   void dismiss(IncomingConnection* connection);
   void dismiss_one_admitted();
   void dismiss_the_slow();
@@ -167,6 +177,7 @@ class OpenListener final : public Listener {
   const std::vector<Socket> listeners_;
   const std::vector<SocketAddress> addresses_;
   const Handler handler_;
+  const ReportReaders readers_;
   Socket epoll_;
   Socket stop_;
   Shelf shelf_;
@@ -283,7 +294,8 @@ bool OpenListener::accept_one(const Socket& listener) {
     return false;
   }
   if (!accepted->has_value()) return false;
-  const SocketAddress& address = addresses_[static_cast<size_t>(&listener - listeners_.data())];
+  const auto number = static_cast<size_t>(&listener - listeners_.data());
+  const SocketAddress address = number < addresses_.size() ? addresses_[number] : SocketAddress();
   strangers_.emplace_back(std::move(**accepted), address, now_ns());
   const auto at = std::prev(strangers_.end());
   by_tag_[&*at] = at;
@@ -295,7 +307,7 @@ bool OpenListener::accept_one(const Socket& listener) {
 void OpenListener::make_room() {
   if (!full() || now_ns() - strangers_.front().since_ns() < kGraceNs) return;
   if (const auto line = rejections_.add("it was idle while others waited",
-                                        strangers_.front().socket().peer_text(), now_ns()))
+                                        peer_words(strangers_.front().socket()), now_ns()))
     WEIR_INFO(net, "{}", *line);
   dismiss(&strangers_.front());
 }
@@ -303,11 +315,13 @@ void OpenListener::make_room() {
 /// Returns whether there is more to read or to write.
 bool OpenListener::advance(IncomingConnection* connection) {
   const short waited_for = connection->waits_for();
-  auto step = connection->advance(jobs_, [](const Socket&, bool) { return true; });
+  auto step = connection->advance(jobs_, [this](const Socket& socket, bool proven) {
+    return may_read_reports(readers_, socket, proven);
+  });
   while (step == IncomingConnection::Step::complete) step = carry_out(*connection);
   if (step != IncomingConnection::Step::waits) {
     if (!connection->rejection().empty()) {
-      const auto line = rejections_.add(connection->rejection(), connection->socket().peer_text(), now_ns());
+      const auto line = rejections_.add(connection->rejection(), peer_words(connection->socket()), now_ns());
       if (line) WEIR_INFO(net, "{}", *line);
     }
     return false;
@@ -332,8 +346,16 @@ IncomingConnection::Step OpenListener::carry_out(IncomingConnection& connection)
     case HelloKind::question:
     case HelloKind::report: break;
   }
-  connection.answer(handler_ ? handler_(hello.key.scope, connection.body()) : Bytes());
+  connection.answer(answer_to(connection));
   return connection.advance(jobs_, {});
+}
+
+Bytes OpenListener::answer_to(IncomingConnection& connection) const {
+  Bytes answer = handler_ ? handler_(connection.hello().key.scope, connection.body()) : Bytes();
+  if (!connection.is_local()) return answer;
+  LocalAnswer local{{}, std::move(answer)};
+  if (is_own_reader(connection.socket())) local.access = jobs_.report_access();
+  return local.encode();
 }
 
 /// A connection with a message under way is reset, so that the asker does not take its end for that of one
@@ -360,38 +382,46 @@ void OpenListener::dismiss_one_admitted() {
   if (!resting_.empty() && &resting_.front() == longest) dismiss(longest);
 }
 
-Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Listener::Handler handler) {
+Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Listener::Handler handler,
+                                              ReportReaders readers) {
   std::vector<SocketAddress> addresses;
   for (const Socket& listener : listeners) {
     const auto address = listener.local_address();
     WEIR_TRY(address.status());
     addresses.push_back(*address);
   }
+  auto local = register_locally(addresses.front());
+  if (local.ok())
+    listeners.push_back(std::move(*local));
+  else
+    WEIR_INFO(bootstrap, "weir ps will not find this process: {}", local.status().message());
   auto listener =
-      std::make_unique<OpenListener>(std::move(listeners), std::move(addresses), std::move(handler));
+      std::make_unique<OpenListener>(std::move(listeners), std::move(addresses), std::move(handler), readers);
   WEIR_TRY(listener->start());
   return std::unique_ptr<Listener>(std::move(listener));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> Listener::open(const SocketAddress& address, Handler handler) {
+Result<std::unique_ptr<Listener>> Listener::open(const SocketAddress& address, Handler handler,
+                                                 ReportReaders readers) {
   auto listener = Socket::listen(address);
   WEIR_TRY(listener.status());
   std::vector<Socket> listeners;
   listeners.push_back(std::move(*listener));
-  return open_behind(std::move(listeners), std::move(handler));
+  return open_behind(std::move(listeners), std::move(handler), readers);
 }
 
 Result<std::unique_ptr<Listener>> Listener::open(std::span<const SocketAddress> addresses,
-                                                 const PortRange& ports, Handler handler) {
+                                                 const PortRange& ports, Handler handler,
+                                                 ReportReaders readers) {
   std::vector<Socket> listeners;
   for (const SocketAddress& address : addresses) {
     auto listener = listen_in(address, ports);
     WEIR_TRY(listener.status());
     listeners.push_back(std::move(*listener));
   }
-  return open_behind(std::move(listeners), std::move(handler));
+  return open_behind(std::move(listeners), std::move(handler), readers);
 }
 
 }  // namespace weir

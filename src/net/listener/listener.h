@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The listener of a process: listening TCP sockets, one per interface in use, and one thread that serves all
-/// communicators of the process.
+/// The listener of a process: listening TCP sockets, one per interface in use, a local one by which readers
+/// of reports find the process (local_registry.h), and one thread that serves all communicators of the
+/// process.
 ///
 /// Each connection begins with a challenge of the listener. The asker answers with a hello of fixed size that
 /// states its purpose and proves that it has the secret of a job which this process takes part in:
@@ -12,7 +13,9 @@
 ///  * a question about the state of this process: the listener's own thread answers it at once through a
 ///    handler, even while every other thread is busy or blocked. This distinguishes dead, stopped and slow
 ///    processes.
-///  * a question for reports, which is small and may need no secret; it is answered like other questions.
+///  * a question for reports, which is small; ReportReaders says who needs no secret for it. It is answered
+///    like other questions. The local socket serves nothing else, and there the user of this process and root
+///    also get what opens the reports of the other processes of its jobs.
 ///
 /// The listener answers with a verdict, and believes nothing before. Strangers, which have proven nothing
 /// yet, are at most kMostStrangers and have kStrangerMs each; when there are more, the one that has been idle
@@ -33,6 +36,7 @@
 #include "src/base/bytes.h"
 #include "src/base/clock.h"
 #include "src/base/status.h"
+#include "src/net/listener/report_readers.h"
 #include "src/net/ports.h"
 #include "src/net/tls/credentials.h"
 #include "src/net/tls/peer_socket.h"
@@ -48,6 +52,12 @@ struct DeliveryKey {
   int64_t life = 0;      ///< chosen by the caller: tells successive uses of an otherwise equal key apart
 
   auto operator<=>(const DeliveryKey&) const = default;
+};
+
+/// By what a process may read the reports of others.
+struct ReportAccess {
+  uint32_t job_key = 0;          ///< of a job of the other process; 0: none is known
+  std::optional<Secret> secret;  ///< report_secret() of that job
 };
 
 class Listener {
@@ -77,16 +87,21 @@ class Listener {
   virtual void put(const DeliveryKey& key, Bytes message) = 0;
   /// Admits the processes of a job from now on; before, this listener believes none of them.
   virtual void admit(uint32_t job_key, const Credentials& credentials) = 0;
+  /// What opens the reports of the processes of the admitted jobs; not to be shown to anybody.
+  virtual std::vector<ReportAccess> report_access() const = 0;
   /// Drops uncollected and future deliveries and messages for rank `to` of `scope`.
   virtual void forget(uint64_t scope, int32_t to) = 0;
 
   /// Listens on `address` (port 0: any free port) and starts the thread. Destroying the listener ends the
-  /// thread. REQUIRES: one address of this host, which proofs name, not the wildcard.
-  static Result<std::unique_ptr<Listener>> open(const SocketAddress& address, Handler handler);
+  /// thread. Where it cannot be registered on its host it is found by its address only, and the log says so.
+  /// REQUIRES: one address of this host, which proofs name, not the wildcard.
+  static Result<std::unique_ptr<Listener>> open(const SocketAddress& address, Handler handler,
+                                                ReportReaders readers = ReportReaders::user);
   /// Listens on several addresses, each at a port of `ports`; the ports of the addresses are ignored.
   /// REQUIRES: `addresses` is not empty.
   static Result<std::unique_ptr<Listener>> open(std::span<const SocketAddress> addresses,
-                                                const PortRange& ports, Handler handler);
+                                                const PortRange& ports, Handler handler,
+                                                ReportReaders readers = ReportReaders::user);
 };
 
 /// Connects to a listener and delivers the connection under `key`. Does not wait until the peer collects it.
@@ -102,14 +117,18 @@ Status post(const SocketAddress& listener, const DeliveryKey& key, const Credent
 /// The result of a question.
 struct Answer {
   enum class Kind : uint8_t {
-    given,    ///< `bytes` is the handler's answer
-    refused,  ///< the connection was refused or broke: the process is gone
-    silent,   ///< no answer in time: the process is stopped, or its host is unreachable
-    unasked,  ///< this process could not ask: it has no descriptors or memory left
+    given,      ///< `bytes` is the handler's answer
+    refused,    ///< the connection was refused or broke: the process is gone
+    silent,     ///< no answer in time: the process is stopped, or its host is unreachable
+    unasked,    ///< this process could not ask: it has no descriptors or memory left
+    forbidden,  ///< the reports of the process are not for this one
   };
   Kind kind = Kind::silent;
   Bytes bytes;
   std::string why;  ///< the reason, for error messages, unless `kind` is `given`
+  /// With reports of a local process that has admitted this one by its user: what opens those of the other
+  /// processes of its jobs.
+  std::vector<ReportAccess> access;
 };
 
 /// Sends a question to a listener and waits for the answer.
@@ -120,11 +139,7 @@ Answer ask(const SocketAddress& listener, uint64_t scope, const Credentials& cre
 std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope,
                             const Credentials& credentials, BytesView question, const Deadline& deadline);
 
-/// By what a process may read the reports of others.
-struct ReportAccess {
-  uint32_t job_key = 0;          ///< of a job of the other process; 0: none is known
-  std::optional<Secret> secret;  ///< report_secret() of that job
-};
+/// A process whose reports are asked for.
 struct ReportSource {
   SocketAddress listener;
   ReportAccess access;

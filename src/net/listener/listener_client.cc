@@ -17,6 +17,7 @@ namespace {
 using listener_wire::HelloKind;
 using listener_wire::kChunk;
 
+/// A question for reports; `access`: by what they may be read.
 OutgoingConnection::Request report_request(const ReportAccess& access, BytesView question) {
   OutgoingConnection::Request request{HelloKind::report, {}, access.secret, 0};
   request.key.scope = uint64_t{access.job_key} << 32;
@@ -40,6 +41,14 @@ Inquiry::Inquiry(const SocketAddress& listener, const ReportAccess& access, Byte
     : listener_(listener),
       question_(question.begin(), question.end()),
       outgoing_(OutgoingConnection::to(listener), report_request(access, question)) {
+  advance();
+}
+
+Inquiry::Inquiry(const SocketAddress& listener, OutgoingConnection::Connect connect, BytesView question)
+    : listener_(listener),
+      question_(question.begin(), question.end()),
+      local_(true),
+      outgoing_(std::move(connect), report_request({}, question)) {
   advance();
 }
 
@@ -86,8 +95,23 @@ void Inquiry::receive() {
     if (!size_ && received_ == size_bytes_.size()) understand_size();
     if (done_) return;
   }
+  understand();
+}
+
+void Inquiry::understand() {
+  if (local_) {
+    auto local = listener_wire::LocalAnswer::decode(answer_.bytes);
+    if (!local) return fail(not_weir());
+    answer_.bytes = std::move(local->bytes);
+    answer_.access = std::move(local->access);
+  }
   answer_.kind = Answer::Kind::given;
   finish();
+}
+
+Status Inquiry::not_weir() const {
+  return Status(Code::remote_error,
+                fmt::format("{} is not the address of a process that uses weir", listener_.text()));
 }
 
 void Inquiry::understand_size() {
@@ -97,8 +121,7 @@ void Inquiry::understand_size() {
   if (size <= Listener::kMostBytes) {
     size_ = size;
   } else {
-    fail(Status(Code::remote_error,
-                fmt::format("{} is not the address of a process that uses weir", listener_.text())));
+    fail(not_weir());
   }
 }
 
@@ -107,7 +130,8 @@ void Inquiry::understand_size() {
 void Inquiry::fail(const Status& status) {
   answer_.bytes.clear();
   answer_.why = status.message();
-  answer_.kind = status.is_shortage()                  ? Answer::Kind::unasked
+  answer_.kind = outgoing_.forbidden()                 ? Answer::Kind::forbidden
+                 : status.is_shortage()                ? Answer::Kind::unasked
                  : status.code() == Code::remote_error ? Answer::Kind::refused
                                                        : Answer::Kind::silent;
   finish();
@@ -144,7 +168,9 @@ void advance_some(std::vector<Inquiry*>& open, std::vector<pollfd>& polls, const
   });
 }
 
-std::vector<Answer> take_all(std::vector<std::unique_ptr<Inquiry>> inquiries, const Deadline& deadline) {
+}  // namespace
+
+std::vector<Answer> answers_of(std::vector<std::unique_ptr<Inquiry>> inquiries, const Deadline& deadline) {
   std::vector<pollfd> polls;
   std::vector<Inquiry*> open;
   for (const auto& inquiry : inquiries) {
@@ -156,14 +182,12 @@ std::vector<Answer> take_all(std::vector<std::unique_ptr<Inquiry>> inquiries, co
   return answers;
 }
 
-}  // namespace
-
 std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope,
                             const Credentials& credentials, BytesView question, const Deadline& deadline) {
   std::vector<std::unique_ptr<Inquiry>> inquiries;
   for (const SocketAddress& listener : listeners)
     inquiries.push_back(std::make_unique<Inquiry>(listener, scope, credentials, question));
-  return take_all(std::move(inquiries), deadline);
+  return answers_of(std::move(inquiries), deadline);
 }
 
 std::vector<Answer> ask_for_reports(std::span<const ReportSource> sources, BytesView question,
@@ -171,7 +195,7 @@ std::vector<Answer> ask_for_reports(std::span<const ReportSource> sources, Bytes
   std::vector<std::unique_ptr<Inquiry>> inquiries;
   for (const ReportSource& source : sources)
     inquiries.push_back(std::make_unique<Inquiry>(source.listener, source.access, question));
-  return take_all(std::move(inquiries), deadline);
+  return answers_of(std::move(inquiries), deadline);
 }
 
 Answer ask(const SocketAddress& listener, uint64_t scope, const Credentials& credentials, BytesView question,

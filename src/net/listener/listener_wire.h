@@ -5,7 +5,7 @@
 ///     asker -> listener    Hello, which proves that the asker has the secret of the job
 ///     listener -> asker    Verdict, which proves the same of the listener
 ///     asker -> listener    the body that the hello has announced
-///     listener -> asker    to a question: uint32 size, answer
+///     listener -> asker    to a question: uint32 size, answer; over the local socket a LocalAnswer
 ///     asker -> listener    after a message: a MessageHeader and its body, any number of times
 ///
 /// A delivery has no body: whoever collects it owns the connection behind the verdict. The proof of a hello
@@ -177,6 +177,31 @@ struct Verdict {
         .put(hello.challenge)
         .put(hello.proof)
         .take();
+  }
+};
+
+/// The answer to a question for reports over the local socket.
+struct LocalAnswer {
+  std::vector<ReportAccess> access;
+  Bytes bytes;
+
+  Bytes encode() const {
+    ByteWriter out;
+    out.put(static_cast<uint32_t>(access.size()));
+    for (const ReportAccess& one : access) out.put(one.job_key).put(one.secret.value_or(Secret()).bytes());
+    return out.put_bytes(bytes).take();
+  }
+  static std::optional<LocalAnswer> decode(BytesView bytes) {
+    constexpr size_t kAccessBytes = sizeof(uint32_t) + Secret::kBytes;
+    ByteReader in(bytes);
+    LocalAnswer answer;
+    for (size_t left = in.count(kAccessBytes); left > 0; --left) {
+      const auto job_key = in.get<uint32_t>();
+      answer.access.push_back({job_key, Secret(in.get<std::array<std::byte, Secret::kBytes>>())});
+    }
+    answer.bytes = in.get_bytes();
+    if (!in.ok()) return std::nullopt;
+    return answer;
   }
 };
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The registry of listeners of a host: each process binds a socket in the abstract namespace whose name
-/// holds its address. The kernel lists these names in /proc/net/unix and removes them with the process. No
-/// data is sent over such a socket.
+/// The registry of listeners of a host: each process listens on a Unix socket in the abstract namespace whose
+/// name holds its number and address, and serves questions for reports there. The kernel lists these names in
+/// /proc/net/unix and removes them with the process.
 ///
-/// Any process of the host may register any address, so a reader must query the address and validate the
-/// answer.
+/// Any process of the host may register any number and any address. A reader therefore asks the kernel for
+/// the owner of an entry (local_owner.h), and does not believe the answers of other users.
+///
+/// Thread-safe. Nothing blocks.
 /// Tests: tests/net/local_registry_test.cc
 #pragma once
 
@@ -23,11 +25,17 @@ namespace weir {
 struct RegisteredListener {
   int32_t pid = 0;
   SocketAddress listener;
+
+  bool operator==(const RegisteredListener&) const = default;
 };
 
-/// Registers a listener of this process for as long as the socket is open. system_error, with the reason,
-/// where it cannot be registered.
+/// Registers a listener of this process for as long as the returned socket is open; it listens for readers
+/// of reports. system_error, with the reason, where it cannot be registered.
 Result<Socket> register_locally(const SocketAddress& listener);
+
+/// Connects to the socket of an entry; nullopt: its queue is full, try again later. remote_error if there is
+/// no such entry (any more).
+Result<std::optional<Socket>> connect_locally(const RegisteredListener& entry);
 
 /// All entries of this host (of this network namespace, where there are several), ordered by process.
 std::vector<RegisteredListener> read_local_registry();

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "src/base/clock.h"
+#include "src/net/peer_process.h"
 
 namespace weir {
 namespace {
@@ -100,9 +101,9 @@ Result<bool> OutgoingConnection::fill(size_t bytes) {
 }
 
 Status OutgoingConnection::not_weir() const {
-  return Status(Code::remote_error,
-                fmt::format("{} is not the address of a process that uses this version of weir",
-                            socket_.socket().peer_text()));
+  return Status(
+      Code::remote_error,
+      fmt::format("{} is not the address of a process that uses this version of weir", peer_words(socket_.socket())));
 }
 
 Result<bool> OutgoingConnection::answer_challenge() {
@@ -133,18 +134,20 @@ Result<bool> OutgoingConnection::hear_verdict() {
   const auto verdict = Verdict::decode(std::span(in_).first(Verdict::kBytes));
   if (!verdict) return not_weir();
   if (verdict->decision == Decision::forbidden) {
-    return Status(Code::remote_error,
-                  fmt::format("{} shows its reports to others (WEIR_REPORTS)", socket_.socket().peer_text()));
+    forbidden_ = true;
+    return Status(
+        Code::remote_error,
+        fmt::format("{} does not show its reports to this process (WEIR_REPORTS)", peer_words(socket_.socket())));
   }
   if (verdict->decision != Decision::admitted) {
     return Status(Code::remote_error,
                   fmt::format("{} refuses: its process does not take part in this job, or has another secret",
-                              socket_.socket().peer_text()));
+                              peer_words(socket_.socket())));
   }
   if (request_.credentials && !verdict->is_proven(request_.credentials->secret, hello_)) {
-    return Status(Code::remote_error,
-                  fmt::format("{} is not a process of this job: it does not know its secret",
-                              socket_.socket().peer_text()));
+    return Status(
+        Code::remote_error,
+        fmt::format("{} is not a process of this job: it does not know its secret", peer_words(socket_.socket())));
   }
   if (encrypts()) WEIR_TRY(socket_.secure(request_.credentials->tls, TlsRole::connects, hello_.proof));
   stage_ = Stage::securing;

@@ -48,6 +48,8 @@ class OutgoingConnection {
   /// True once the listener has admitted this connection. Begins to connect when it is called first.
   Result<bool> advance();
   bool admitted() const { return stage_ == Stage::admitted; }
+  /// True after the error that the listener does not show its reports to this process.
+  bool forbidden() const { return forbidden_; }
   /// The descriptor and events to poll for before advance() can make progress; -1: none, call it again after
   /// a few milliseconds. REQUIRES: !admitted().
   pollfd waits_for() const;
@@ -75,7 +77,8 @@ class OutgoingConnection {
   std::array<std::byte, 32> in_{};
   size_t received_ = 0;
   listener_wire::Hello hello_;  ///< as it was sent
-  int64_t again_ns_ = 0;        ///< time of the next attempt
+  bool forbidden_ = false;
+  int64_t again_ns_ = 0;  ///< time of the next attempt
   int64_t pause_ns_ = 0;
 };
 

@@ -26,7 +26,10 @@ Result<std::shared_ptr<survey::RasServer>> start() {
   const Options& options = process.options();
   const auto address = address_of(options.ras_address);
   WEIR_TRY(address.status());
+  const auto readers = parse_report_readers(options.reports);
+  WEIR_TRY(readers.status());
   survey::RasServer::Setup setup;
+  setup.readers = *readers;
   setup.address = *address;
   setup.timeout_factor = options.ras_timeout_factor;
   const int64_t version = options.nccl_version;

@@ -19,6 +19,8 @@
 #include "src/base/log.h"
 #include "src/base/service_thread.h"
 #include "src/base/shortage.h"
+#include "src/net/connection_owner.h"
+#include "src/net/peer_process.h"
 
 namespace weir::survey {
 namespace {
@@ -33,6 +35,8 @@ RasServer::RasServer(Setup setup, Socket listener, Socket stop)
     : setup_(std::move(setup)), listener_(std::move(listener)), stop_(std::move(stop)) {}
 
 Result<std::unique_ptr<RasServer>> RasServer::start(Setup setup) {
+  if (setup.readers == ReportReaders::nobody)
+    return Status(Code::invalid_usage, "this process shows its reports to nobody (WEIR_REPORTS=off)");
   auto listener = Socket::listen(setup.address, Socket::Sharing::with_user);
   WEIR_TRY(listener.status());
   const auto address = listener->local_address();
@@ -118,8 +122,29 @@ void RasServer::admit() {
       return;
     }
     if (!accepted->has_value()) return;
-    clients_.emplace_back(std::move(**accepted));
+    Client& client = clients_.emplace_back(std::move(**accepted));
+    if (!is_reader(client.socket)) refuse(client);
   }
+}
+
+bool RasServer::is_reader(const Socket& client) const {
+  if (setup_.readers == ReportReaders::everybody) return true;
+  const auto user = connection_owner(client);
+  return user && is_own_user_or_root(*user);
+}
+
+/// Says why, and no more. What the client has said already is read: closing a socket with unread bytes makes
+/// the kernel drop the connection.
+void RasServer::refuse(Client& client) {
+  std::array<std::byte, 1024> ignored;
+  (void)client.socket.try_recv(ignored);
+  client.out =
+      "ERROR: the reports of this process are for its user and root on this host; WEIR_REPORTS=all in its "
+      "environment would show them to everybody\n";
+  client.reported = true;
+  const auto line = rejections_.add("it is none of the same user or root on this host (WEIR_REPORTS)",
+                                    client.socket.peer_text(), now_ns());
+  if (line) WEIR_INFO(ras, "{}", *line);
 }
 
 void RasServer::hear(Client& client) {

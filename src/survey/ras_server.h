@@ -3,7 +3,8 @@
 /// protocol.
 ///
 /// All processes of a user may listen at one address; the kernel gives each client to one of them. Clients
-/// beyond kMostClients wait.
+/// beyond kMostClients wait. Where reports are for the user only, other clients get one line and are closed:
+/// those of other users, and those of other hosts, whose user is not known.
 /// Tests: tests/survey/ras_server_test.cc
 #pragma once
 
@@ -17,6 +18,8 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/net/listener/rejections.h"
+#include "src/net/listener/report_readers.h"
 #include "src/net/socket.h"
 #include "src/survey/ras_session.h"
 
@@ -29,13 +32,15 @@ class RasServer {
   struct Setup {
     SocketAddress address;      ///< address for clients; port 0: any free port
     double timeout_factor = 1;  ///< factor of the client's timeout for answers of other processes
+    ReportReaders readers = ReportReaders::user;
     RasVersions versions;
     std::function<core::ProcessReport()> own;  ///< report of this process, without channels
     /// What opens the reports of the other processes of the job; may be empty.
     std::function<std::vector<ReportAccess>()> access;
   };
 
-  /// Starts the thread. Errors: those of Socket::listen and start_thread.
+  /// Starts the thread. Errors: invalid_usage if reports are for nobody; those of Socket::listen and
+  /// start_thread.
   static Result<std::unique_ptr<RasServer>> start(Setup setup);
   /// Ends the thread, within some milliseconds.
   ~RasServer();
@@ -64,6 +69,8 @@ class RasServer {
   void give_up_clients(const Status& why);
   void wait();
   void admit();
+  bool is_reader(const Socket& client) const;
+  void refuse(Client& client);
   void hear(Client& client);
   void answer(Client& client);
   void tell_changes();
@@ -75,6 +82,7 @@ class RasServer {
   Socket stop_;
   std::atomic<bool> stopping_{false};
   std::list<Client> clients_;
+  Rejections rejections_;
   std::vector<pollfd> polls_;  ///< used by wait(); a member, so that a child forked meanwhile leaks nothing
   Job known_;                  ///< job of the last survey for monitoring clients
   int64_t next_look_ns_ = 0;

@@ -21,6 +21,7 @@
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/runtime.h"
 #include "tests/core/rank.h"
+#include "tests/net/other_user.h"
 
 namespace weir::survey {
 namespace {
@@ -117,6 +118,49 @@ TEST(RasServer, AClientThatShutsItsSideIsAnsweredStill) {
   client.say("VERBOSE STATUS\n");
   shutdown(client.fd(), SHUT_WR);
   EXPECT_THAT(client.hear(), HasSubstr("Warnings"));
+}
+
+TEST(RasServer, AnotherUserGetsASentence) {
+  if (!weir::testing::can_be_another_user()) GTEST_SKIP() << "only root can act as another user";
+  const auto server = serve(nothing);
+  const auto ask = [&] {
+    Client client(server->address());
+    client.say("STATUS\n");
+    return client.hear();
+  };
+  const int as_expected = weir::testing::as_another_user([&] {
+    const std::string heard = ask();
+    const bool one_line = heard.find('\n') + 1 == heard.size();
+    return one_line && heard.starts_with("ERROR: ") && heard.find("WEIR_REPORTS=all") != heard.npos ? 1 : 0;
+  });
+  EXPECT_EQ(as_expected, 1);
+  EXPECT_THAT(ask(), HasSubstr("Warnings")) << "the own user is answered still";
+}
+
+TEST(RasServer, IsNotOpenedWhereReportsAreOff) {
+  RasServer::Setup setup;
+  setup.address = SocketAddress::loopback(AF_INET, 0);
+  setup.own = nothing;
+  setup.readers = ReportReaders::nobody;
+  const Status status = RasServer::start(std::move(setup)).status();
+  EXPECT_EQ(status.code(), Code::invalid_usage);
+  EXPECT_THAT(status.message(), HasSubstr("WEIR_REPORTS=off"));
+}
+
+TEST(RasServer, AnotherUserIsAnsweredWhereReportsAreForAll) {
+  if (!weir::testing::can_be_another_user()) GTEST_SKIP() << "only root can act as another user";
+  RasServer::Setup setup;
+  setup.address = SocketAddress::loopback(AF_INET, 0);
+  setup.own = nothing;
+  setup.readers = ReportReaders::everybody;
+  const auto server = RasServer::start(std::move(setup));
+  ASSERT_TRUE(server.ok()) << server.status().message();
+  const int as_expected = weir::testing::as_another_user([&] {
+    Client client((*server)->address());
+    client.say("STATUS\n");
+    return client.hear().find("Warnings") != std::string::npos ? 1 : 0;
+  });
+  EXPECT_EQ(as_expected, 1);
 }
 
 TEST(RasServer, TwoListenAtOneAddress) {

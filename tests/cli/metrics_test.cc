@@ -125,6 +125,8 @@ class MetricsServer : public ::testing::Test {
   SocketAddress address_;
 };
 
+TEST_F(MetricsServer, APortAloneIsForTheLoopbackInterface) { EXPECT_TRUE(address_.is_loopback()); }
+
 TEST_F(MetricsServer, AnswersWhoeverAsks) {
   const std::string page = ask("GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
   EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("text/plain; version=0.0.4")));

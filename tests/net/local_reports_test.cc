@@ -4,13 +4,19 @@
 
 #include "src/net/listener/local_reports.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -60,6 +66,21 @@ Answer ask_locally(const RegisteredListener& entry, const Deadline& deadline = s
 Answer ask_over_tcp(const Listener& listener, const ReportAccess& access) {
   const ReportSource source{listener.address(), access};
   return std::move(ask_for_reports({&source, 1}, Bytes(1), soon()).front());
+}
+
+/// The descriptor of this process that listens under the name of `entry`; -1: none.
+int local_descriptor(const RegisteredListener& entry) {
+  const std::string name = fmt::format("weir/listener/{}/{}", entry.pid, entry.listener.text());
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_un raw{};
+    socklen_t size = sizeof raw;
+    int listens = 0;
+    socklen_t bytes = sizeof listens;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&raw), &size) != 0 || raw.sun_family != AF_UNIX) continue;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0 || listens == 0) continue;
+    if (std::string_view(raw.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1) == name) return fd;
+  }
+  return -1;
 }
 
 const ReportAccess kProof{kJobKey, report_secret(kJob)};
@@ -136,6 +157,16 @@ TEST(LocalReports, NothingElseIsServed) {
       EXPECT_EQ(Verdict::decode(verdict)->decision, Decision::refused);
     }
   }
+}
+
+/// A child of a fork holds the descriptors of a listener that its parent has closed.
+TEST(LocalReports, AClosedListenerIsNotFoundThroughItsChildren) {
+  auto listener = open_for(ReportReaders::user);
+  const RegisteredListener entry = entry_of(*listener);
+  const Socket of_a_child(dup(local_descriptor(entry)));
+  ASSERT_TRUE(of_a_child.valid());
+  listener.reset();
+  EXPECT_FALSE(owner_of(entry).has_value());
 }
 
 TEST(LocalReports, ASilentEntryIsGivenUpAtTheDeadline) {

@@ -139,6 +139,8 @@ class OpenListener final : public Listener {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
     if (thread_.joinable()) thread_.join();
+    // A child of a fork may still hold the local socket: from now on nobody can connect to it.
+    if (listeners_.size() > addresses_.size()) shutdown(listeners_.back().fd(), SHUT_RDWR);
   }
   Status start();
 

@@ -19,11 +19,15 @@ thread_local long allowed = -1;
 
 }  // namespace
 
-// Not inlined, as g++ would warn of the pairs of malloc and operator delete.
-[[gnu::noinline]] void* operator new(size_t bytes) {
-  if (allowed == 0) throw std::bad_alloc();
+// Not inlined, as g++ would warn of the pairs of malloc and operator delete. The sanitizers have a form of
+// their own of each, so all forms that are used have to be replaced.
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  if (allowed == 0) return nullptr;
   if (allowed > 0) --allowed;
-  if (void* const memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  if (void* const memory = operator new(bytes, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }

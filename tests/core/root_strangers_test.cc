@@ -37,6 +37,7 @@ Bytes next_frame(Frames& frames) {
 
 class RootStrangers : public ::testing::Test {
  protected:
+  Site site_;
   UniqueId id_ = *site_.roots.make_id(SocketAddress::loopback(AF_INET, 0), {});
 
   Frames connect() const { return Frames(std::move(*Socket::connect(id_.root, soon()))); }
@@ -49,8 +50,6 @@ class RootStrangers : public ::testing::Test {
     return hello;
   }
   std::string join() { return words(Bootstrap::join(site_.spec(id_, 1, 0)).status()); }
-
-  Site site_;
 };
 
 TEST_F(RootStrangers, WhoHasNoSecretIsRefused) {

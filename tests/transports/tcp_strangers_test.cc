@@ -38,7 +38,7 @@ class TcpStrangers : public ::testing::Test {
     }
   }
   /// A connection under the key of the channel, from a process with `secret`.
-  Result<Socket> intrude(const Secret& secret) const {
+  Result<PeerSocket> intrude(const Secret& secret) const {
     return deliver(to_.listener->address(), kKey, secret, Deadline::in_ms(10'000));
   }
 
@@ -61,7 +61,7 @@ TEST_F(TcpStrangers, ASecondConnectionDoesNotDisturbAChannel) {
   EXPECT_FALSE(to_.listener->collect(kKey).has_value()) << "nothing is kept of a stranger";
   auto second = intrude({});
   ASSERT_TRUE(second.ok()) << "a member of the job";
-  ASSERT_TRUE(second->send_all(Bytes(4096, std::byte{1}), Deadline::in_ms(10'000)).ok());
+  ASSERT_TRUE(send_all(*second, Bytes(4096, std::byte{1}), Deadline::in_ms(10'000)).ok());
   carry(10, 15);
   second->close();
   carry(15, 20);

@@ -101,9 +101,9 @@ Result<bool> OutgoingConnection::fill(size_t bytes) {
 }
 
 Status OutgoingConnection::not_weir() const {
-  return Status(
-      Code::remote_error,
-      fmt::format("{} is not the address of a process that uses this version of weir", peer_words(socket_.socket())));
+  return Status(Code::remote_error,
+                fmt::format("{} is not the address of a process that uses this version of weir",
+                            peer_words(socket_.socket())));
 }
 
 Result<bool> OutgoingConnection::answer_challenge() {
@@ -135,9 +135,9 @@ Result<bool> OutgoingConnection::hear_verdict() {
   if (!verdict) return not_weir();
   if (verdict->decision == Decision::forbidden) {
     forbidden_ = true;
-    return Status(
-        Code::remote_error,
-        fmt::format("{} does not show its reports to this process (WEIR_REPORTS)", peer_words(socket_.socket())));
+    return Status(Code::remote_error,
+                  fmt::format("{} does not show its reports to this process (WEIR_REPORTS)",
+                              peer_words(socket_.socket())));
   }
   if (verdict->decision != Decision::admitted) {
     return Status(Code::remote_error,
@@ -145,9 +145,9 @@ Result<bool> OutgoingConnection::hear_verdict() {
                               peer_words(socket_.socket())));
   }
   if (request_.credentials && !verdict->is_proven(request_.credentials->secret, hello_)) {
-    return Status(
-        Code::remote_error,
-        fmt::format("{} is not a process of this job: it does not know its secret", peer_words(socket_.socket())));
+    return Status(Code::remote_error,
+                  fmt::format("{} is not a process of this job: it does not know its secret",
+                              peer_words(socket_.socket())));
   }
   if (encrypts()) WEIR_TRY(socket_.secure(request_.credentials->tls, TlsRole::connects, hello_.proof));
   stage_ = Stage::securing;

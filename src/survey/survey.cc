@@ -61,7 +61,7 @@ void understand(Asked& asked, Answer answer, int64_t timeout_ms) {
     process.report = std::move(*report);
   else
     process.why_not = report.ok() ? fmt::format("has lost its address to process {}", report->pid)
-                                  : report.status().message();
+                                  : fmt::format("answers with {}", report.status().message());
   asked.known.insert(asked.known.end(), answer.access.begin(), answer.access.end());
 }
 

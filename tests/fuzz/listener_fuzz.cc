@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   read<listener_wire::Verdict>(bytes);
   read<listener_wire::Hello>(bytes);
   read<listener_wire::MessageHeader>(bytes);
+  if (const auto local = listener_wire::LocalAnswer::decode(bytes)) require(local->bytes.size() <= size);
   if (const auto hello = listener_wire::Hello::decode(bytes)) {
     require(!hello->is_proven(Secret::from_text("unknown to the fuzzer"), {}, SocketAddress::loopback(2, 1)));
     require(hello->body <= Listener::kMostBytes);

@@ -13,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)root_wire::decode_failed(frame);
   require(!root_wire::Hello::is_proven(frame, Secret::from_text("unknown to the fuzzer"), {}));
   const auto hello = root_wire::Hello::decode(frame);
+  if (hello) (void)hello->peer.describe(hello->rank);
   if (hello && hello->protocol == root_wire::kProtocol) {
     const auto again = root_wire::Hello::decode(hello->encode());
     require(again && again->peer.hostname == hello->peer.hostname && again->proof == hello->proof);

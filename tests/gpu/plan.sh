@@ -117,7 +117,6 @@ for path in "$tests"/conform_"$vendor"* "$tests"/gpu_"$vendor"_conform*; do
   fi
 done
 
-
 # The trainer: as on the CPU, with 1, 2 and 4 ranks on the GPU.
 if [[ "$vendor" == cuda && -x "$bin/weir-train" ]]; then
   folder=()
@@ -126,7 +125,6 @@ if [[ "$vendor" == cuda && -x "$bin/weir-train" ]]; then
 else
   skip train "weir-train is for NVIDIA's GPUs, and not built everywhere"
 fi
-
 
 for ranks in 1 4 8; do
   perf "all_reduce.threads.$ranks" 40 all_reduce -g "$ranks" -b 8 -e "$checked" -f 8 -n "$iterations" --limit

@@ -78,7 +78,11 @@ std::string own_address() {
 
 /// A random secret for ranks whose address this launcher chooses; empty if they have one already.
 Result<std::string> secret_of(const LaunchRequest& request) {
-  const bool given = std::getenv("WEIR_SECRET") != nullptr || std::getenv("WEIR_SECRET_FILE") != nullptr;
+  const auto is_set = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0';
+  };
+  const bool given = is_set("WEIR_SECRET") || is_set("WEIR_SECRET_FILE");
   if (request.comm_id || given) return std::string();
   const auto secret = Secret::random();
   WEIR_TRY(secret.status());

@@ -24,6 +24,12 @@ namespace {
 
 constexpr size_t kAtOnce = 256;     // listeners asked at a time: each needs a descriptor
 constexpr int64_t kMostUsers = 16;  // silent users that are waited for
+// What a process of another user may cost, which may lie.
+constexpr uint32_t kMostOfOther = 1 << 20;  // bytes of its answer
+constexpr size_t kMostOfUser = 64 << 20;    // bytes of the answers of all processes of this user
+constexpr size_t kOthersAtOnce = 32;        // processes of this user that are asked at a time
+constexpr size_t kMostNamed = 4096;         // processes that the reports of other users name
+constexpr int kMostRounds = 2;              // of asking those that were named meanwhile
 
 /// A process, and what opens its reports.
 struct Asked {
@@ -75,7 +81,10 @@ void ask_each(std::span<Asked> processes, const SurveyRequest& request) {
   for (size_t at = 0; at < processes.size(); at += kAtOnce) {
     const std::span<Asked> some = processes.subspan(at, std::min(kAtOnce, processes.size() - at));
     std::vector<ReportSource> sources;
-    for (const Asked& one : some) sources.push_back({one.process.listener, one.access});
+    for (const Asked& one : some) {
+      sources.push_back({one.process.listener, one.access});
+      if (one.process.user) sources.back().most = kMostOfOther;
+    }
     std::vector<Answer> answers =
         ask_for_reports(sources, question_of(request), Deadline::in_ms(request.timeout_ms, request.abort));
     for (size_t i = 0; i < some.size(); ++i) understand(some[i], std::move(answers[i]), request.timeout_ms);
@@ -116,14 +125,22 @@ std::vector<Asked> others_of(const std::vector<Asked>& asked, bool elsewhere) {
 void ask_registered(std::span<Asked> processes, std::span<const LocalReportSource> sources,
                     const SurveyRequest& request, const Deadline& together) {
   const uint32_t user = sources.front().owner.uid;
-  for (size_t at = 0; at < sources.size(); at += kAtOnce) {
-    const size_t count = std::min(kAtOnce, sources.size() - at);
+  const size_t at_once = user == geteuid() ? kAtOnce : kOthersAtOnce;
+  size_t taken = 0;
+  for (size_t at = 0; at < sources.size(); at += at_once) {
+    const size_t count = std::min(at_once, sources.size() - at);
+    if (user != geteuid() && taken > kMostOfUser) {
+      for (size_t i = 0; i < count; ++i)
+        processes[at + i].process.why_not = "is not asked: other processes of its user have sent too much";
+      continue;
+    }
     std::vector<Answer> answers =
         ask_locally(sources.subspan(at, count), question_of(request),
                     user == geteuid() ? Deadline::in_ms(request.timeout_ms, request.abort) : together);
     for (size_t i = 0; i < count; ++i) {
       QueriedProcess& process = processes[at + i].process;
       const bool forbidden = answers[i].kind == Answer::Kind::forbidden;
+      taken += answers[i].bytes.size();
       understand(processes[at + i], std::move(answers[i]), request.timeout_ms);
       if (process.report) continue;
       // Whoever is not root need not be answered by others; root is kept from reports by WEIR_REPORTS=off
@@ -159,7 +176,8 @@ std::vector<Asked> registered_of(const SurveyRequest& request) {
     const auto owner = owner_of(entry);
     if (!owner) continue;
     if (is_own_entry(entry, *owner))
-      by_user[{owner->uid != geteuid(), owner->uid}].push_back({entry, *owner});
+      by_user[{owner->uid != geteuid(), owner->uid}].push_back(
+          {entry, *owner, owner->uid == geteuid() ? Listener::kMostBytes : kMostOfOther});
     else
       out.push_back(registered({entry, *owner}));
   }
@@ -202,8 +220,12 @@ std::string words_of(const QueriedProcess& process) {
 
 std::vector<QueriedProcess> take(const SurveyRequest& request) {
   std::vector<Asked> asked = first_of(request);
-  for (;;) {
+  size_t named = 0;  // by reports of other users
+  for (int round = 0;; ++round) {
     std::vector<Asked> others = others_of(asked, request.elsewhere);
+    std::erase_if(others, [&](const Asked& one) {
+      return one.process.user && (round >= kMostRounds || ++named > kMostNamed);
+    });
     if (others.empty()) break;
     ask_each(others, request);
     asked.insert(asked.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));

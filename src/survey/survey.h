@@ -54,7 +54,7 @@ struct SurveyRequest {
 /// Asks the first processes, then those that share a communicator with them, and so on. Each step takes at
 /// most SurveyRequest::timeout_ms for each 256 processes; all processes of this host of one other user take
 /// that long together, and those of all other users 16 times as long. The processes of the own user come
-/// first.
+/// first. What reports of other users name is followed for two steps, and their answers are bounded.
 std::vector<QueriedProcess> take(const SurveyRequest& request);
 
 /// A communicator with the reports of all its ranks.

@@ -111,6 +111,9 @@ TEST_F(Ps, ASignalMakesAProcessSayWhatItDoes) {
   processes_->signal(0, SIGUSR2);
   const nlohmann::json dump = dump_of(0);
   ASSERT_TRUE(dump.is_object());
+  using std::filesystem::perms;
+  const auto file = fmt::format("{}/{}.json", folder_, processes_->pid(0));
+  EXPECT_EQ(std::filesystem::status(file).permissions(), perms::owner_read | perms::owner_write);
   EXPECT_EQ(dump["communicators"][0]["state"], "waiting");
   EXPECT_THAT(dump["communicators"][0]["waiting_for"].dump(), HasSubstr("2"));
   EXPECT_EQ(weir_command(fmt::format("ps {}", processes_->pid(0))).code, 0) << "it goes on";

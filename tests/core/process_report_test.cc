@@ -292,6 +292,12 @@ TEST(ProcessReport, TextsOfOthersAreReadWithoutControlCharacters) {
 }
 
 /// A name would be looked up, which takes seconds and tells its owner who asks.
+TEST(ProcessReport, OneThatIsNestedDeeplyIsNone) {
+  const Status refused = read_report(std::string(1'000'000, '[')).status();
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_EQ(refused.message(), "1000000 bytes that are no report of weir");
+}
+
 TEST(ProcessReport, NamesOfHostsAreNoAddresses) {
   ProcessReport report;
   report.communicators.emplace_back().members.push_back(

@@ -254,6 +254,30 @@ TEST(IncomingConnection, MakesNoRoomForWhatHasNotArrived) {
   EXPECT_LE(connection.body().capacity(), size_t{64} << 10);
 }
 
+/// Reports may be for everybody; whoever asks for them is bounded like others who have proven nothing.
+TEST(IncomingConnection, AReaderWithoutASecretStaysAStranger) {
+  for (const bool proves : {false, true}) {
+    const Socket fake = std::move(*Socket::listen(SocketAddress::loopback(AF_INET, 0)));
+    const Socket asker = std::move(*Socket::connect(*fake.local_address(), soon()));
+    wait_for(fake.fd(), POLLIN, soon());
+    IncomingConnection connection(std::move(**fake.accept()), *fake.local_address(), 0);
+    AdmittedJobs jobs;
+    jobs.admit(kJobKey, kJob);
+    std::array<std::byte, Opening::kBytes> opening;
+    ASSERT_TRUE(receive_all(asker, opening, soon()).ok());
+    Hello hello{HelloKind::report, 200, kOwn, {}, {}};
+    if (proves) hello.prove(report_secret(kJob), Opening::decode(opening)->challenge, *fake.local_address());
+    ASSERT_TRUE(asker.send_all(hello.encode(), soon()).ok());
+    std::array<std::byte, Verdict::kBytes> verdict;
+    while (wait_for(asker.fd(), POLLIN, Deadline::in_ms(0)) == false)
+      ASSERT_EQ(connection.advance(jobs, [](const Socket&, bool) { return true; }),
+                IncomingConnection::Step::waits);
+    ASSERT_TRUE(receive_all(asker, verdict, soon()).ok());
+    EXPECT_EQ(Verdict::decode(verdict)->decision, Decision::admitted);
+    EXPECT_EQ(connection.is_stranger(), !proves);
+  }
+}
+
 TEST(ListenerWire, HelloesWithImpossibleBodiesAreNone) {
   Hello hello{HelloKind::message, Listener::kMostBytes, kOwn, {}, {}};
   EXPECT_TRUE(Hello::decode(hello.encode()).has_value());

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/host.h"
 #include "src/net/listener/listener.h"
 #include "tests/core/processes.h"
 #include "tests/net/false_entry.h"
@@ -21,7 +22,10 @@
 namespace weir::survey {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -158,6 +162,32 @@ TEST(Survey, WordsOfLiarsAreHarmless) {
   const auto lied = survey_of(another->pid(0));
   ASSERT_THAT(lied, SizeIs(1));
   EXPECT_FALSE(lied[0].report.has_value()) << "it is the report of another process";
+}
+
+/// Each report of the liar names one more process, which is to be asked at the liar's own address.
+TEST(Survey, ALiarDoesNotKeepItGoing) {
+  if (!weir::testing::can_be_another_user()) GTEST_SKIP() << "only root can act as another user";
+  const auto liar = process_that(As::another_user, [] {
+    static std::unique_ptr<Listener> listener;
+    static int32_t named = getpid();
+    const auto answer = [](uint64_t, BytesView) {
+      core::ProcessReport report;
+      report.hostname = short_hostname();
+      report.pid = named++;
+      core::CommunicatorReport& communicator = report.communicators.emplace_back();
+      communicator.id = weir::testing::kId;
+      communicator.ranks = 1;
+      communicator.members = {{listener->address(), 0, named, report.hostname, {}}};
+      const std::string text = core::to_json(report);
+      const auto* const raw = reinterpret_cast<const std::byte*>(text.data());
+      return Bytes(raw, raw + text.size());
+    };
+    listener =
+        std::move(*Listener::open(SocketAddress::loopback(AF_INET, 0), answer, ReportReaders::everybody));
+  });
+  const auto found = survey_of(liar->pid(0));
+  EXPECT_THAT(found, AllOf(Not(IsEmpty()), Contains(Field(&QueriedProcess::pid, liar->pid(0)))));
+  EXPECT_LE(found.size(), 3u) << "the liar, and those that it named in two rounds";
 }
 
 /// Another user may claim to have ranks of any communicator.

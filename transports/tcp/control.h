@@ -56,6 +56,8 @@ class ControlConnection {
   Result<bool> send(ControlKind kind, uint64_t value);
   /// The next frame, if it has arrived completely. The end of the connection or an invalid frame is an error.
   Result<std::optional<ControlFrame>> receive();
+  /// Whether bytes that count as sent are still here; receive() passes them on.
+  bool unsent() const { return socket_.unsent(); }
   /// True if the peer's kernel has acknowledged everything that was sent.
   bool confirmed() const;
 

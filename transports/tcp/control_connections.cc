@@ -148,6 +148,8 @@ bool ReceiverControls::serve(const Acknowledgement& arrived) {
       all = all && (!sent.ok() || *sent);
     }
     hear(control, *open);
+    const ControlConnection* const left = control.incoming.connection();
+    all = all && (left == nullptr || !left->unsent());
   }
   return all;
 }
@@ -157,7 +159,7 @@ void ReceiverControls::grant(uint64_t room) {
     ReceiverCredit* const credit = control.credit.get();
     if (credit == nullptr || credit->settled()) continue;
     ControlConnection* open = control.incoming.connection();
-    if (open != nullptr && credit->expects()) hear(control, *open);
+    if (open != nullptr && (credit->expects() || open->unsent())) hear(control, *open);
     open = control.incoming.connection();
     if (open == nullptr) continue;
     const uint64_t limit = credit->limit(room, now_ns());
@@ -167,7 +169,7 @@ void ReceiverControls::grant(uint64_t room) {
       if (!sent.ok() || !*sent) continue;
       credit->tell(limit);
     }
-    credit->settle();
+    if (!open->unsent()) credit->settle();
   }
 }
 

@@ -34,7 +34,8 @@ Status Frames::secure(std::shared_ptr<const TlsContext> context, TlsRole role, B
     return Status(Code::remote_error,
                   fmt::format("{} does not begin to encrypt where it should", socket().peer_text()));
   }
-  return socket_.secure(std::move(context), role, binding);
+  WEIR_TRY(socket_.secure(std::move(context), role, binding));
+  return socket_.ready().status();  // who connects speaks first
 }
 
 std::optional<Bytes> Frames::next() {

@@ -341,6 +341,7 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   connection.hello = hello;
   if (!failure_.ok()) return welcome_late(connection, now);
   show_proof(connection, hello);
+  if (connection.gone) return;
   const Status fits = check_hello(hello, first_, credentials_.mode());
   if (!fits.ok()) return fail(fits);
   if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));

@@ -62,8 +62,13 @@ Result<UniqueId> Runtime::make_unique_id() {
   if (!options_.comm_id.empty()) {
     auto address = SocketAddress::parse(options_.comm_id);
     WEIR_TRY(address.status());
-    const auto secret = job_secret(options_.secret_file, secret_of_environment());
+    auto secret = job_secret(options_.secret_file, secret_of_environment());
     WEIR_TRY(secret.status());
+    const auto settings = encryption();
+    WEIR_TRY(settings.status());
+    const auto* const key = reinterpret_cast<const char*>(settings->secret.data());
+    if (secret->is_public() && !settings->secret.empty())  // what the program has given to ncclSetEncryption
+      secret = Secret::from_text({key, settings->secret.size()});
     if (secret->is_public()) warn_of_public_secret();
     return Roots::fixed_id(*address, *secret);
   }

@@ -2,6 +2,7 @@
 
 #include "src/core/diagnosis/dumper.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <string_view>
 
 #include "src/base/exception.h"
 #include "src/base/host.h"
@@ -43,6 +44,23 @@ std::string path_of(const std::string& pattern) {
     ++i;
   }
   return path;
+}
+
+/// Writes a new file that only the own user may read; false with errno set if it is there, or cannot be
+/// written. The folder may be one in which everybody makes files.
+bool write_privately(const std::string& path, std::string_view text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return false;
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) break;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  const int error = errno;
+  const bool closed = ::close(fd) == 0;
+  if (!text.empty()) errno = error;
+  return closed && text.empty();
 }
 
 }  // namespace
@@ -113,10 +131,9 @@ Status Dumper::write(const std::string& pattern) {
   const std::lock_guard lock(mutex_);
   const std::string path = path_of(pattern);
   const std::string beside = fmt::format("{}.{}.new", path, getpid());
-  std::ofstream file(beside);
-  file << to_json(report_of(activities_, host_)) << '\n';
-  file.close();
-  if (!file || std::rename(beside.c_str(), path.c_str()) != 0) {
+  std::remove(beside.c_str());
+  if (!write_privately(beside, to_json(report_of(activities_, host_)) + '\n') ||
+      std::rename(beside.c_str(), path.c_str()) != 0) {
     const int error = errno;
     std::remove(beside.c_str());
     return {Code::system_error, fmt::format("{} cannot be written: {}", path, std::strerror(error))};

@@ -239,8 +239,13 @@ std::string to_json(const ProcessReport& report) {
 }
 
 Result<ProcessReport> read_report(std::string_view text) {
+  constexpr int kDeepest = 16;
+  const auto is_flat = [](int depth, json::parse_event_t, json&) {
+    if (depth > kDeepest) throw std::length_error("nested too deeply");
+    return true;
+  };
   try {
-    return report_from(json::parse(text));
+    return report_from(json::parse(text, is_flat));
   } catch (const std::exception&) {  // the JSON library reports errors only by exceptions
     return Status(Code::invalid_argument, fmt::format("{} bytes that are no report of weir", text.size()));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/base/clock.h"
+#include "src/net/listener/report_readers.h"
 
 namespace weir {
 namespace {
@@ -120,6 +121,7 @@ bool IncomingConnection::judge(const AdmittedJobs& jobs, const MayRead& may_read
     say(Verdict{reports ? Decision::forbidden : Decision::refused}.encode());
     return false;
   }
+  trusted_ = prover || (is_local() && is_own_reader(socket()));
   if (reports) hello_->key = {};  // a reader of reports speaks for no communicator
   const Verdict verdict = prover ? Verdict::admitted(prover->secret, *hello_) : Verdict{Decision::admitted};
   return say(verdict.encode()) && (!prover || secure(*prover));

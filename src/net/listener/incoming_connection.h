@@ -49,7 +49,8 @@ class IncomingConnection {
   bool pending() const { return socket_.pending(); }
   /// Ends the connection so that the other side sees a failure, not an end in order.
   void reset() { socket_.reset(); }
-  bool is_stranger() const { return stage_ == Stage::hello; }
+  /// A reader of reports that are for everybody stays one, since it has proven nothing.
+  bool is_stranger() const { return stage_ == Stage::hello || !trusted_; }
   /// Between two messages.
   bool rests() const { return stage_ == Stage::header && received_ == 0; }
   bool is_local() const { return !listener_.valid(); }
@@ -83,6 +84,7 @@ class IncomingConnection {
   Challenge challenge_;
   std::optional<listener_wire::Hello> hello_;
   Stage stage_ = Stage::hello;
+  bool trusted_ = false;  ///< it has a secret of a job, or belongs to the own user
   Bytes in_;
   size_t received_ = 0;
   Bytes out_;

@@ -31,6 +31,8 @@ class Inquiry {
   /// The descriptor and events to poll for before advance() can make progress; a descriptor of -1: call it
   /// again after a few milliseconds. REQUIRES: !done().
   pollfd waits_for() const;
+  /// Refuses an answer of more bytes. Call it before the first advance().
+  void limit(uint32_t most) { most_ = most; }
   /// The result; its kind is `silent` if the inquiry is not done.
   Answer take();
 
@@ -51,6 +53,7 @@ class Inquiry {
   PeerSocket socket_;  ///< behind the verdict
   std::array<std::byte, 4> size_bytes_{};
   std::optional<uint32_t> size_;
+  uint32_t most_ = Listener::kMostBytes;
   size_t received_ = 0;
   bool done_ = false;
   Answer answer_;

@@ -300,7 +300,14 @@ bool OpenListener::accept_one(const Socket& listener) {
   const SocketAddress address = number < addresses_.size() ? addresses_[number] : SocketAddress();
   strangers_.emplace_back(std::move(**accepted), address, now_ns());
   const auto at = std::prev(strangers_.end());
-  by_tag_[&*at] = at;
+  const Status known = guarded([&] {
+    by_tag_[&*at] = at;
+    return Status();
+  });
+  if (!known.ok()) {
+    strangers_.erase(at);
+    return true;
+  }
   if (!at->socket().valid() || !watch(EPOLL_CTL_ADD, at->socket().fd(), EPOLLIN, &*at)) dismiss(&*at);
   return true;
 }

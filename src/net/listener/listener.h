@@ -143,6 +143,7 @@ std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t s
 struct ReportSource {
   SocketAddress listener;
   ReportAccess access;
+  uint32_t most = Listener::kMostBytes;  ///< bytes of its answer; a longer one is refused
 };
 /// The secret that opens the reports of a job's processes, and nothing else.
 Secret report_secret(const Secret& job);

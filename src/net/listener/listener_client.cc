@@ -118,7 +118,7 @@ void Inquiry::understand_size() {
   uint32_t size = 0;
   std::memcpy(&size, size_bytes_.data(), sizeof size);
   received_ = 0;
-  if (size <= Listener::kMostBytes) {
+  if (size <= most_) {
     size_ = size;
   } else {
     fail(not_weir());
@@ -193,8 +193,10 @@ std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t s
 std::vector<Answer> ask_for_reports(std::span<const ReportSource> sources, BytesView question,
                                     const Deadline& deadline) {
   std::vector<std::unique_ptr<Inquiry>> inquiries;
-  for (const ReportSource& source : sources)
+  for (const ReportSource& source : sources) {
     inquiries.push_back(std::make_unique<Inquiry>(source.listener, source.access, question));
+    inquiries.back()->limit(source.most);
+  }
   return answers_of(std::move(inquiries), deadline);
 }
 

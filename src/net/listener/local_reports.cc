@@ -28,8 +28,10 @@ OutgoingConnection::Connect connect_to(const LocalReportSource& source) {
 std::vector<Answer> ask_locally(std::span<const LocalReportSource> sources, BytesView question,
                                 const Deadline& deadline) {
   std::vector<std::unique_ptr<Inquiry>> inquiries;
-  for (const LocalReportSource& source : sources)
+  for (const LocalReportSource& source : sources) {
     inquiries.push_back(std::make_unique<Inquiry>(source.entry.listener, connect_to(source), question));
+    inquiries.back()->limit(source.most);
+  }
   return answers_of(std::move(inquiries), deadline);
 }
 

@@ -18,6 +18,7 @@ namespace weir {
 struct LocalReportSource {
   RegisteredListener entry;
   PeerProcess owner;
+  uint32_t most = Listener::kMostBytes;  ///< bytes of its answer; a longer one is refused
 };
 
 /// Sends a question for reports to several processes of this host in parallel, like ask_for_reports().

@@ -2,6 +2,8 @@
 
 #include "src/net/tls/credentials.h"
 
+#include <fmt/format.h>
+
 #include <initializer_list>
 #include <string_view>
 
@@ -22,14 +24,15 @@ Bytes key_of(const Secret& secret) {
 
 Result<Credentials> Credentials::make(const Secret& secret, TlsSettings settings) {
   if (!settings.on()) return Credentials(secret);
-  if (settings.mode == TlsSettings::Mode::psk && settings.secret.empty()) {
-    if (secret.is_public()) {
-      return Status(Code::invalid_usage,
-                    "WEIR_TLS=psk needs a secret of the job, and NCCL_COMM_ID holds none; expected the same "
-                    "WEIR_SECRET or WEIR_SECRET_FILE on all ranks");
-    }
-    settings.secret = key_of(secret);
+  // What is said before TLS is proven with the secret, whatever the key of TLS is.
+  if (secret.is_public()) {
+    return Status(
+        Code::invalid_usage,
+        fmt::format("WEIR_TLS={} needs a secret of the job, and NCCL_COMM_ID holds none; expected the "
+                    "same WEIR_SECRET or WEIR_SECRET_FILE on all ranks",
+                    name_of(settings.mode)));
   }
+  if (settings.mode == TlsSettings::Mode::psk && settings.secret.empty()) settings.secret = key_of(secret);
   auto context = TlsContext::make(settings);
   WEIR_TRY(context.status());
   return Credentials(secret, std::move(*context));

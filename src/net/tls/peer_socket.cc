@@ -105,7 +105,11 @@ Result<bool> PeerSocket::ended() {
   if (session_ == nullptr) return plain_ended(plain_);
   std::byte nothing{};
   const auto got = try_receive(std::span(&nothing, 1));
-  if (!got.ok()) return session_->ended() ? Result<bool>(true) : got.status();
+  if (!got.ok() && !session_->ended()) return got.status();
+  if (!got.ok()) {  // what was sent after the end is answered with a reset
+    const auto plain = plain_ended(socket());
+    return plain.ok() ? Result<bool>(true) : plain.status();
+  }
   return *got == 0 ? Result<bool>(false) : said_more(socket());
 }
 

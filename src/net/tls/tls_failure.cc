@@ -103,9 +103,9 @@ std::string refused_here(const OpenSslTable& openssl, const TlsFailure& failure)
 
 std::string lost_text(const TlsFailure& failure) {
   const std::string error = std::generic_category().message(failure.error);
-  if (failure.error != 0)
-    return failure.greeting ? fmt::format("{} during the handshake; {}", error, kIsTlsOn) : error;
-  if (failure.greeting) return fmt::format("it closed the connection during the handshake; {}", kIsTlsOn);
+  if (failure.error != 0) return failure.greeting ? fmt::format("{} during the handshake", error) : error;
+  if (failure.greeting)
+    return "it closed the connection during the handshake: it has ended, or refuses this process";
   return "the connection was cut: it ended without the message that closes it";
 }
 

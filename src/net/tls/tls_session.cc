@@ -61,6 +61,7 @@ Result<bool> TlsSession::handshake() {
   wire_.flush();
   const Result<bool> done = take_step();
   ready_ = done.ok() && *done;
+  if (ready_) pending_ = openssl().ssl_has_pending(ssl_) == 1;  // what came behind the handshake
   return done;
 }
 

@@ -41,6 +41,7 @@ int TlsWire::write(SslBio* bio, const char* bytes, size_t size, size_t* written)
   const size_t sent = wire.kept() == 0 ? wire.send(bytes, size) : 0;
   if (wire.error_ != 0) return 0;
   wire.keep(bytes + sent, size - sent);
+  if (wire.error_ != 0) return 0;
   *written = size;
   return 1;
 }
@@ -85,7 +86,11 @@ size_t TlsWire::send(const char* bytes, size_t size) {
 
 void TlsWire::keep(const char* bytes, size_t size) {
   const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
-  out_.insert(out_.end(), begin, begin + size);
+  try {
+    out_.insert(out_.end(), begin, begin + size);
+  } catch (const std::bad_alloc&) {  // must not pass through OpenSSL, which calls this
+    error_ = ENOMEM;
+  }
 }
 
 }  // namespace weir

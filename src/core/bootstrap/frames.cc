@@ -35,7 +35,8 @@ Status Frames::secure(std::shared_ptr<const TlsContext> context, TlsRole role, B
                   fmt::format("{} does not begin to encrypt where it should", socket().peer_text()));
   }
   WEIR_TRY(socket_.secure(std::move(context), role, binding));
-  return socket_.ready().status();  // who connects speaks first
+  // Who connects speaks first; the other side learns of failures where it reads.
+  return role == TlsRole::connects ? socket_.ready().status() : Status();
 }
 
 std::optional<Bytes> Frames::next() {

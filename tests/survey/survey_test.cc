@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -170,20 +171,22 @@ TEST(Survey, ALiarDoesNotKeepItGoing) {
   const auto liar = process_that(As::another_user, [] {
     static std::unique_ptr<Listener> listener;
     static int32_t named = getpid();
-    const auto answer = [](uint64_t, BytesView) {
+    static std::promise<SocketAddress> opened;
+    const auto answer = [address = opened.get_future().share()](uint64_t, BytesView) {
       core::ProcessReport report;
       report.hostname = short_hostname();
       report.pid = named++;
       core::CommunicatorReport& communicator = report.communicators.emplace_back();
       communicator.id = weir::testing::kId;
       communicator.ranks = 1;
-      communicator.members = {{listener->address(), 0, named, report.hostname, {}}};
+      communicator.members = {{address.get(), 0, named, report.hostname, {}}};
       const std::string text = core::to_json(report);
       const auto* const raw = reinterpret_cast<const std::byte*>(text.data());
       return Bytes(raw, raw + text.size());
     };
     listener =
         std::move(*Listener::open(SocketAddress::loopback(AF_INET, 0), answer, ReportReaders::everybody));
+    opened.set_value(listener->address());
   });
   const auto found = survey_of(liar->pid(0));
   EXPECT_THAT(found, AllOf(Not(IsEmpty()), Contains(Field(&QueriedProcess::pid, liar->pid(0)))));

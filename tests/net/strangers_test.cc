@@ -232,50 +232,56 @@ TEST_F(Strangers, WhoSaysMuchIsSentAway) {
   EXPECT_FALSE(status.ok());
 }
 
-/// The memory of a body grows with what has arrived. The listener's end runs in this thread.
-TEST(IncomingConnection, MakesNoRoomForWhatHasNotArrived) {
-  const Socket fake = std::move(*Socket::listen(SocketAddress::loopback(AF_INET, 0)));
-  const Socket asker = std::move(*Socket::connect(*fake.local_address(), soon()));
-  wait_for(fake.fd(), POLLIN, soon());
-  IncomingConnection connection(std::move(**fake.accept()), *fake.local_address(), 0);
-  AdmittedJobs jobs;
-  jobs.admit(kJobKey, kJob);
-  std::array<std::byte, Opening::kBytes> opening;
-  ASSERT_TRUE(receive_all(asker, opening, soon()).ok());
+/// Both ends of a connection to a listener that admits the job; the listener's end runs in this thread.
+class IncomingConnectionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    jobs_.admit(kJobKey, kJob);
+    wait_for(fake_.fd(), POLLIN, soon());
+    connection_.emplace(std::move(**fake_.accept()), address_, 0);
+    std::array<std::byte, Opening::kBytes> opening;
+    ASSERT_TRUE(receive_all(asker_, opening, soon()).ok());
+    challenge_ = Opening::decode(opening)->challenge;
+  }
+
+  const Socket fake_ = std::move(*Socket::listen(SocketAddress::loopback(AF_INET, 0)));
+  const SocketAddress address_ = *fake_.local_address();
+  const Socket asker_ = std::move(*Socket::connect(address_, soon()));
+  AdmittedJobs jobs_;
+  std::optional<IncomingConnection> connection_;
+  Challenge challenge_;
+};
+
+/// The memory of a body grows with what has arrived.
+TEST_F(IncomingConnectionTest, MakesNoRoomForWhatHasNotArrived) {
   Hello hello{HelloKind::message, Listener::kMostBytes, kOwn, {}, {}};
-  hello.prove(kJob, Opening::decode(opening)->challenge, *fake.local_address());
-  EXPECT_EQ(connection.advance(jobs, {}), IncomingConnection::Step::waits);
-  EXPECT_LE(connection.body().capacity(), Hello::kBytes);
-  ASSERT_TRUE(asker.send_all(hello.encode(), soon()).ok());
-  while (connection.is_stranger()) ASSERT_EQ(connection.advance(jobs, {}), IncomingConnection::Step::waits);
-  EXPECT_LE(connection.body().capacity(), size_t{64} << 10);
-  ASSERT_TRUE(asker.send_all(Bytes(1000), soon()).ok());
-  EXPECT_EQ(connection.advance(jobs, {}), IncomingConnection::Step::waits);
-  EXPECT_LE(connection.body().capacity(), size_t{64} << 10);
+  hello.prove(kJob, challenge_, address_);
+  EXPECT_EQ(connection_->advance(jobs_, {}), IncomingConnection::Step::waits);
+  EXPECT_LE(connection_->body().capacity(), Hello::kBytes);
+  ASSERT_TRUE(asker_.send_all(hello.encode(), soon()).ok());
+  while (connection_->is_stranger())
+    ASSERT_EQ(connection_->advance(jobs_, {}), IncomingConnection::Step::waits);
+  EXPECT_LE(connection_->body().capacity(), size_t{64} << 10);
+  ASSERT_TRUE(asker_.send_all(Bytes(1000), soon()).ok());
+  EXPECT_EQ(connection_->advance(jobs_, {}), IncomingConnection::Step::waits);
+  EXPECT_LE(connection_->body().capacity(), size_t{64} << 10);
 }
 
 /// Reports may be for everybody; whoever asks for them is bounded like others who have proven nothing.
-TEST(IncomingConnection, AReaderWithoutASecretStaysAStranger) {
-  for (const bool proves : {false, true}) {
-    const Socket fake = std::move(*Socket::listen(SocketAddress::loopback(AF_INET, 0)));
-    const Socket asker = std::move(*Socket::connect(*fake.local_address(), soon()));
-    wait_for(fake.fd(), POLLIN, soon());
-    IncomingConnection connection(std::move(**fake.accept()), *fake.local_address(), 0);
-    AdmittedJobs jobs;
-    jobs.admit(kJobKey, kJob);
-    std::array<std::byte, Opening::kBytes> opening;
-    ASSERT_TRUE(receive_all(asker, opening, soon()).ok());
-    Hello hello{HelloKind::report, 200, kOwn, {}, {}};
-    if (proves) hello.prove(report_secret(kJob), Opening::decode(opening)->challenge, *fake.local_address());
-    ASSERT_TRUE(asker.send_all(hello.encode(), soon()).ok());
-    std::array<std::byte, Verdict::kBytes> verdict;
-    while (wait_for(asker.fd(), POLLIN, Deadline::in_ms(0)) == false)
-      ASSERT_EQ(connection.advance(jobs, [](const Socket&, bool) { return true; }),
-                IncomingConnection::Step::waits);
-    ASSERT_TRUE(receive_all(asker, verdict, soon()).ok());
-    EXPECT_EQ(Verdict::decode(verdict)->decision, Decision::admitted);
-    EXPECT_EQ(connection.is_stranger(), !proves);
-  }
+class ReportReaderTest : public IncomingConnectionTest, public ::testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Proves, ReportReaderTest, ::testing::Bool());
+
+TEST_P(ReportReaderTest, StaysAStrangerWithoutASecret) {
+  Hello hello{HelloKind::report, 200, kOwn, {}, {}};
+  if (GetParam()) hello.prove(report_secret(kJob), challenge_, address_);
+  ASSERT_TRUE(asker_.send_all(hello.encode(), soon()).ok());
+  while (!wait_for(asker_.fd(), POLLIN, Deadline::in_ms(0)))
+    ASSERT_EQ(connection_->advance(jobs_, [](const Socket&, bool) { return true; }),
+              IncomingConnection::Step::waits);
+  std::array<std::byte, Verdict::kBytes> verdict;
+  ASSERT_TRUE(receive_all(asker_, verdict, soon()).ok());
+  EXPECT_EQ(Verdict::decode(verdict)->decision, Decision::admitted);
+  EXPECT_EQ(connection_->is_stranger(), !GetParam());
 }
 
 TEST(ListenerWire, HelloesWithImpossibleBodiesAreNone) {

@@ -30,9 +30,41 @@ Result<std::unique_ptr<drivers::Machine>> machine_of(const Sources& sources) {
   return drivers::this_machine();
 }
 
+/// Replaces unknown rates by assumptions, and adds the finding that names them.
+Status assume_missing(topology::Detected& detected, const Sources& sources) {
+  const auto preferred = topology::parse_assumed_rates(sources.assume);
+  if (!preferred.ok()) return {preferred.status().code(), "--assume: " + preferred.status().message()};
+  const std::string assumed = topology::assume_rates(detected.graph, *preferred);
+  if (assumed.empty()) return {};
+  detected.findings.push_back(
+      {"assumed", topology::Finding::Kind::doubt, assumed + "; --assume sets other rates"});
+  return {};
+}
+
+Result<topology::Detected> from_machine(const Sources& sources, std::unique_ptr<drivers::Machine>& machine) {
+  auto made = machine_of(sources);
+  if (!made.ok()) return made.status();
+  machine = std::move(*made);
+  topology::DetectOptions options;
+  if (sources.subnet) options.subnet = topology::DetectOptions::Subnet::always;
+  options.lldp_socket = sources.lldp_socket;
+  topology::Detected detected = topology::detect(*machine, options);
+  // The recording must also contain what `weir doctor` reads.
+  if (!sources.record.empty()) topology::diagnose_host(*machine, detected.graph);
+  WEIR_TRY(machine->error());
+  return detected;
+}
+
 }  // namespace
 
-void add_sources(CLI::App* command, Sources& sources) {
+void add_sources(CLI::App* command, Sources& sources, MissingRates missing_rates) {
+  sources.missing_rates = missing_rates;
+  if (missing_rates == MissingRates::assume) {
+    command->add_option(
+        "--assume", sources.assume,
+        "Rates in GB/s of links for which the topology gives none, instead of those that weir "
+        "assumes: \"nvlink=25,xgmi=50,pcie=31.5,nic=25\"; also c2c, cpu and network");
+  }
   command->add_option("file,--topo", sources.files,
                       "Topology file: NCCL, RCCL or hwloc XML, nvidia-smi topo -m, rocm-smi --showtopo, "
                       "ibnetdiscover, Slurm's "
@@ -53,17 +85,9 @@ void add_sources(CLI::App* command, Sources& sources) {
 }
 
 Result<topology::Detected> look(const Sources& sources, std::unique_ptr<drivers::Machine>& machine) {
-  if (!sources.files.empty()) return from_files(sources);
-  auto made = machine_of(sources);
-  if (!made.ok()) return made.status();
-  machine = std::move(*made);
-  topology::DetectOptions options;
-  if (sources.subnet) options.subnet = topology::DetectOptions::Subnet::always;
-  options.lldp_socket = sources.lldp_socket;
-  topology::Detected detected = topology::detect(*machine, options);
-  // The recording must also contain what `weir doctor` reads.
-  if (!sources.record.empty()) topology::diagnose_host(*machine, detected.graph);
-  WEIR_TRY(machine->error());
+  auto detected = sources.files.empty() ? from_machine(sources, machine) : from_files(sources);
+  WEIR_TRY(detected.status());
+  if (sources.missing_rates == MissingRates::assume) WEIR_TRY(assume_missing(*detected, sources));
   return detected;
 }
 

@@ -57,7 +57,7 @@ std::string text_of(const topology::Graph& graph, const TopoArguments& arguments
 void add_topo(CLI::App& app, TopoArguments& arguments) {
   CLI::App* topo =
       app.add_subcommand("topo", "Show the topology of this machine, of a recorded one, or of a file");
-  add_sources(topo, arguments.sources);
+  add_sources(topo, arguments.sources, MissingRates::keep);
   topo->add_flag("--matrix", arguments.matrix,
                  "Print path class and GB/s between each pair of GPUs and NICs");
   topo->add_flag("--json", arguments.json, "Print as JSON");
@@ -69,7 +69,7 @@ void add_topo(CLI::App& app, TopoArguments& arguments) {
   topo->add_option("-o,--out", arguments.out, "Write the output to this file");
   add_sources(app.add_subcommand(
                   "doctor", "Report what is wrong or slow on this machine, a recorded machine or in a file"),
-              arguments.sources);
+              arguments.sources, MissingRates::keep);
 }
 
 int run_topo(const TopoArguments& arguments) {

@@ -7,6 +7,7 @@
 #include "tests/topology/hwloc_machines.h"
 #include "tests/topology/replaced.h"
 #include "topology/formats/hwloc_xml.h"
+#include "topology/model/check.h"
 
 namespace weir::topology {
 namespace {
@@ -250,6 +251,32 @@ TEST(HwlocGraph, ContradictionsAreRefused) {
   by_hand.machine.type = "Machine";
   by_hand.machine.children.emplace_back().type = "PCIDev";
   EXPECT_FALSE(graph_of(by_hand).ok());
+}
+
+TEST(HwlocGraph, NumbersOfTwoVendorsAreIndependent) {
+  const auto machine = [](const std::string& second, const std::string& pci) {
+    return "<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"0x1\">"
+           "<object type=\"PCIDev\" pci_busid=\"0000:01:00.0\" pci_type=\"0302 [10de:2330] [0000:0000] 00\">"
+           "<object type=\"OSDev\" name=\"cuda0\" osdev_type=\"5\"/></object>"
+           "<object type=\"PCIDev\" pci_busid=\"0000:02:00.0\" pci_type=\"0380 [" +
+           pci + "] [0000:0000] 00\"><object type=\"OSDev\" name=\"" + second +
+           "\" osdev_type=\"5\"/></object></object></topology>";
+  };
+  const auto mixed = graph_of_text(machine("opencl0d0", "1002:740f"));
+  ASSERT_TRUE(mixed.ok()) << mixed.status().message();
+  const auto gpus = mixed->all(NodeKind::gpu);
+  ASSERT_THAT(gpus, SizeIs(2));
+  EXPECT_EQ(mixed->get<GpuFacts>(gpus[0])->device, 0);
+  EXPECT_EQ(mixed->get<GpuFacts>(gpus[1])->device, 0);
+  EXPECT_TRUE(check(*mixed).ok()) << check(*mixed).message();
+
+  const std::string same = machine("opencl1d0", "10de:2330");
+  EXPECT_THAT(graph_of_text(same).status().message(), HasSubstr("two GPUs of vendor 10de have the number 0"));
+  Notes notes;
+  const auto made = graph_of_text(same, &notes);
+  ASSERT_TRUE(made.ok());
+  EXPECT_THAT(notes, SizeIs(1));
+  EXPECT_EQ(made->get<GpuFacts>(made->all(NodeKind::gpu)[1])->device, -1);
 }
 
 TEST(HwlocGraph, WhatIsLeftOutIsNoted) {

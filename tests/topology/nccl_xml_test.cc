@@ -173,6 +173,55 @@ TEST(NcclXml, WithNotesWhatIsUnknownIsLeftOut) {
                                  HasSubstr("a.xml:18: speed of <net> mlx5_0")));
 }
 
+TEST(NcclXml, ALinkToTheGpuItselfIsIgnored) {
+  const std::string text = replaced(kNvidia, "0000:05:00.0\" count=\"16\"", "0000:11:00.0\" count=\"16\"");
+  Notes notes;
+  auto file = read_nccl_xml({"a.xml", text}, &notes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_THAT(notes,
+              ElementsAre("a.xml:7: target 0000:11:00.0 of <nvlink> is this very GPU; the link is ignored"));
+  for (const Link& link : file->graph.links()) EXPECT_NE(link.count, 16);
+}
+
+TEST(NcclXml, ASwitchWithTheAddressOfAnotherIsASecondOne) {
+  const std::string text = replaced(
+      replaced(kNvidia, "      <pci busid=\"0000:1A:00.0\"",
+               "    </pci>\n<pci busid=\"0000:10:00.0\" class=\"0x060400\" link_speed=\"8 GT/s\" "
+               "link_width=\"16\">\n      <pci busid=\"0000:1A:00.0\""),
+      "<nic><net name=\"eth0\"", "<pci busid=\"0000:10:00.0\" class=\"0x060400\"/>\n<nic><net name=\"eth0\"");
+  EXPECT_THAT(read_nccl_xml({"a.xml", text}).status().message(),
+              HasSubstr("a.xml:12: duplicate busid 0000:10:00.0; the first is in line 4"));
+  Notes notes;
+  auto file = read_nccl_xml({"a.xml", text}, &notes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_THAT(
+      notes, ElementsAre(HasSubstr("it counts as another bridge"), HasSubstr("it counts as another bridge")));
+  const Graph& graph = file->graph;
+  const auto gpus = graph.all(NodeKind::gpu);
+  ASSERT_THAT(gpus, SizeIs(2));
+  EXPECT_THAT(graph.all(NodeKind::bridge), SizeIs(3));
+  EXPECT_EQ(graph[graph[gpus[0]].parent].name, "0000:10:00.0");
+  EXPECT_EQ(graph[graph[gpus[1]].parent].name, "0000:10:00.0#2");
+  auto again = read_nccl_xml({"b.xml", write_nccl_xml(*file)}, &notes);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(*again, *file);
+}
+
+TEST(NcclXml, AGpuThatOccursTwiceIsReadOnce) {
+  Notes notes;
+  auto file = read_nccl_xml({"a.xml", replaced(kNvidia, "0000:1A:00.0", "0000:11:00.0")}, &notes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("the first is in line 5; this one is ignored")));
+  EXPECT_THAT(file->graph.all(NodeKind::gpu), SizeIs(1));
+
+  notes.clear();
+  file = read_nccl_xml({"a.xml", replaced(kNvidia, "<gpu dev=\"1\"", "<gpu dev=\"0\"")}, &notes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("GPU number 0 occurs twice; this GPU gets a free number")));
+  ASSERT_THAT(file->graph.all(NodeKind::gpu), SizeIs(2));
+  EXPECT_EQ(file->graph.get<GpuFacts>(file->graph.all(NodeKind::gpu)[1])->device, 1);
+}
+
 /// Every beginning of a file is refused or read, and never crashes.
 TEST(NcclXml, TruncatedFiles) {
   const std::string whole = kNvidia;

@@ -3,9 +3,11 @@
 /// Tests: tests/topology/hwloc_graph_test.cc
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "topology/formats/cpu_set.h"
@@ -34,8 +36,9 @@ struct Build {
   /// GPUs (by PCI device and by the devices of their libraries) and NVSwitches (by PCI device).
   std::unordered_map<const HwlocObject*, Index> nodes{};
   std::unordered_map<const HwlocObject*, DevicePosition> places{};
-  std::unordered_map<std::string, int> names{};  ///< number of requests for each name; see free_name()
-  std::unordered_set<std::string> gpu_names{};   ///< names given by the libraries
+  std::unordered_map<std::string, int> names{};      ///< number of requests for each name; see free_name()
+  std::unordered_set<std::string> gpu_names{};       ///< names given by the libraries
+  std::set<std::pair<uint32_t, int>> gpu_numbers{};  ///< vendor and number
   int split_gpus = 0;
 
   Status refuse(const std::string& sentence) const {

@@ -60,6 +60,12 @@ Status add_gpus(Build& build, const HwlocObject& object, const PciFacts& pci, co
       best = library;
       gpu.device = device;
     }
+    if (gpu.device >= 0 && !build.gpu_numbers.emplace(pci.vendor, gpu.device).second) {
+      WEIR_TRY(
+          build.leave_out(fmt::format("two GPUs of vendor {:04x} have the number {}; that of {} is ignored",
+                                      pci.vendor, gpu.device, names.front()->name)));
+      gpu.device = -1;
+    }
     if (gpus.size() > 1) gpu.package = build.split_gpus;
     const std::string* model = find(object.infos, "PCIDevice");
     if (gpu.model_name.empty()) gpu.model_name = model != nullptr ? *model : object.name;

@@ -3,9 +3,10 @@
 ///
 /// Source of the format: src/graph/xml.cc and topo.cc of NCCL 2.28 and 2.30 and of RCCL 2.21. Where those
 /// drop or replace what they do not understand, this reader refuses or notes it: unknown tags and attributes,
-/// speeds of 0, targets of links that are not in the file. Files of clouds with PCI classes only (PCI tags
-/// without gpu tags) are complete descriptions of what they show. Ignored: `keep`, and the kind of plugin
-/// that uses a network device (`net`, `gin`, `rma`).
+/// speeds of 0, links to the GPU itself or to targets that are not in the file, addresses and GPU numbers
+/// that occur twice. Files of clouds with PCI classes only (PCI tags without gpu tags) are complete
+/// descriptions of what they show. Ignored: `keep`, and the kind of plugin that uses a network device (`net`,
+/// `gin`, `rma`).
 /// Tests: tests/topology/nccl_xml_test.cc
 #pragma once
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <unordered_map>
 
 #include "topology/formats/nccl_xml.h"
@@ -63,6 +64,7 @@ class NcclReader {
       }
     }
     if (hosts_.empty()) return file_.refuse(root, "<system> contains no <cpu>; expected at least one");
+    number_gpus();
     join_numa_nodes();
     for (const auto& [element, gpu] : gpu_tags_) WEIR_TRY(read_gpu_links(element, gpu));
     join_nvswitches(graph());
@@ -166,14 +168,19 @@ class NcclReader {
     return file_.get(element, "link_width", Need::optional, 0, 64, pci.width);
   }
 
-  /// Registers each device once. A bridge may have the address of a device below it, as in real files.
-  Status check_address(xml_node element, const std::string& address, NodeKind kind, const std::string& key) {
+  /// Notes an address that occurs for the second time, as in real files: a bridge with the address of a
+  /// device below it, or of another bridge. `twice`: the earlier node is of the same kind.
+  Status check_address(xml_node element, const std::string& address, NodeKind kind, const std::string& key,
+                       bool& twice) {
     const auto [earlier, added] = addresses_.try_emplace(key, Seen{file_.line(element), kind});
     if (added) return {};
-    const std::string sentence =
-        fmt::format("duplicate busid {}; the first is in line {}", address, earlier->second.line);
-    return earlier->second.kind == kind ? file_.refuse(element, sentence)
-                                        : file_.leave_out(notes_, element, sentence);
+    twice = earlier->second.kind == kind;
+    const char* const what = !twice                     ? ""
+                             : kind == NodeKind::bridge ? "; it counts as another bridge"
+                                                        : "; this one is ignored";
+    return file_.leave_out(
+        notes_, element,
+        fmt::format("duplicate busid {}; the first is in line {}{}", address, earlier->second.line, what));
   }
 
   Status read_pci(xml_node element, Index parent) {
@@ -190,10 +197,18 @@ class NcclReader {
     } else if (pci.class_code == 0x068000) {
       facts = NvSwitchFacts{pci};
     }
-    WEIR_TRY(check_address(element, pci.address, static_cast<NodeKind>(facts.index()), key));
-    const Index node = graph().add(pci.address, parent, std::move(facts));
+    bool twice = false;
+    WEIR_TRY(check_address(element, pci.address, static_cast<NodeKind>(facts.index()), key, twice));
+    std::string name = pci.address;
+    if (twice) {
+      auto* const bridge = std::get_if<BridgeFacts>(&facts);
+      if (bridge == nullptr) return {};
+      bridge->pci.address.clear();
+      name += fmt::format("#{}", ++duplicates_ + 1);
+    }
+    const Index node = graph().add(name, parent, std::move(facts));
     graph().connect({node, parent, LinkKind::pci, 1, pcie_gb_per_s(pci.gt_per_s, pci.width), 0, -1});
-    by_address_[key] = node;
+    by_address_.try_emplace(key, node);
     return read_pci_children(element, node);
   }
 
@@ -227,6 +242,13 @@ class NcclReader {
     GpuFacts& gpu = *graph().get<GpuFacts>(node);
     int sm = -1;
     WEIR_TRY(file_.get(element, "dev", Need::needed, 0, kMost, gpu.device));
+    if (!gpu_numbers_.emplace(graph().holder(node, NodeKind::host), gpu.device).second) {
+      WEIR_TRY(file_.leave_out(
+          notes_, element,
+          fmt::format("GPU number {} occurs twice; this GPU gets a free number", gpu.device)));
+      gpu.device = -1;
+      unnumbered_.push_back(node);
+    }
     WEIR_TRY(file_.get(element, "sm", Need::optional, 0, kMost, sm));
     WEIR_TRY(file_.get(element, "rank", Need::optional, 0, kMost, gpu.rank));
     WEIR_TRY(file_.get(element, "gdr", Need::optional, gpu.gdr));
@@ -291,6 +313,15 @@ class NcclReader {
     const Index node = graph().add(name, nic, port);
     graph().connect({node, nic, LinkKind::inner, 1, gb_per_s, port.latency_us, -1});
     return {};
+  }
+
+  /// Gives GPUs whose number another one has the lowest free number of their host.
+  void number_gpus() {
+    for (const Index gpu : unnumbered_) {
+      int number = 0;
+      while (!gpu_numbers_.emplace(graph().holder(gpu, NodeKind::host), number).second) ++number;
+      graph().get<GpuFacts>(gpu)->device = number;
+    }
   }
 
   /// The format does not say which NUMA nodes share a package: each counts as a package.
@@ -360,15 +391,20 @@ class NcclReader {
       return file_.leave_out(notes_, element,
                              fmt::format("target {} of <{}> is not in the file", target, element.name()));
     link.to = found->second;
+    if (link.to == gpu) {
+      return file_.leave_out(
+          notes_, element,
+          fmt::format("target {} of <{}> is this very GPU; the link is ignored", target, element.name()));
+    }
     const NodeKind kind = graph()[link.to].kind();
     if (kind == NodeKind::nvswitch) {
       graph().connect(link);
-    } else if (kind == NodeKind::gpu && link.to != gpu) {
+    } else if (kind == NodeKind::gpu) {
       graph().add(link);  // the other GPU's tag describes the other direction
     } else {
-      return file_.refuse(element,
-                          fmt::format("target {} of <{}> is {}; expected another GPU or an NVSwitch", target,
-                                      element.name(), link.to == gpu ? "this very GPU" : name(kind)));
+      return file_.refuse(
+          element, fmt::format("target {} of <{}> is a {}; expected another GPU or an NVSwitch", target,
+                               element.name(), name(kind)));
     }
     return {};
   }
@@ -381,6 +417,9 @@ class NcclReader {
   std::unordered_map<std::string, Seen> addresses_;    ///< key: host and address
   std::unordered_map<std::string, Index> by_address_;  ///< nodes; key: host and address
   std::vector<std::pair<xml_node, Index>> gpu_tags_;
+  std::set<std::pair<Index, int>> gpu_numbers_;  ///< host and number
+  std::vector<Index> unnumbered_;                ///< GPUs whose number occurred before
+  int duplicates_ = 0;                           ///< bridges with the address of an earlier one
 };
 
 }  // namespace

@@ -62,20 +62,34 @@ class NcclWriter {
     put(1, "</cpu>\n");
   }
 
+  /// The PCI address; of a bridge that was read with the address of another one ("0000:10:00.0#2") it is in
+  /// the name.
+  std::string busid_of(Index node) const {
+    const PciFacts* const pci = pci_of(graph_[node]);
+    if (pci == nullptr || !pci->address.empty()) return pci == nullptr ? std::string() : pci->address;
+    const std::string& name = graph_[node].name;
+    std::string address;
+    const size_t end = name.find('#');
+    if (graph_[node].kind() == NodeKind::bridge && end != std::string::npos)
+      parse_pci_address(std::string_view(name).substr(0, end), address);
+    return address;
+  }
+
   void write_device(Index node, int depth) {
     const auto* bridge = graph_.get<BridgeFacts>(node);
     const PciFacts* pci = pci_of(graph_[node]);
-    if (bridge != nullptr && bridge->root) {  // the format describes links from switch to processor
+    // The format describes links from switch to processor, and no bridges without an address.
+    if (bridge != nullptr && (bridge->root || busid_of(node).empty())) {
       for (const Index child : children_[static_cast<size_t>(node)]) write_device(child, depth);
       return;
     }
     if (pci == nullptr) return;
-    if (pci->address.empty()) {
+    if (busid_of(node).empty()) {
       if (graph_[node].kind() == NodeKind::nic) write_ports(node, depth);
       return;
     }
     put(depth, "<pci");
-    write_pci_facts(*pci);
+    write_pci_facts(*pci, busid_of(node));
     text_ += ">\n";
     for (const Index child : children_[static_cast<size_t>(node)]) write_device(child, depth + 1);
     for (const std::string& peer : bridge != nullptr ? bridge->peers : std::vector<std::string>()) {
@@ -88,8 +102,8 @@ class NcclWriter {
     put(depth, "</pci>\n");
   }
 
-  void write_pci_facts(const PciFacts& pci) {
-    attribute("busid", pci.address);
+  void write_pci_facts(const PciFacts& pci, const std::string& busid) {
+    attribute("busid", busid);
     if (pci.class_code != 0) attribute("class", fmt::format("0x{:06x}", pci.class_code));
     const std::pair<const char*, uint32_t> numbers[] = {{"vendor", pci.vendor},
                                                         {"device", pci.device},

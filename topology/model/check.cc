@@ -109,8 +109,8 @@ class Checker {
                     "PCI address " + pci->address));
     const auto* gpu = graph_.get<GpuFacts>(node);
     if (gpu != nullptr && gpu->device >= 0)
-      WEIR_TRY(
-          once(node, fmt::format("d{}/{}", host, gpu->device), fmt::format("GPU number {}", gpu->device)));
+      WEIR_TRY(once(node, fmt::format("d{}/{}/{}", host, gpu->pci.vendor, gpu->device),
+                    fmt::format("GPU number {}", gpu->device)));
     if (gpu != nullptr && gpu->rank >= 0)
       WEIR_TRY(once(node, fmt::format("r{}", gpu->rank), fmt::format("rank {}", gpu->rank)));
     if (const auto* numa = graph_.get<NumaFacts>(node); numa != nullptr && numa->number >= 0)

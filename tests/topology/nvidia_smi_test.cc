@@ -126,6 +126,47 @@ TEST(NvidiaSmi, GapsAreNotedAndStay) {
                   "GPU1 < bridge3 < bridge2 < of GPU1 < host", "NIC1 < bridge3 < bridge2 < of GPU1 < host"));
 }
 
+TEST(NvidiaSmi, EmptyCellsStayUnknown) {
+  Notes notes;
+  NvidiaSmi matrix = nvidia_smi_of(
+      "\tGPU0\tGPU1\tNIC0\tCPU Affinity\nGPU0\t X \t\tPIX\t0-3\nGPU1\t\t X \tSYS\t4-7\nNIC0\tPIX\tSYS\t X "
+      "\t\n",
+      &notes);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("row GPU0 has 2 cells"), HasSubstr("row GPU1 has 2 cells")));
+  EXPECT_EQ(matrix.cells.at(0, 1).path, SmiPath::unknown);
+  EXPECT_EQ(matrix.cells.at(0, 2).path, SmiPath::pix);
+  // With blanks, the columns of the head decide.
+  matrix = nvidia_smi_of(
+      "        GPU0    GPU1    GPU2    CPU Affinity\n"
+      "GPU0     X              SYS     0-3\n"
+      "GPU1             X      NV12    4-7\n"
+      "GPU2    SYS     NV12     X      4-7\n",
+      &notes);
+  EXPECT_EQ(matrix.cells.at(0, 1).path, SmiPath::unknown);
+  EXPECT_EQ(matrix.cells.at(0, 2).path, SmiPath::sys);
+  EXPECT_EQ(matrix.cells.at(1, 2).links, 12);
+  EXPECT_EQ(matrix.devices[0].cpu_affinity, "0-3");
+}
+
+TEST(NvidiaSmi, CellsThatTouchAreDivided) {
+  const NvidiaSmi apart = nvidia_smi_of(
+      "        GPU0    GPU1    mlx5_0  CPU Affinity\n"
+      "GPU0     X      NV12    NODE    0-3\n"
+      "GPU1    NV12     X      SYS     0-3\n"
+      "mlx5_0  NODE    SYS      X\n");
+  EXPECT_EQ(nvidia_smi_of("GPU0GPU1mlx5_0CPU Affinity\n"
+                          "GPU0 XNV12NODE 0-3\n"
+                          "GPU1 NV12 XSYS0-3\n"
+                          "mlx5_0NODESYSX\n"),
+            apart);
+  EXPECT_EQ(nvidia_smi_of("\tGPU0\tGPU1\tmlx5_0CPU Affinity\n"
+                          "GPU0\t X NV12\tNODE\t0-3\n"
+                          "GPU1\tNV12 X \tSYS0-3\n"
+                          "mlx5_0\tNODE\tSYS X\n"),
+            apart);
+  EXPECT_THAT(nvidia_smi_error(" GPU0 GPU1\nGPU0 XNVX\nGPU1 SYS X\n"), HasSubstr("\"NVX\" in row GPU0"));
+}
+
 TEST(NvidiaSmi, WhatDoesNotReadIsRefusedWithItsLine) {
   EXPECT_THAT(nvidia_smi_error(""), HasSubstr("no matrix found"));
   const std::string head = "\tGPU0\tGPU1\n";

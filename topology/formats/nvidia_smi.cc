@@ -9,45 +9,17 @@
 #include <unordered_map>
 
 #include "topology/formats/cpu_set.h"
+#include "topology/formats/nvidia_smi_words.h"
 
 namespace weir::topology {
 namespace {
 
-constexpr int kMostLinks = 999;
-
-struct PathWord {
-  std::string_view word;
-  SmiPath path;
-};
-
-/// Names of paths: a sentence uses the first one, all are read.
-constexpr std::array<PathWord, 7> kPaths = {{{"X", SmiPath::self},
-                                             {"PIX", SmiPath::pix},
-                                             {"PXB", SmiPath::pxb},
-                                             {"PHB", SmiPath::phb},
-                                             {"NODE", SmiPath::node},
-                                             {"SYS", SmiPath::sys},
-                                             {"SOC", SmiPath::sys}}};
-
-bool parse_cell(std::string_view word, SmiCell& cell) {
-  const auto found =
-      std::find_if(kPaths.begin(), kPaths.end(), [word](const PathWord& path) { return path.word == word; });
-  if (found != kPaths.end()) {
-    cell = {.path = found->path};
-    return true;
-  }
-  int64_t links = 0;
-  if (!word.starts_with("NV") || !parse_int(word.substr(2), links) || links < 1 || links > kMostLinks)
-    return false;
-  cell = {.path = SmiPath::nvlink, .links = static_cast<int>(links)};
-  return true;
-}
+using smi::parse_cell;
 
 std::string text_of(const SmiCell& cell) {
+  constexpr std::array<const char*, 8> kWords = {"", "X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
   if (cell.path == SmiPath::nvlink) return fmt::format("NV{}", cell.links);
-  const auto found = std::find_if(kPaths.begin(), kPaths.end(),
-                                  [&cell](const PathWord& path) { return path.path == cell.path; });
-  return found == kPaths.end() ? "" : std::string(found->word);
+  return kWords[static_cast<size_t>(cell.path)];
 }
 
 /// A name that cannot be mistaken for a cell, a column or a line of the legend.
@@ -72,19 +44,6 @@ std::string without_colours(std::string_view line) {
   return plain;
 }
 
-/// The fields of a row: separated by tabs if it has any, else by blanks.
-std::vector<std::string_view> fields(std::string_view row) {
-  const std::string_view first = trim(row.substr(0, row.find('\t')));
-  if (first.size() == trim(row).size() || first.find(' ') != std::string_view::npos) return words(row);
-  std::vector<std::string_view> found;
-  while (true) {
-    const size_t end = std::min(row.find('\t'), row.size());
-    found.push_back(trim(row.substr(0, end)));
-    if (end == row.size()) return found;
-    row.remove_prefix(end + 1);
-  }
-}
-
 using Column = std::string NvidiaSmiDevice::*;
 
 struct ColumnName {
@@ -107,8 +66,9 @@ class NvidiaSmiReader {
 
   Status read_line(std::string_view line);
   Status read_head(std::string_view line);
-  Status read_columns(const std::vector<std::string_view>& parts, size_t first);
+  Status read_columns(const std::vector<smi::PlacedWord>& parts, size_t first);
   Status read_row(size_t row, std::string_view line);
+  Status read_cell(size_t row, size_t column, std::string_view word);
   Status read_behind(size_t row, std::vector<std::string_view> behind);
   Status read_nic(std::string_view line);
   Status check();
@@ -130,14 +90,15 @@ class NvidiaSmiReader {
   Part part_ = Part::before;
   NvidiaSmi matrix_;
   std::vector<Column> columns_;
+  std::vector<smi::PlacedWord> head_;                ///< the columns of the devices, without their names
   std::unordered_map<std::string, size_t> devices_;  ///< index; key: name
   std::vector<size_t> rows_;                         ///< line of each row; 0: not read yet
 };
 
-Status NvidiaSmiReader::read_columns(const std::vector<std::string_view>& parts, size_t first) {
+Status NvidiaSmiReader::read_columns(const std::vector<smi::PlacedWord>& parts, size_t first) {
   std::string behind;
   for (size_t i = first; i < parts.size(); ++i)
-    behind += fmt::format("{}{}", behind.empty() ? "" : " ", parts[i]);
+    behind += fmt::format("{}{}", behind.empty() ? "" : " ", parts[i].text);
   for (std::string_view rest = behind; !rest.empty(); rest = trim(rest)) {
     const auto found = std::find_if(kColumns.begin(), kColumns.end(), [rest](const ColumnName& column) {
       return rest.starts_with(column.name);
@@ -155,12 +116,13 @@ Status NvidiaSmiReader::read_columns(const std::vector<std::string_view>& parts,
 }
 
 Status NvidiaSmiReader::read_head(std::string_view line) {
-  const auto parts = words(line);
+  const auto parts = smi::head_words(line);
   size_t i = 0;
-  for (; i < parts.size() && is_device_name(parts[i]); ++i) {
-    const std::string name(parts[i]);
+  for (; i < parts.size() && is_device_name(parts[i].text); ++i) {
+    const std::string name(parts[i].text);
     if (!devices_.emplace(name, i).second) return refuse(fmt::format("{} occurs twice in the head", name));
     matrix_.devices.emplace_back().name = name;
+    head_.push_back({{}, parts[i].column});
   }
   WEIR_TRY(read_columns(parts, i));
   if (matrix_.devices.size() > kMostSmiDevices) {
@@ -192,30 +154,32 @@ Status NvidiaSmiReader::read_behind(size_t row, std::vector<std::string_view> be
   return {};
 }
 
+Status NvidiaSmiReader::read_cell(size_t row, size_t column, std::string_view word) {
+  const std::string& name = matrix_.devices[row].name;
+  const std::string& other = matrix_.devices[column].name;
+  SmiCell& cell = matrix_.cells.at(row, column);
+  if (!parse_cell(word, cell)) {
+    return refuse(fmt::format(
+        "\"{}\" in row {} for {} is not a valid cell; expected X, NV#, PIX, PXB, PHB, NODE or SYS",
+        word.substr(0, 100), name, other));
+  }
+  if ((cell.path == SmiPath::self) != (row == column))
+    return refuse(
+        fmt::format("row {} has {} for {}; expected X exactly for the device itself", name, word, other));
+  if (cell.path == SmiPath::nvlink && (!is_gpu(row) || !is_gpu(column)))
+    return refuse(fmt::format("row {} has {} for {}; expected NVLinks between GPUs only", name, word, other));
+  return {};
+}
+
 Status NvidiaSmiReader::read_row(size_t row, std::string_view line) {
   const std::string& name = matrix_.devices[row].name;
   if (rows_[row] != 0)
     return refuse(fmt::format("row {} occurs twice; the first is in line {}", name, rows_[row]));
   rows_[row] = lines_.number();
   const size_t size = matrix_.devices.size();
-  std::vector<std::string_view> parts = fields(line);
-  const size_t cells = std::min(parts.size() - 1, size);
-  for (size_t column = 0; column < cells; ++column) {
-    const std::string_view word = parts[column + 1];
-    if (word.empty()) continue;
-    SmiCell& cell = matrix_.cells.at(row, column);
-    const std::string& other = matrix_.devices[column].name;
-    if (!parse_cell(word, cell)) {
-      return refuse(fmt::format(
-          "\"{}\" in row {} for {} is not a valid cell; expected X, NV#, PIX, PXB, PHB, NODE or SYS",
-          word.substr(0, 100), name, other));
-    }
-    if ((cell.path == SmiPath::self) != (row == column))
-      return refuse(
-          fmt::format("row {} has {} for {}; expected X exactly for the device itself", name, word, other));
-    if (cell.path == SmiPath::nvlink && (!is_gpu(row) || !is_gpu(column)))
-      return refuse(
-          fmt::format("row {} has {} for {}; expected NVLinks between GPUs only", name, word, other));
+  smi::RowWords parts = smi::row_words(line, name, row, head_);
+  for (size_t column = 0; column < parts.cells.size(); ++column) {
+    if (!parts.cells[column].empty()) WEIR_TRY(read_cell(row, column, parts.cells[column]));
   }
   size_t known = 0;
   for (size_t column = 0; column < size; ++column)
@@ -225,9 +189,7 @@ Status NvidiaSmiReader::read_row(size_t row, std::string_view line) {
                        fmt::format("row {} has {} cells; expected {}; the others are treated as unknown",
                                    name, known, size)));
   }
-  if (parts.size() <= size + 1) return {};
-  parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(size) + 1);
-  return read_behind(row, std::move(parts));
+  return parts.behind.empty() ? Status() : read_behind(row, std::move(parts.behind));
 }
 
 Status NvidiaSmiReader::read_nic(std::string_view line) {
@@ -250,9 +212,11 @@ Status NvidiaSmiReader::read_line(std::string_view line) {
   const auto parts = words(line);
   if (parts.empty() || parts[0].starts_with('#')) return {};
   int number = 0;
-  if (part_ == Part::before && smi::parse_gpu(parts[0], number)) return read_head(line);
-  const auto device = devices_.find(std::string(parts[0]));
-  if (part_ == Part::matrix && device != devices_.end()) return read_row(device->second, line);
+  if (part_ == Part::before && smi::parse_gpu(smi::head_words(line)[0].text, number)) return read_head(line);
+  if (part_ == Part::matrix) {
+    const auto device = devices_.find(std::string(smi::row_name(line, matrix_.devices)));
+    if (device != devices_.end()) return read_row(device->second, line);
+  }
   if (part_ != Part::before && parts[0] == "Legend:" && parts.size() == 1) {
     part_ = Part::legend;
     return {};

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto read = read_slurm_topology({"fuzz", text}, &notes);
   if (!read.ok() || names_in(*read) > 20'000) return 0;  // larger ones only take time
   const std::string written = write_slurm_topology(*read);
-  auto again = read_slurm_topology({"again", written});
+  auto again = read_slurm_topology({"again", written}, &notes);
   if (!again.ok() || !(*again == *read)) __builtin_trap();
   auto graph = graph_of(*read);
   if (!graph.ok()) __builtin_trap();

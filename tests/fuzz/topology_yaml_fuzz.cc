@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& named : read->list) names += names_in(named.topology);
   if (names > 20'000) return 0;  // larger ones only take time
   const std::string written = write_topology_yaml(*read);
-  auto again = read_topology_yaml({"again", written});
+  auto again = read_topology_yaml({"again", written}, &notes);
   if (!again.ok() || !(*again == *read)) __builtin_trap();
   for (const auto& named : read->list) {
     auto graph = graph_of(*read, named.name);

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr std::string_view kTree = R"(# two leaves
 SwitchName=leaf1 Nodes=node[01-03] LinkSpeed=100
@@ -99,7 +100,7 @@ TEST(SlurmTopology, RefusesContradictions) {
               HasSubstr("t:2: switch c is below b but is not defined"));
   EXPECT_THAT(slurm_complaint(leaf + "SwitchName=b Switches=a,a\n"), HasSubstr("below b twice"));
   EXPECT_THAT(slurm_complaint(leaf + "SwitchName=b\n"),
-              HasSubstr("t:2: switch b has neither nodes and switches"));
+              HasSubstr("t:2: switch b has no nodes and no switches"));
   EXPECT_THAT(slurm_complaint(leaf + "SwitchName=b Nodes=n3 Switches=a\n"), HasSubstr("both"));
   EXPECT_THAT(slurm_complaint(leaf + "BlockName=b Nodes=n3\n"),
               HasSubstr("t:2: the file has switches and blocks"));
@@ -107,6 +108,33 @@ TEST(SlurmTopology, RefusesContradictions) {
   EXPECT_THAT(slurm_complaint("BlockName=b\n"), HasSubstr("block b has no nodes"));
   EXPECT_THAT(slurm_complaint("BlockName=b Nodes=n1\nBlockName=c Nodes=n1\n"),
               HasSubstr("in block b and in block c"));
+}
+
+TEST(SlurmTopology, WhatScontrolPrintsIsRead) {
+  const char* const kTree =
+      "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+      "SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[3-4]\n"
+      "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n";
+  auto tree = read_slurm_topology({"t", kTree});
+  ASSERT_TRUE(tree.ok()) << tree.status().message();
+  EXPECT_THAT(tree->switches[2].nodes, IsEmpty());
+  EXPECT_THAT(tree->switches[2].switches, ElementsAre("leaf1", "leaf2"));
+  EXPECT_EQ(graph_of(*tree)->all(NodeKind::host).size(), 4u);
+  auto blocks = read_slurm_topology({"t",
+                                     "BlockName=b0 BlockIndex=0 Nodes=10.0.0.[1-2] BlockSize=2\n"
+                                     "BlockName=b1 BlockIndex=1 Nodes=10.0.0.[3-4] BlockSize=2\n"
+                                     "AggregatedBlock=b[0-1] BlockIndex=2 Nodes=10.0.0.[1-4] BlockSize=4\n"});
+  ASSERT_TRUE(blocks.ok()) << blocks.status().message();
+  EXPECT_EQ(blocks->blocks.size(), 2u);
+  EXPECT_THAT(slurm_complaint("SwitchName=a Level=x Nodes=n\n"), HasSubstr("Level is \"x\""));
+}
+
+TEST(SlurmTopology, SkeletonsAreNoted) {
+  Notes notes;
+  auto topology = read_slurm_topology({"t", "BlockName=a Nodes=n[1-2]\nBlockName=b\n"}, &notes);
+  ASSERT_TRUE(topology.ok()) << topology.status().message();
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("t:2: block b has no nodes; as in a skeleton")));
+  EXPECT_EQ(graph_of(*topology)->all(NodeKind::host).size(), 2u);
 }
 
 TEST(SlurmTopology, RefusesCycles) {

@@ -87,6 +87,24 @@ TEST(TopologyYaml, KindsThatAreNotTakenAreNoted) {
   EXPECT_EQ(notes.size(), 1u);
 }
 
+TEST(TopologyYaml, SkeletonsAreNoted) {
+  Notes notes;
+  auto topologies = read_topology_yaml(
+      {"y",
+       "- topology: t\n  cluster_default: true\n  tree:\n    switches:\n    - switch: spine\n      children: "
+       "leaf[1-4]\n"
+       "    - switch: leaf1\n    - switch: leaf2\n      nodes:\n    - switch: leaf3\n      nodes: []\n"
+       "    - switch: leaf4\n      nodes: n1\n"
+       "- topology: b\n  block:\n    block_sizes: [18]\n    blocks:\n    - block: rack1\n      nodes: "
+       "\"\"\n"},
+      &notes);
+  ASSERT_TRUE(topologies.ok()) << topologies.status().message();
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("y:7: switch leaf1"), HasSubstr("y:8: switch leaf2"),
+                                 HasSubstr("y:10: switch leaf3"), HasSubstr("block rack1 has no nodes;")));
+  EXPECT_EQ(graph_of(*topologies)->all(NodeKind::host).size(), 1u);
+  EXPECT_EQ(graph_of(*topologies, "b")->all(NodeKind::fabric_switch).size(), 1u);
+}
+
 TEST(TopologyYaml, ErrorsTellTheLine) {
   const std::string tree = "- topology: t\n  tree:\n    switches:\n";
   EXPECT_EQ(yaml_complaint(tree + "    - switch: a\n      nodes: n1\n    - switch: b\n      children: c\n"),
@@ -96,10 +114,11 @@ TEST(TopologyYaml, ErrorsTellTheLine) {
   EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      color: red\n"),
               HasSubstr("y:5: a switch has the key \"color\""));
   EXPECT_THAT(yaml_complaint(tree + "    - nodes: n\n"), HasSubstr("a switch has no key switch"));
-  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes: []\n"), HasSubstr("the list is empty"));
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      children: []\n"), HasSubstr("the list is empty"));
   EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes: {n: 1}\n"), HasSubstr("expected a list"));
-  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      nodes:\n"), HasSubstr("empty"));
-  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n"), HasSubstr("neither"));
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n      children:\n"), HasSubstr("empty"));
+  EXPECT_THAT(yaml_complaint(tree + "    - switch: a\n"),
+              HasSubstr("y:4: switch a has no nodes and no switches"));
   EXPECT_THAT(yaml_complaint("- topology: t\n  tree: {switches: []}\n"), HasSubstr("has no switches"));
   EXPECT_THAT(yaml_complaint("- topology: t\n"), HasSubstr("none of tree, block and flat"));
   EXPECT_THAT(yaml_complaint("- topology: t\n  flat: true\n  block: {blocks: []}\n"),

@@ -27,8 +27,9 @@ void write_topology(const SlurmTopology& topology, std::string& text) {
       text += fmt::format("    block_sizes: [{}]\n", fmt::join(topology.block_sizes, ", "));
     text += "    blocks:\n";
     for (const SlurmBlock& block : topology.blocks) {
-      text += fmt::format("      - block: {}\n        nodes: {}\n", yaml_scalar(block.name),
-                          yaml_scalar(compress_hostlist(block.nodes)));
+      text += fmt::format("      - block: {}\n", yaml_scalar(block.name));
+      if (!block.nodes.empty())
+        text += fmt::format("        nodes: {}\n", yaml_scalar(compress_hostlist(block.nodes)));
     }
   } else {
     text += "  flat: true\n";
@@ -46,8 +47,11 @@ std::string write_slurm_topology(const SlurmTopology& topology) {
     if (one.link_speed >= 0) text += fmt::format(" LinkSpeed={}", one.link_speed);
     text += '\n';
   }
-  for (const SlurmBlock& block : topology.blocks)
-    text += fmt::format("BlockName={} Nodes={}\n", block.name, compress_hostlist(block.nodes));
+  for (const SlurmBlock& block : topology.blocks) {
+    text += fmt::format("BlockName={}", block.name);
+    if (!block.nodes.empty()) text += fmt::format(" Nodes={}", compress_hostlist(block.nodes));
+    text += '\n';
+  }
   if (!topology.block_sizes.empty())
     text += fmt::format("BlockSizes={}\n", fmt::join(topology.block_sizes, ","));
   return text;

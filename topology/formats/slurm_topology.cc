@@ -13,6 +13,8 @@
 namespace weir::topology {
 namespace {
 
+constexpr size_t kMostKeys = 5;  // scontrol prints so many for a switch
+
 struct Pair {
   std::string key;  ///< key in lower case
   std::string value;
@@ -114,11 +116,12 @@ class ConfReader {
       const auto same = [&](const Pair& pair) { return pair.key == pairs.back().key; };
       if (std::count_if(pairs.begin(), pairs.end(), same) > 1)
         return wrong(fmt::format("{}= occurs twice", pairs.back().key));
-      if (pairs.size() > 4) return wrong("the line has more than four keys");
+      if (pairs.size() > kMostKeys) return wrong(fmt::format("the line has more than {} keys", kMostKeys));
     }
     if (pairs[0].key == "switchname") return read_switch(pairs);
     if (pairs[0].key == "blockname") return read_block(pairs);
     if (pairs[0].key == "blocksizes" && pairs.size() == 1) return read_sizes(pairs[0].value);
+    if (pairs[0].key == "aggregatedblock") return {};  // scontrol repeats blocks that Slurm combines
     if (pairs[0].key == "ringname")
       return wrong("rings (topology/ring) are not supported; expected a tree or blocks");
     return wrong(fmt::format("the line begins with {}; expected SwitchName=, BlockName= or BlockSizes= alone",
@@ -127,12 +130,18 @@ class ConfReader {
 
   Status read_switch(const std::vector<Pair>& pairs) {
     SlurmSwitch found;
+    bool printed = false;  // by scontrol, with the nodes of all switches below
     WEIR_TRY(read_name(pairs[0].value, found.name));
     for (size_t i = 1; i < pairs.size(); ++i) {
       if (pairs[i].key == "nodes") {
         WEIR_TRY(read_names(pairs[i].value, found.nodes));
       } else if (pairs[i].key == "switches") {
         WEIR_TRY(read_names(pairs[i].value, found.switches));
+      } else if (pairs[i].key == "level") {
+        int64_t level = 0;
+        if (!parse_int(pairs[i].value, level) || level < 0)
+          return wrong(fmt::format("Level is {}; expected a whole number", shown(pairs[i].value)));
+        printed = true;
       } else if (pairs[i].key == "linkspeed") {
         if (!parse_int(pairs[i].value, found.link_speed) || found.link_speed < 0 ||
             found.link_speed > std::numeric_limits<uint32_t>::max()) {
@@ -144,6 +153,8 @@ class ConfReader {
                                  pairs[i].key));
       }
     }
+    if (printed && !found.switches.empty()) found.nodes.clear();
+    if (found.nodes.empty() && found.switches.empty()) WEIR_TRY(note_empty("switch", found.name));
     return keep(std::move(found), topology_.switches);
   }
 
@@ -151,11 +162,17 @@ class ConfReader {
     SlurmBlock found;
     WEIR_TRY(read_name(pairs[0].value, found.name));
     for (size_t i = 1; i < pairs.size(); ++i) {
+      if (pairs[i].key == "blockindex" || pairs[i].key == "blocksize") continue;  // printed by scontrol
       if (pairs[i].key != "nodes")
         return wrong(fmt::format("unknown key {}= of a block; expected Nodes=", pairs[i].key));
       WEIR_TRY(read_names(pairs[i].value, found.nodes));
     }
+    if (found.nodes.empty()) WEIR_TRY(note_empty("block", found.name));
     return keep(std::move(found), topology_.blocks);
+  }
+
+  Status note_empty(const char* kind, const std::string& name) const {
+    return leave_out_line(source_, text_.number(), notes_, slurm::empty_sentence(kind, name));
   }
 
   /// Adds the item unless it equals an earlier line; other duplicate names are found by slurm::check().

@@ -80,9 +80,9 @@ Status check_tree(const std::vector<SlurmSwitch>& switches, const Refuse& refuse
   WEIR_TRY(index_names(switches, "switch", refuse, places));
   for (size_t i = 0; i < switches.size(); ++i) {
     const SlurmSwitch& one = switches[i];
-    if (one.nodes.empty() == one.switches.empty()) {
-      return refuse(i, fmt::format("switch {} has {} nodes and switches; expected exactly one of the two",
-                                   one.name, one.nodes.empty() ? "neither" : "both"));
+    if (!one.nodes.empty() && !one.switches.empty()) {
+      return refuse(
+          i, fmt::format("switch {} has both nodes and switches; expected only one of the two", one.name));
     }
     std::unordered_set<std::string> seen;
     for (const std::string& child : one.switches) {
@@ -130,11 +130,12 @@ Status slurm::check(const SlurmTopology& topology, const Refuse& refuse) {
   if (!topology.switches.empty()) return check_tree(topology.switches, refuse);
   Places places;
   WEIR_TRY(index_names(topology.blocks, "block", refuse, places));
-  for (size_t i = 0; i < topology.blocks.size(); ++i) {
-    if (topology.blocks[i].nodes.empty())
-      return refuse(i, fmt::format("block {} has no nodes; expected at least one", topology.blocks[i].name));
-  }
   return check_nodes(topology.blocks, "block", refuse);
+}
+
+std::string slurm::empty_sentence(const char* kind, const std::string& name) {
+  return fmt::format("{} {} has no nodes{}; as in a skeleton for nodes that Slurm adds later", kind, name,
+                     std::string_view(kind) == "switch" ? " and no switches" : "");
 }
 
 Result<Graph> graph_of(const SlurmTopology& topology) {

@@ -27,7 +27,12 @@ class YamlReader {
   Result<SlurmTopologies> run() {
     auto root = parse_yaml(source_);
     WEIR_TRY(root.status());
-    WEIR_TRY(need(*root, Kind::sequence, "the file"));
+    if (root->kind != Kind::sequence) {
+      return wrong(*root,
+                   fmt::format("the file is {}; expected a list of topologies (- topology: NAME), as in "
+                               "Slurm's topology.yaml",
+                               kind_name(root->kind)));
+    }
     std::unordered_set<std::string> names;
     for (const YamlNode& node : root->items) {
       bool left_out = false;
@@ -125,7 +130,8 @@ class YamlReader {
       WEIR_TRY(need_keys(item, "a switch", {"switch", "children", "nodes"}));
       WEIR_TRY(read_name(*item.find("switch"), one.name));
       if (const YamlNode* children = item.find("children")) WEIR_TRY(read_names(*children, one.switches));
-      if (const YamlNode* nodes = item.find("nodes")) WEIR_TRY(read_names(*nodes, one.nodes));
+      if (const YamlNode* nodes = item.find("nodes")) WEIR_TRY(read_nodes(*nodes, one.nodes));
+      if (one.nodes.empty() && one.switches.empty()) WEIR_TRY(note_empty(item, "switch", one.name));
     }
     return check(list, topology);
   }
@@ -139,7 +145,8 @@ class YamlReader {
       SlurmBlock& block = topology.blocks.emplace_back();
       WEIR_TRY(need_keys(item, "a block", {"block", "nodes"}));
       WEIR_TRY(read_name(*item.find("block"), block.name));
-      if (const YamlNode* nodes = item.find("nodes")) WEIR_TRY(read_names(*nodes, block.nodes));
+      if (const YamlNode* nodes = item.find("nodes")) WEIR_TRY(read_nodes(*nodes, block.nodes));
+      if (block.nodes.empty()) WEIR_TRY(note_empty(item, "block", block.name));
     }
     if (const YamlNode* sizes = node.find("block_sizes")) WEIR_TRY(read_sizes(*sizes, topology.block_sizes));
     return check(list, topology);
@@ -173,6 +180,18 @@ class YamlReader {
     if (names.size() != 1) return wrong(node, fmt::format("found {} names; expected one", names.size()));
     name = std::move(names[0]);
     return {};
+  }
+
+  /// Reads names of nodes; nothing, null, "" and [] are none.
+  Status read_nodes(const YamlNode& node, std::vector<std::string>& names) {
+    const bool none =
+        node.kind == Kind::scalar && (node.text.empty() || node.text == "null" || node.text == "~");
+    if (none || (node.kind == Kind::sequence && node.items.empty())) return {};
+    return read_names(node, names);
+  }
+
+  Status note_empty(const YamlNode& node, const char* kind, const std::string& name) const {
+    return leave_out_line(source_, node.line, notes_, slurm::empty_sentence(kind, name));
   }
 
   /// Reads a list of names, or a sequence of such lists.

@@ -67,7 +67,7 @@ void add_sources(CLI::App* command, Sources& sources, MissingRates missing_rates
   }
   command->add_option("file,--topo", sources.files,
                       "Topology file: NCCL, RCCL or hwloc XML, nvidia-smi topo -m, rocm-smi --showtopo, "
-                      "ibnetdiscover, Slurm's "
+                      "amd-smi topology, ibnetdiscover, scontrol show topology, Slurm's "
                       "topology.conf or topology.yaml, a fabric file; or a one-line machine description: \"2 "
                       "x (8 gpu nvswitch 450, 8 "
                       "nic 50) leaf\". "

@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 
-#include "src/base/text.h"
+#include "topology/formats/amd_smi.h"
 #include "topology/formats/fabric_file.h"
 #include "topology/formats/hwloc_xml.h"
 #include "topology/formats/ibnetdiscover.h"
@@ -16,7 +15,10 @@
 #include "topology/formats/rocm_smi.h"
 #include "topology/formats/slurm_topology.h"
 #include "topology/formats/synthetic.h"
+#include "topology/formats/topology_part.h"
 #include "topology/formats/topology_yaml.h"
+#include "topology/formats/unknown_format.h"
+#include "topology/formats/utf_text.h"
 #include "topology/model/check.h"
 
 namespace weir::topology {
@@ -36,26 +38,19 @@ std::string_view root_of(std::string_view text) {
   return {};
 }
 
-/// The first line that is neither empty nor a comment.
-std::string_view first_line(std::string_view text) {
-  Lines lines(text);
-  for (std::string_view line; lines.next(line);) {
-    line = trim(line);
-    if (!line.empty() && !line.starts_with('#')) return line;
-  }
-  return {};
-}
-
-bool has_word(std::string_view line, std::string_view word) {
-  const auto all = words(line);
-  return std::find(all.begin(), all.end(), word) != all.end();
-}
-
-/// Compares without regard to case.
-bool begins_with_any(std::string_view line, std::initializer_list<std::string_view> beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
-    return equals_ignoring_case(line.substr(0, beginning.size()), beginning);
-  });
+/// Whether the text may be meant as a synthetic machine: it begins like one, or is a line with its words.
+bool is_machine(std::string_view text) {
+  const auto skip = [&text](std::string_view some) {
+    text.remove_prefix(std::min(text.find_first_not_of(some), text.size()));
+  };
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  skip(" \t\r\n");
+  const bool one_line = text.find('\n') == std::string_view::npos;
+  const bool named = text.find("gpu") != std::string_view::npos || text.find("nic") != std::string_view::npos;
+  if (one_line && named) return true;
+  skip(" \t\r\n0123456789");
+  skip(" \t\r\nx");
+  return text.starts_with('(');
 }
 
 Result<Graph> read_xml(const Source& source, Notes* notes) {
@@ -67,48 +62,75 @@ Result<Graph> read_xml(const Source& source, Notes* notes) {
   if (root == "graphs") {
     return refuse(source, 1, "this is an NCCL graph file with rings and trees; expected a topology");
   }
+  if (root != "system") {
+    if (const std::string named = likely(source.text); !named.empty()) return refuse(source, 1, named);
+  }
   auto file = read_nccl_xml(source, notes);
   if (!file.ok()) return file.status();
   return std::move(file->graph);
 }
 
-Result<Graph> read_by_beginning(const Source& source, Notes* notes) {
-  const std::string_view line = first_line(source.text);
-  if (line.empty()) return refuse(source, 1, "the file is empty; expected a topology");
-  if (line.starts_with('<')) return read_xml(source, notes);
-  if (has_word(line, "GPU0") || line.starts_with("GPU0") || line.starts_with("\x1b[4m")) {
-    auto matrix = read_nvidia_smi(source, notes);
-    return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
-  }
-  if (line.starts_with("===") || line.starts_with("WARNING")) {
-    auto matrix = read_rocm_smi(source, notes);
-    return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
-  }
-  if (line.starts_with("weir ")) {
-    auto fabric = read_fabric_file(source, notes);
-    return fabric.ok() ? graph_of(*fabric) : fabric.status();
-  }
-  if (begins_with_any(line, {"vendid=", "Switch\t", "SW ", "CA ", "DR path", "Chassis"})) {
-    auto fabric = read_ibnetdiscover(source, notes);
-    return fabric.ok() ? graph_of(*fabric, notes) : fabric.status();
-  }
-  if (begins_with_any(line, {"switchname", "blockname", "blocksizes"})) {
-    auto topology = read_slurm_topology(source, notes);
-    return topology.ok() ? graph_of(*topology) : topology.status();
-  }
-  if (begins_with_any(line, {"---", "- ", "%yaml"}) || line.ends_with(':')) {
-    auto topologies = read_topology_yaml(source, notes);
-    return topologies.ok() ? graph_of(*topologies) : topologies.status();
-  }
+Result<Graph> read_line(const Source& source) {
+  if (!is_machine(source.text)) return refuse(source, 1, guess(source.text));
   auto machine = read_synthetic({source.name, trim(source.text)});
   if (!machine.ok()) return machine.status();
   return graph_of(*machine);
 }
 
+Result<Graph> read_as(Format format, const Source& source, Notes* notes) {
+  switch (format) {
+    case Format::xml: return read_xml(source, notes);
+    case Format::nvidia_smi: {
+      auto matrix = read_nvidia_smi(source, notes);
+      return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
+    }
+    case Format::rocm_smi: {
+      auto matrix = read_rocm_smi(source, notes);
+      return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
+    }
+    case Format::amd_smi: {
+      auto matrix = read_amd_smi(source, notes);
+      return matrix.ok() ? graph_of(*matrix, notes) : matrix.status();
+    }
+    case Format::fabric_file: {
+      auto fabric = read_fabric_file(source, notes);
+      return fabric.ok() ? graph_of(*fabric) : fabric.status();
+    }
+    case Format::ibnetdiscover: {
+      auto fabric = read_ibnetdiscover(source, notes);
+      return fabric.ok() ? graph_of(*fabric, notes) : fabric.status();
+    }
+    case Format::slurm_conf: {
+      auto topology = read_slurm_topology(source, notes);
+      return topology.ok() ? graph_of(*topology) : topology.status();
+    }
+    case Format::slurm_yaml: {
+      auto topologies = read_topology_yaml(source, notes);
+      return topologies.ok() ? graph_of(*topologies) : topologies.status();
+    }
+    case Format::unknown: break;
+  }
+  return read_line(source);
+}
+
+Result<Graph> read_text(const Source& source, Notes* notes) {
+  if (std::string what; is_binary(source.text, what)) return refuse(source, 1, what);
+  auto part = topology_part_of(source, notes);
+  WEIR_TRY(part.status());
+  return read_as(part->format, {source.name, part->changed ? part->text : source.text}, notes);
+}
+
+Result<Graph> read_encoded(const Source& source, Notes* notes) {
+  if (!needs_decoding(source.text)) return read_text(source, notes);
+  const auto text = utf8_of(source);
+  WEIR_TRY(text.status());
+  return read_text({source.name, *text}, notes);
+}
+
 }  // namespace
 
 Result<Graph> read_any(const Source& source, Notes* notes) {
-  Result<Graph> graph = read_by_beginning(source, notes);
+  Result<Graph> graph = read_encoded(source, notes);
   if (!graph.ok()) return graph;
   if (Status sound = check(*graph); !sound.ok()) return refuse(source, 1, sound.message());
   return graph;

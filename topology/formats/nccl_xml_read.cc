@@ -47,7 +47,10 @@ class NcclReader {
   Result<NcclXml> read() {
     const xml_node root = file_.root();
     if (!is_tag(root, "system"))
-      return file_.refuse(root, fmt::format("the file contains <{}>; expected <system>", root.name()));
+      return file_.refuse(
+          root,
+          fmt::format("the file contains <{}>; expected <system> of NCCL and RCCL, or <topology> of hwloc",
+                      root.name()));
     int version = 0;
     WEIR_TRY(file_.get(root, "version", Need::needed, 0, kMost, version));
     if (version != 1 && version != 2) {

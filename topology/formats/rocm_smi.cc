@@ -233,7 +233,9 @@ Result<RocmSmiReport> RocmSmiReader::read() {
   }
   for (std::string_view line; lines_.next(line);) WEIR_TRY(read_line(line));
   WEIR_TRY(end_part());
-  if (matrix_.links.size() == 0) return refuse(fmt::format("the section {} is missing", kLinks));
+  if (matrix_.links.size() == 0)
+    return refuse(
+        fmt::format("the section {} is missing; expected the output of rocm-smi --showtopo", kLinks));
   return std::move(matrix_);
 }
 

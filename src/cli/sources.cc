@@ -34,6 +34,10 @@ Result<std::unique_ptr<drivers::Machine>> machine_of(const Sources& sources) {
 Status assume_missing(topology::Detected& detected, const Sources& sources) {
   const auto preferred = topology::parse_assumed_rates(sources.assume);
   if (!preferred.ok()) return {preferred.status().code(), "--assume: " + preferred.status().message()};
+  if (detected.graph.all(topology::NodeKind::gpu).empty() &&
+      detected.graph.all(topology::NodeKind::host).size() == 1)
+    detected.findings.push_back({"ranks", topology::Finding::Kind::doubt,
+                                 "the topology has one host and no GPUs; the host is the only rank"});
   const std::string assumed = topology::assume_rates(detected.graph, *preferred);
   if (assumed.empty()) return {};
   detected.findings.push_back(

@@ -45,6 +45,12 @@ TEST_F(Assume, TheOptionCounts) {
   EXPECT_THAT(bad.text, HasSubstr("--assume: nvlink is \"fast\"; expected GB/s"));
 }
 
+TEST_F(Assume, AHostWithoutGpusIsOneRank) {
+  const CommandResult result = weir_command("plan '(2 nic 50)'");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.text, HasSubstr("note: ranks: the topology has one host and no GPUs"));
+}
+
 TEST_F(Assume, NothingIsAssumedWhereRatesAreKnown) {
   const CommandResult result =
       weir_command("plan '(4 gpu mesh 100)' --collective allgather --assume nvlink=1");

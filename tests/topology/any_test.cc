@@ -155,6 +155,7 @@ TEST(ReadAny, OtherFilesAreNamed) {
       {"[{\"a\": 1}]\n", "this is JSON"},
       {"<html><body>404</body></html>\n", "this is a web page"},
       {"<?xml version=\"1.0\"?>\n<nvidia_smi_log/>\n", "nvidia-smi -q -x"},
+      {"\n<route><a/></route>\n", "f:2: the file contains <route>; expected <system> of NCCL and RCCL"},
       {"<?xml version=\"1.0\"?>\n<list/>\n",
        "contains <list>; expected <system> of NCCL and RCCL, or <topology>"},
       {"=== ROCm System Management Interface ===\n=== End of ROCm SMI Log ===\n",

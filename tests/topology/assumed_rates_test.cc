@@ -148,6 +148,19 @@ TEST(AssumedRates, BlocksAreConnectedByANetwork) {
   EXPECT_THAT(assume_rates(graph), Not(HasSubstr("network")));
 }
 
+TEST(AssumedRates, HostsWithoutContentsAreAsFastAsTheirNics) {
+  const Graph before = make_graph("2 x (1 nic 50) leaf");
+  Graph graph = before;
+  EXPECT_EQ(assume_rates(graph), "hosts as fast as their NICs");
+  EXPECT_TRUE(complete(graph));
+  ASSERT_EQ(graph.links().size(), before.links().size() + 4);
+  EXPECT_EQ(graph[graph.links().back().to].kind(), NodeKind::host);
+  EXPECT_EQ(graph.links().back().gb_per_s, 50);
+  EXPECT_EQ(assume_rates(graph), "");
+  graph = make_graph("2 x (1 gpu pcie 32, 1 nic 50) leaf");
+  EXPECT_EQ(assume_rates(graph), "") << "GPUs are the ranks";
+}
+
 TEST(AssumedRates, RefuseBadChoices) {
   const auto message = [](std::string_view text) { return parse_assumed_rates(text).status().message(); };
   EXPECT_THAT(message("nvlinks=3"), HasSubstr("\"nvlinks=3\" is no assumption; expected NAME=GB/s"));

@@ -74,7 +74,7 @@ class Cutter {
     split();
     size_t first = 0;
     while (first < lines_.size() && !begins(first)) ++first;
-    if (first == lines_.size()) return TopologyPart{};
+    if (first == lines_.size()) return TopologyPart{other_format(), false, {}};
     part_.format = format_of(trim(lines_[first]));
     WEIR_TRY(leave_out(0, first, "before the topology"));
     WEIR_TRY(cut_prompts(first));
@@ -87,6 +87,12 @@ class Cutter {
   void split() {
     Lines lines(source_.text);
     for (std::string_view line; lines.next(line);) lines_.push_back(line);
+  }
+
+  /// XML of another kind is recognised only if nothing is before it.
+  Format other_format() const {
+    const auto content = std::find_if(lines_.begin(), lines_.end(), is_content);
+    return content != lines_.end() && trim(*content).starts_with('<') ? Format::xml : Format::unknown;
   }
 
   static bool is_content(std::string_view line) {

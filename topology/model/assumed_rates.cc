@@ -48,9 +48,11 @@ class Assumptions {
 
   std::string run() {
     const auto& links = graph_.links();
+    const bool hosts_are_ranks = graph_.all(NodeKind::gpu).empty();
     const bool missing = std::any_of(links.begin(), links.end(), unknown) || needs_network();
-    if (!missing) return {};
+    if (!missing && !hosts_are_ranks) return {};
     find_hosts();
+    if (hosts_are_ranks) add_host_cables();
     if (needs_network()) add_network();
     for (Link& link : graph_.links()) {
       if (unknown(link) && !between_switches(link)) set(link);
@@ -72,6 +74,7 @@ class Assumptions {
   /// The end that is contained in the other one, or beside it.
   Index lower(const Link& link) const { return std::max(link.from, link.to); }
 
+  void add_host_cables();
   bool needs_network() const;
   void add_network();
   void find_hosts();
@@ -99,6 +102,24 @@ class Assumptions {
 
 /// Places in sentences_ behind those of the kinds of links.
 enum Place : size_t { port = kLinkKinds, uplink, network };
+
+/// Connects hosts themselves where only their NICs have cables.
+void Assumptions::add_host_cables() {
+  std::vector<char> linked(static_cast<size_t>(graph_.size()));
+  for (const Link& link : graph_.links()) linked[static_cast<size_t>(link.from)] = 1;
+  std::vector<Link> added;
+  for (const Link& link : graph_.links()) {
+    const Index own = host_of_[static_cast<size_t>(link.from)];
+    if (link.kind != LinkKind::cable || own == kNone || link.from == own ||
+        linked[static_cast<size_t>(own)] != 0)
+      continue;
+    if (kind(link.to) != NodeKind::fabric_switch) continue;
+    Link& whole = added.emplace_back(link);
+    whole.from = own;
+  }
+  for (const Link& link : added) graph_.connect(link);
+  if (!added.empty()) say(network, "hosts as fast as their NICs");
+}
 
 /// Blocks whose connection is missing.
 bool Assumptions::needs_network() const {

@@ -5,54 +5,21 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
-#include "topology/model/derive.h"
+#include "algorithms/catalogue/switch_levels.h"
 
 namespace weir::algorithms {
 namespace {
 
-using topology::FabricSwitchFacts;
 using topology::Graph;
 using topology::Index;
-
-using Switches = std::set<Index>;
-
-/// The switches to which hosts are attached, and the switches above these.
-class Upwards {
- public:
-  explicit Upwards(const Graph& graph) : graph_(graph) {
-    const std::vector<Index> hosts = topology::hosts_of(graph);
-    for (const topology::Link& link : graph.links()) {
-      const auto* above = graph.get<FabricSwitchFacts>(link.to);
-      if (above == nullptr) continue;
-      const auto* below = graph.get<FabricSwitchFacts>(link.from);
-      const Index from = below != nullptr ? link.from : hosts[static_cast<size_t>(link.from)];
-      if (from != topology::kNone && (below == nullptr || below->level < above->level))
-        up_[from].insert(link.to);
-    }
-  }
-
-  /// The switches reached by one step upwards from any of `below`.
-  Switches above(const Switches& below) const {
-    Switches found;
-    for (const Index node : below) {
-      if (const auto up = up_.find(node); up != up_.end()) found.insert(up->second.begin(), up->second.end());
-    }
-    return found;
-  }
-
- private:
-  const Graph& graph_;
-  std::map<Index, Switches> up_;
-};
 
 /// For each rank the lowest rank of its group on each level, the widest group first, the host last.
 using Key = std::vector<Rank>;
 
 /// The keys of all ranks: ranks of one group have keys with the same beginning.
 std::vector<Key> keys_of(const Graph& graph, std::span<const Index> hosts) {
-  const Upwards upwards(graph);
+  const SwitchLevels fabric(graph);
   std::vector<Switches> at(hosts.size());
   for (size_t rank = 0; rank < hosts.size(); ++rank) at[rank] = {hosts[rank]};
   std::vector<Key> keys(hosts.size());
@@ -63,7 +30,7 @@ std::vector<Key> keys_of(const Graph& graph, std::span<const Index> hosts) {
     std::map<Switches, Switches> next;
     more = false;
     for (const auto& [switches, rank] : lowest) {
-      Switches above = upwards.above(switches);
+      Switches above = fabric.above(switches);
       more = more || !above.empty();
       next.emplace(switches, above.empty() ? switches : std::move(above));
     }

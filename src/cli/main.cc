@@ -15,6 +15,7 @@
 #include "src/cli/library.h"
 #include "src/cli/measure.h"
 #include "src/cli/metrics.h"
+#include "src/cli/order.h"
 #include "src/cli/plan.h"
 #include "src/cli/ps.h"
 #include "src/cli/sim.h"
@@ -125,6 +126,8 @@ int main(int argc, char** argv) {
   weir::cli::add_sim(app, sim);
   weir::cli::VerifyArguments verify;
   weir::cli::add_verify(app, verify);
+  weir::cli::OrderArguments order;
+  weir::cli::add_order(app, order);
   weir::cli::MeasureArguments measure;
   weir::cli::add_measure(app, measure);
   weir::cli::MetricsArguments metrics;
@@ -147,6 +150,7 @@ int main(int argc, char** argv) {
   }
   if (app.got_subcommand("options")) return weir::cli::print_options();
   if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
+  if (app.got_subcommand("order")) return weir::cli::run_order(order);
   if (app.got_subcommand("measure")) return weir::cli::run_measure(measure);
   if (app.got_subcommand("metrics")) return weir::cli::run_metrics(metrics);
   if (app.got_subcommand("ps")) return weir::cli::run_ps(ps);

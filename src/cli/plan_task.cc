@@ -44,14 +44,13 @@ Result<std::vector<Index>> chosen(const std::vector<Index>& devices, const std::
   return some;
 }
 
-/// The devices of the ranks: all GPUs, or all hosts if there are no GPUs.
+}  // namespace
+
 Result<std::vector<Index>> devices_of(const Graph& graph, const std::string& ranks) {
   std::vector<Index> all = graph.all(NodeKind::gpu);
   if (all.empty()) all = graph.all(NodeKind::host);
   return ranks.empty() ? Result<std::vector<Index>>(std::move(all)) : chosen(all, ranks);
 }
-
-}  // namespace
 
 Result<Collective> collective_of(const std::string& text) {
   std::string plain = text;

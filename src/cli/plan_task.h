@@ -45,6 +45,10 @@ struct PlanTask {
 /// Reads the topology; prints doubts to standard error.
 Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments);
 
+/// The devices of the ranks: all GPUs, or all hosts if there are no GPUs; or the entries "0-7,9" of these, in
+/// that order. Errors: invalid_argument for anything that is not in the list.
+Result<std::vector<topology::Index>> devices_of(const topology::Graph& graph, const std::string& ranks);
+
 /// Accepts "allreduce", "all_reduce", "AllReduce". Errors: invalid_argument for any other text.
 Result<Collective> collective_of(const std::string& text);
 

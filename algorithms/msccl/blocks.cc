@@ -2,11 +2,14 @@
 
 #include "algorithms/msccl/blocks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
-#include "algorithms/ir/symbolic.h"
+#include "algorithms/msccl/connections.h"
+#include "algorithms/msccl/waits.h"
+#include "algorithms/msccl/work_order.h"
 
 namespace weir::msccl {
 namespace {
@@ -15,127 +18,175 @@ using ir::Move;
 using ir::Operand;
 using Kind = Operand::Kind;
 
-constexpr Rank kNobody = -1;
-constexpr size_t kNothing = SIZE_MAX;
+constexpr uint32_t kChunksInChannel = 2;  // MSCCL's channels have 8 slots, and a chunk takes 4
 
-ir::Placement placement(const ir::Shape& shape) {
-  return ir::has_in_place(shape.kind) ? ir::Placement::in_place : ir::Placement::apart;
-}
+/// Moves that a block carries out in the order of the plan.
+struct Queue {
+  std::vector<size_t> moves;
+  size_t next = 0;
 
+  bool empty() const { return next == moves.size(); }
+  size_t head() const { return empty() ? kNoMove : moves[next]; }
+};
+
+/// What a block has to do.
+struct BlockQueues {
+  Rank gpu = 0;
+  int number = 0;
+  Queue sends, receives, locals;
+
+  bool finished() const { return sends.empty() && receives.empty() && locals.empty(); }
+};
+
+/// Executes the plan with all blocks in turn, and records the steps of each. Blocks prefer to wait until they
+/// can send on in the same step what they receive; only if nothing else can go on, they receive and store it.
+/// The first work in the order of the plan that is not done can then always be done: what it needs precedes
+/// it, and its channel is empty. So the execution ends, and its order proves that MSCCL does not come to a
+/// standstill.
 class Assembly {
  public:
-  explicit Assembly(const ir::Plan& plan)
+  Assembly(const ir::Plan& plan, WorkOrder order, Connections connections)
       : plan_(plan),
-        map_(plan.shape, plan.scratch_chunks, placement(plan.shape)),
-        writer_(map_.size(), kNothing),
-        made_(plan.moves.size()),
+        map_(plan.shape, plan.scratch_chunks, tightest_placement(plan.shape)),
+        order_of_work_(std::move(order)),
+        connections_(std::move(connections)),
         stored_(plan.moves.size()),
-        next_(plan.moves.size(), kNobody),
-        channel_(plan.moves.size()) {
-    blocks_.gpus.resize(static_cast<size_t>(plan.shape.ranks));
+        sent_(plan.moves.size()),
+        to_send_on_(plan.moves.size()) {
+    blocks_.gpus = std::move(connections_.gpus);
+    blocks_.channels = connections_.channels;
     blocks_.scratch.assign(static_cast<size_t>(plan.shape.ranks), plan.scratch_chunks);
-    for (const Move& move : plan.moves) {
-      if (move.from.kind == Kind::value && move.src != move.dst) next_[move.from.index] = move.dst;
-    }
+    fill_queues();
   }
 
-  /// Round by round; in each round all blocks send before they receive, because then received data can be
-  /// sent on as it arrives.
   Result<Blocks> assemble() {
-    for (const std::vector<size_t>& round : rounds()) {
-      for (const size_t move : round) WEIR_TRY(send(move));
-      for (const size_t move : round) {
-        WEIR_TRY(arrive(move));
-        keep(move);
-      }
+    bool patient = true;
+    while (!active_.empty()) {
+      const bool moved = turn(patient);
+      if (!moved && !patient)
+        return Status(Code::internal_error, "the blocks of an MSCCL file came to a standstill");
+      patient = moved;
     }
-    add_waits();
+    add_waits(plan_, blocks_);
     return std::move(blocks_);
   }
 
  private:
-  std::vector<MscclBlock>& gpu(Rank rank) { return blocks_.gpus[static_cast<size_t>(rank)]; }
-  MscclStep& at(Rank rank, StepPosition place) {
-    return gpu(rank)[static_cast<size_t>(place.block)].steps[place.step];
+  const Move& move(size_t number) const { return plan_.moves[number]; }
+  BlockQueues& sender(size_t m) {
+    return queues_[first_[static_cast<size_t>(move(m).src)] + at(connections_.send_in[m])];
+  }
+  BlockQueues& receiver(size_t m) {
+    return queues_[first_[static_cast<size_t>(move(m).dst)] + at(connections_.receive_in[m])];
+  }
+  static size_t at(int block) { return static_cast<size_t>(block); }
+  uint32_t& in_channel(size_t m) { return in_channel_[{move(m).src, move(m).dst, connections_.channel[m]}]; }
+  /// Whether the chunks of a message do not fit into a channel: its receiver takes them while they are sent.
+  bool is_large(size_t m) const { return move(m).chunks > kChunksInChannel; }
+  bool has_room(size_t m) {
+    return is_large(m) ? in_channel(m) == 0 : in_channel(m) + move(m).chunks <= kChunksInChannel;
   }
 
-  /// Groups moves by the length of the chain of moves that must precede them.
-  std::vector<std::vector<size_t>> rounds() const {
-    struct Known {
-      size_t read = 0, written = 0;  // number of the round after the last access
-    };
-    std::vector<Known> memory(map_.size());
-    std::vector<size_t> made(plan_.moves.size());  // index: move; the round after it
-    std::vector<std::vector<size_t>> rounds;
-    for (size_t number = 0; number < plan_.moves.size(); ++number) {
-      const Move& move = plan_.moves[number];
-      size_t round = 0;
-      const auto for_each = [&](Operand operand, Rank rank, auto action) {
-        if (!operand.in_memory()) return;
-        const size_t first = map_.place(rank, operand);
-        for (uint32_t c = 0; c < move.chunks; ++c) action(memory[first + c]);
-      };
-      const auto after_write = [&](const Known& chunk) { round = std::max(round, chunk.written); };
-      const auto after_all = [&](const Known& chunk) {
-        round = std::max({round, chunk.written, chunk.read});
-      };
-      for (const Operand operand : {move.from, move.with})
-        if (operand.kind == Kind::value) round = std::max(round, made[operand.index]);
-      for_each(move.from, move.src, after_write);
-      for_each(move.with, move.dst, after_write);
-      for_each(move.to, move.dst, after_all);
-      made[number] = round + 1;
-      const auto read = [&](Known& chunk) { chunk.read = std::max(chunk.read, round + 1); };
-      for_each(move.from, move.src, read);
-      for_each(move.with, move.dst, read);
-      for_each(move.to, move.dst, [&](Known& chunk) { chunk.written = round + 1; });
-      rounds.resize(std::max(rounds.size(), round + 1));
-      rounds[round].push_back(number);
+  void fill_queues() {
+    for (size_t gpu = 0; gpu < blocks_.gpus.size(); ++gpu) {
+      first_.push_back(queues_.size());
+      for (size_t b = 0; b < blocks_.gpus[gpu].size(); ++b)
+        queues_.push_back({static_cast<Rank>(gpu), static_cast<int>(b), {}, {}, {}});
     }
-    return rounds;
-  }
-
-  template <typename Wanted>
-  int find(Rank rank, Wanted wanted) {
-    const auto found = std::find_if(gpu(rank).begin(), gpu(rank).end(), wanted);
-    return found == gpu(rank).end() ? -1 : static_cast<int>(found - gpu(rank).begin());
-  }
-
-  int add_block(Rank rank, Rank send, Rank receive, int channel) {
-    gpu(rank).push_back({send, receive, channel, {}, -1});
-    blocks_.channels = std::max(blocks_.channels, channel + 1);
-    return static_cast<int>(gpu(rank).size()) - 1;
-  }
-
-  int sender(Rank rank, Rank to, int channel) {
-    const int found = find(rank, [&](const MscclBlock& b) { return b.send == to && b.channel == channel; });
-    return found >= 0 ? found : add_block(rank, to, kNobody, channel);
-  }
-
-  /// A block that already sends to the value's next rank can send it as it arrives.
-  int receiver(Rank rank, Rank from, int channel, Rank next) {
-    int found = find(rank, [&](const MscclBlock& b) { return b.receive == from && b.channel == channel; });
-    if (found < 0 && next != kNobody) {
-      found = find(rank, [&](const MscclBlock& b) {
-        return b.send == next && b.receive == kNobody && b.channel == channel;
-      });
+    for (size_t m = 0; m < plan_.moves.size(); ++m) {
+      if (move(m).src == move(m).dst) {
+        sender(m).locals.moves.push_back(m);
+        continue;
+      }
+      sender(m).sends.moves.push_back(m);
+      receiver(m).receives.moves.push_back(m);
+      const size_t maker = order_of_work_.maker[m];
+      if (maker != kNoMove && &receiver(maker) == &sender(m)) ++to_send_on_[maker];
     }
-    if (found < 0) return add_block(rank, kNobody, from, channel);
-    gpu(rank)[static_cast<size_t>(found)].receive = from;
-    return found;
+    for (BlockQueues& block : queues_)
+      if (!block.finished()) active_.push_back(&block);
   }
 
-  StepPosition push(Rank rank, int block, MscclStep step) {
-    MscclBlock& own = gpu(rank)[static_cast<size_t>(block)];
+  /// One step of each block that can make one; whether there was any.
+  bool turn(bool patient) {
+    bool moved = false;
+    for (BlockQueues* const block : active_) moved = step(*block, patient) || moved;
+    active_.erase(
+        std::remove_if(active_.begin(), active_.end(), [](const BlockQueues* w) { return w->finished(); }),
+        active_.end());
+    return moved;
+  }
+
+  /// Moves that are received at the same time, each sent on as the next one.
+  struct Transfer {
+    const BlockQueues* start = nullptr;  ///< the block that only sends
+    std::vector<size_t> moves;
+    size_t sent_on = kNoMove;  ///< the last one is sent on as this move, which waits in its channel
+  };
+
+  bool step(BlockQueues& block, bool patient) {
+    if (const size_t m = block.sends.head();
+        m != kNoMove && order_of_work_.pending[sending(m)] == 0 && has_room(m)) {
+      Transfer transfer{&block, {}};
+      if (!is_large(m) || can_take(m, patient, transfer)) {
+        send(block, m);
+        finish(transfer);
+        return true;
+      }
+    }
+    if (const size_t m = block.receives.head(); m != kNoMove && sent_[m] != 0) {
+      Transfer transfer;
+      if (can_take(m, patient, transfer)) {
+        finish(transfer);
+        return true;
+      }
+    }
+    const size_t m = block.locals.head();
+    if (m == kNoMove || order_of_work_.pending[sending(m)] > 0) return false;
+    combine(block, m);
+    return true;
+  }
+
+  /// The move that can send on what move m brings, in the same step; kNoMove: none.
+  size_t next_hop(size_t m) {
+    const size_t next = to_send_on_[m] > 0 ? receiver(m).sends.head() : kNoMove;
+    const bool sends_on =
+        next != kNoMove && order_of_work_.maker[next] == m && order_of_work_.pending[sending(next)] == 1;
+    return sends_on && has_room(next) ? next : kNoMove;
+  }
+
+  /// Whether the receiver of move m can take it now; if so, the transfer goes on with it.
+  bool can_take(size_t m, bool patient, Transfer& transfer) {
+    const BlockQueues& own = receiver(m);
+    if (own.receives.head() != m || order_of_work_.pending[receiving(plan_, m)] > 0 ||
+        transfer.start == &own ||
+        std::any_of(transfer.moves.begin(), transfer.moves.end(),
+                    [&](size_t other) { return &receiver(other) == &own; }))
+      return false;
+    transfer.moves.push_back(m);
+    const size_t next = next_hop(m);
+    if (next != kNoMove && is_large(next) && can_take(next, true, transfer)) return true;
+    if (next != kNoMove && !is_large(next)) transfer.sent_on = next;
+    if (!patient || to_send_on_[m] == 0 || transfer.sent_on != kNoMove) return true;
+    transfer.moves.pop_back();
+    return false;
+  }
+
+  void finish(const Transfer& transfer) {
+    for (size_t i = 0; i < transfer.moves.size(); ++i)
+      arrive(transfer.moves[i], i + 1 < transfer.moves.size() ? transfer.moves[i + 1] : transfer.sent_on);
+  }
+
+  StepPosition push(const BlockQueues& block, MscclStep step) {
+    std::vector<MscclStep>& steps = blocks_.gpus[static_cast<size_t>(block.gpu)][at(block.number)].steps;
     step.order = ++order_;
-    if (step.sends) own.last_send = static_cast<int64_t>(own.steps.size());
-    own.steps.push_back(std::move(step));
-    return {block, own.steps.size() - 1};
+    steps.push_back(std::move(step));
+    return {block.number, steps.size() - 1};
   }
 
-  bool same_place(Rank rank, Operand a, Operand b) const {
-    const auto added = [&](Operand o) { return o.kind == Kind::scratch && o.index >= plan_.scratch_chunks; };
-    return added(a) || added(b) ? a == b : map_.place(rank, a) == map_.place(rank, b);
+  void done(size_t work) {
+    for (size_t i = order_of_work_.first[work]; i < order_of_work_.first[work + 1]; ++i)
+      --order_of_work_.pending[order_of_work_.later[i]];
   }
 
   Operand new_scratch(Rank rank, uint32_t chunks) {
@@ -144,163 +195,109 @@ class Assembly {
     return {Kind::scratch, used - chunks};
   }
 
-  /// The position of the operand in the memory of `rank`; a value that was not stored is stored from now on.
-  Result<Operand> in_memory(size_t number, Rank rank, Operand operand) {
-    if (operand.kind != Kind::value) return operand;
-    const size_t maker = operand.index;
-    const Move& made = plan_.moves[maker];
-    if (made.to.kind != Kind::none) {
-      const auto first = writer_.begin() + static_cast<ptrdiff_t>(map_.place(rank, made.to));
-      if (!std::all_of(first, first + made.chunks, [&](size_t writer) { return writer == maker; })) {
-        return Status(Code::invalid_argument,
-                      fmt::format("move {} uses the value of move {} after its memory was overwritten; MSCCL "
-                                  "can only read values from memory",
-                                  number, maker));
-      }
-    } else if (stored_[maker].kind == Kind::none) {
-      stored_[maker] = at(rank, made_[maker]).kept = new_scratch(rank, made.chunks);
-    }
-    return stored_[maker];
+  /// Where the operand is in memory.
+  Operand place_of(Operand operand) const {
+    return operand.kind == Kind::value ? stored_[operand.index] : operand;
   }
 
-  /// Whether the step that received the value can also send it: before all later sends of its block.
-  bool hands_on(const Move& move) {
-    if (move.from.kind != Kind::value) return false;
-    const StepPosition place = made_[move.from.index];
-    MscclBlock& block = gpu(move.src)[static_cast<size_t>(place.block)];
-    MscclStep& step = block.steps[place.step];
-    if (!step.receives || step.sends || block.last_send > static_cast<int64_t>(place.step)) return false;
-    if (block.send != move.dst) {
-      const auto taken = [&](const MscclBlock& b) {
-        return b.send == move.dst && b.channel == block.channel;
-      };
-      if (block.send != kNobody || find(move.src, taken) >= 0) return false;
-      block.send = move.dst;
-    }
-    step.sends = true;
-    block.last_send = static_cast<int64_t>(place.step);
-    // Without a sum, every step that passes data on also stores it.
-    if (step.source.kind == Kind::none && step.kept.kind == Kind::none)
-      stored_[move.from.index] = step.kept = new_scratch(move.src, move.chunks);
-    return true;
+  /// The place of the value of move m, which is used so often as a value. If its own memory is overwritten
+  /// too early, it is a place of its own, from which copy_out() fills its memory.
+  Operand store(size_t m, uint32_t uses) {
+    const Move& own = move(m);
+    if (own.to.in_memory() && (order_of_work_.needs_copy[m] == 0 || uses == 0))
+      stored_[m] = own.to;
+    else if (uses > 0)
+      stored_[m] = new_scratch(own.dst, own.chunks);
+    return stored_[m];
   }
 
-  Status send(size_t number) {
-    const Move& move = plan_.moves[number];
-    if (move.src == move.dst) return {};
-    channel_[number] = move.src_lane;
-    if (hands_on(move)) {
-      channel_[number] = gpu(move.src)[static_cast<size_t>(made_[move.from.index].block)].channel;
-      return {};
-    }
-    const auto from = in_memory(number, move.src, move.from);
-    WEIR_TRY(from.status());
-    push(move.src, sender(move.src, move.dst, move.src_lane),
-         {MscclStep::Kind::message, 0, false, true, *from, {}, move.chunks, {}});
-    return {};
+  void copy_out(const BlockQueues& block, size_t m) {
+    const Operand to = move(m).to;
+    if (to.in_memory() && stored_[m] != to)
+      push(block, {MscclStep::Kind::copy, 0, false, false, stored_[m], to, move(m).chunks, {}});
   }
 
-  Status arrive(size_t number) {
-    const Move& move = plan_.moves[number];
-    if (move.src == move.dst) return work(number);
-    const auto with = in_memory(number, move.dst, move.with);
-    WEIR_TRY(with.status());
-    made_[number] = push(move.dst, receiver(move.dst, move.src, channel_[number], next_[number]),
-                         {MscclStep::Kind::message, 0, true, false, *with, move.to, move.chunks, {}});
-    return {};
+  void leave(size_t m) {
+    in_channel(m) += move(m).chunks;
+    sent_[m] = 1;
+    ++sender(m).sends.next;
+    done(sending(m));
   }
 
-  void keep(size_t number) {
-    const Move& move = plan_.moves[number];
-    if (move.to.kind == Kind::none) return;
-    stored_[number] = move.to;
-    const size_t first = map_.place(move.dst, move.to);
-    std::fill_n(writer_.begin() + static_cast<ptrdiff_t>(first), move.chunks, number);
+  void send(const BlockQueues& block, size_t m) {
+    push(block, {MscclStep::Kind::message, 0, false, true, place_of(move(m).from), {}, move(m).chunks, {}});
+    const size_t maker = order_of_work_.maker[m];
+    if (maker != kNoMove && to_send_on_[maker] > 0) --to_send_on_[maker];
+    leave(m);
   }
 
-  Status work(size_t number) {
-    const Move& move = plan_.moves[number];
-    const auto from = in_memory(number, move.src, move.from);
-    WEIR_TRY(from.status());
-    const auto with = in_memory(number, move.dst, move.with);
-    WEIR_TRY(with.status());
-    int block = find(move.src, [&](const MscclBlock& b) {
-      return b.send == kNobody && b.receive == kNobody && b.channel == move.src_lane;
-    });
-    if (block < 0) block = add_block(move.src, kNobody, kNobody, move.src_lane);
-    const Operand to = move.to.kind == Kind::none ? new_scratch(move.src, move.chunks) : move.to;
-    const auto add = [&](MscclStep::Kind kind, Operand source) {
-      made_[number] = push(move.src, block, {kind, 0, false, false, source, to, move.chunks, {}});
-    };
+  /// Receives move m, and sends it on as move `next`.
+  void arrive(size_t m, size_t next) {
+    const Move& own = move(m);
+    BlockQueues& block = receiver(m);
+    const bool sends = next != kNoMove;
+    const bool uses_value = sends && move(next).from.kind == Kind::value;
+    Operand kept = store(m, order_of_work_.uses[m] - (uses_value ? 1 : 0));
+    // Without a sum, every step that sends data on also stores it.
+    if (sends && own.with.kind == Kind::none && kept.kind == Kind::none)
+      kept = stored_[m] = new_scratch(own.dst, own.chunks);
+    push(block, {MscclStep::Kind::message, 0, true, sends, place_of(own.with), kept, own.chunks, {}});
+    copy_out(block, m);
+    in_channel(m) -= own.chunks;
+    ++block.receives.next;
+    to_send_on_[m] = 0;
+    done(receiving(plan_, m));
+    if (sends) leave(next);
+  }
+
+  bool same_place(Rank rank, Operand a, Operand b) const {
+    const auto added = [&](Operand o) { return o.kind == Kind::scratch && o.index >= plan_.scratch_chunks; };
+    return added(a) || added(b) ? a == b : map_.place(rank, a) == map_.place(rank, b);
+  }
+
+  /// A local move.
+  void combine(BlockQueues& block, size_t m) {
+    const Move& own = move(m);
+    const Operand from = place_of(own.from), with = place_of(own.with), to = store(m, order_of_work_.uses[m]);
     // In place the result may be in the memory of one of the two operands: that one comes first.
-    const bool with_first = with->kind != Kind::none && same_place(move.src, to, *with);
-    const Operand first = with_first ? *with : *from, second = with_first ? *from : *with;
+    const bool with_first = with.kind != Kind::none && same_place(own.src, to, with);
+    const Operand first = with_first ? with : from, second = with_first ? from : with;
+    const auto add = [&](MscclStep::Kind kind, Operand source) {
+      push(block, {kind, 0, false, false, source, to, own.chunks, {}});
+    };
     if (first != to) add(MscclStep::Kind::copy, first);
     if (second.kind != Kind::none) add(MscclStep::Kind::reduce, second);
-    if (move.to.kind == Kind::none) stored_[number] = to;
-    return {};
-  }
-
-  /// For each chunk of memory the step that wrote it last, and the steps that have read it since.
-  struct Uses {
-    StepPosition writer;
-    std::vector<StepPosition> readers;
-  };
-
-  void add_waits() {
-    const uint32_t most = *std::max_element(blocks_.scratch.begin(), blocks_.scratch.end());
-    const ir::MemoryMap map(plan_.shape, most, placement(plan_.shape));
-    std::vector<Uses> uses(map.size());
-    for (Rank rank = 0; rank < plan_.shape.ranks; ++rank) {
-      std::vector<StepPosition> order;
-      for (size_t b = 0; b < gpu(rank).size(); ++b)
-        for (size_t s = 0; s < gpu(rank)[b].steps.size(); ++s) order.push_back({static_cast<int>(b), s});
-      std::sort(order.begin(), order.end(),
-                [&](StepPosition a, StepPosition b) { return at(rank, a).order < at(rank, b).order; });
-      for (const StepPosition place : order) add_waits(rank, place, map, uses);
-    }
-  }
-
-  void add_waits(Rank rank, StepPosition own, const ir::MemoryMap& map, std::vector<Uses>& uses) {
-    MscclStep& step = at(rank, own);
-    const auto wait = [&](StepPosition other) {
-      if (other.block < 0 || other.block == own.block) return;
-      const auto known = std::find_if(step.waits.begin(), step.waits.end(),
-                                      [&](StepPosition w) { return w.block == other.block; });
-      if (known == step.waits.end())
-        step.waits.push_back(other);
-      else
-        known->step = std::max(known->step, other.step);
-    };
-    if (step.source.kind != Kind::none) {
-      for (uint32_t c = 0; c < step.chunks; ++c) {
-        Uses& chunk = uses[map.place(rank, step.source) + c];
-        wait(chunk.writer);
-        chunk.readers.push_back(own);
-      }
-    }
-    if (step.kept.kind == Kind::none) return;
-    for (uint32_t c = 0; c < step.chunks; ++c) {
-      Uses& chunk = uses[map.place(rank, step.kept) + c];
-      wait(chunk.writer);
-      for (const StepPosition reader : chunk.readers) wait(reader);
-      chunk = {own, {}};
-    }
+    copy_out(block, m);
+    ++block.locals.next;
+    done(sending(m));
   }
 
   const ir::Plan& plan_;
   const ir::MemoryMap map_;
+  WorkOrder order_of_work_;
+  Connections connections_;
   Blocks blocks_;
-  std::vector<size_t> writer_;      // index: chunk of memory; the move that wrote it last
-  std::vector<StepPosition> made_;  // index: move; the step that makes its value
-  std::vector<Operand> stored_;     // index: move; where its value is stored; none: nowhere
-  std::vector<Rank> next_;          // index: move; the rank to which its value is passed on last
-  std::vector<int> channel_;        // index: move
+  std::vector<BlockQueues> queues_;   // of all blocks
+  std::vector<size_t> first_;         // index: GPU; its first block in queues_
+  std::vector<BlockQueues*> active_;  // those that are not finished
+  std::vector<Operand> stored_;       // index: move; where its value is stored; none: nowhere
+  std::vector<char> sent_;            // index: move
+  std::vector<uint32_t> to_send_on_;  // index: move; moves of the block that receives it which send it on
+  std::map<std::tuple<Rank, Rank, int>, uint32_t> in_channel_;  // key: source, destination, channel; chunks
   size_t order_ = 0;
 };
 
 }  // namespace
 
-Result<Blocks> blocks_of(const ir::Plan& plan) { return Assembly(plan).assemble(); }
+ir::Placement tightest_placement(const ir::Shape& shape) {
+  return ir::has_in_place(shape.kind) ? ir::Placement::in_place : ir::Placement::apart;
+}
+
+Result<Blocks> blocks_of(const ir::Plan& plan) {
+  WorkOrder order = work_order_of(plan);
+  auto connections = connect(plan, order);
+  WEIR_TRY(connections.status());
+  return Assembly(plan, std::move(order), std::move(*connections)).assemble();
+}
 
 }  // namespace weir::msccl

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "algorithms/ir/symbolic.h"
 #include "src/base/status.h"
 
 namespace weir::msccl {
@@ -34,7 +35,6 @@ struct MscclBlock {
   Rank receive = -1;
   int channel = 0;
   std::vector<MscclStep> steps;
-  int64_t last_send = -1;  ///< index of its last sending step
 };
 
 struct Blocks {
@@ -43,8 +43,13 @@ struct Blocks {
   int channels = 1;
 };
 
-/// Values that are passed on take one step if the block that receives them may also send there, and are
-/// stored in memory otherwise. REQUIRES and errors: as write().
+/// The placement in which most operands share memory: in place if the collective allows it.
+ir::Placement tightest_placement(const ir::Shape& shape);
+
+/// The steps of the plan on at most kMostBlocks blocks per GPU (connections.h). Their order is one in which
+/// no block ever waits for a peer in a circle, even if a channel holds only two chunks: MSCCL divides large
+/// messages into their chunks, and its channels hold two of these. A value that is sent on takes one step
+/// where that order allows it, and is stored in memory otherwise. REQUIRES and errors: as write().
 Result<Blocks> blocks_of(const ir::Plan& plan);
 
 }  // namespace weir::msccl

@@ -17,15 +17,19 @@
 
 namespace weir::msccl {
 
-/// A file for in-place and out-of-place calls. Values that a rank passes on are received and sent in one step
-/// if channels allow that, and stored in scratch otherwise. REQUIRES: a plan that ir::verify() accepts.
-/// Errors: invalid_argument for a value that is still passed on after its memory was overwritten.
+/// A file for in-place and out-of-place calls, within the limits of MSCCL's runtime: at most 64 thread blocks
+/// per GPU (lanes share blocks where necessary), 32 channels, 71 chunks per step, and no standstill although
+/// channels hold only two chunks. A comment in the file says if a block has more than 64 steps, for which
+/// MSCCL must be built. Values that a rank passes on are received and sent in one step if this order allows
+/// it, and stored in memory otherwise. REQUIRES: a plan that ir::verify() accepts. Errors: invalid_argument
+/// if a GPU has more peers than thread blocks, and for buffers of more than 32,768 chunks.
 Result<std::string> write(const ir::Plan& plan);
 
-/// The plan of a file: its steps in an executable order, with channels that hold all messages in flight. Each
-/// thread block becomes a lane. The plan is well-formed but not proven: ir::verify() it before use. `name` is
-/// the file's name, for messages. Errors: invalid_argument, with the line if there is one, for invalid files,
-/// steps that do not match, and steps that deadlock.
+/// The plan of a file: its steps in an executable order, with channels that hold all messages in flight. A
+/// GPU has at most as many lanes as thread blocks; moves that access the same memory of a GPU are in one
+/// lane. The plan is well-formed but not proven: ir::verify() it before use. `name` is the file's name, for
+/// messages. Errors: invalid_argument, with the line if there is one, for invalid files, steps that do not
+/// match, and steps that deadlock.
 Result<ir::Plan> read(std::string_view text, std::string_view name);
 
 }  // namespace weir::msccl

@@ -12,6 +12,7 @@
 #include "algorithms/ir/builder.h"
 #include "algorithms/ir/symbolic.h"
 #include "algorithms/msccl/file.h"
+#include "algorithms/msccl/lanes.h"
 #include "algorithms/msccl/msccl.h"
 
 namespace weir::msccl {
@@ -19,6 +20,8 @@ namespace {
 
 using ir::Operand;
 using Kind = Operand::Kind;
+
+constexpr size_t kMostLanes = 1024;  // of all ranks together, because proofs take longer with more
 
 /// A chunk of a rank's buffers in the file's terms. In one buffer, input and output share chunks.
 struct Cell {
@@ -107,8 +110,8 @@ using Operands = std::vector<Operand>;
 
 /// A message in flight: where its sender has it.
 struct Message {
-  uint8_t lane = 0;
   Operands from;
+  Operands kept;  ///< where `from` is in memory; none: nowhere
 };
 
 /// Whether one operand can represent all: the same value, or contiguous chunks of memory.
@@ -148,7 +151,12 @@ class Run {
     }
     WEIR_TRY(all_done(source));
     finish();
-    return plan_.take();
+    ir::Plan plan = plan_.take();
+    std::vector<size_t> lanes;
+    for (const auto& gpu : file_.gpus)
+      lanes.push_back(std::clamp<size_t>(gpu.size(), 1, std::max<size_t>(kMostLanes / file_.gpus.size(), 1)));
+    if (!apart_) assign_lanes(plan, lanes);
+    return plan;
   }
 
   /// Whether steps were too coarse: the plan is then invalid.
@@ -161,7 +169,6 @@ class Run {
   const FileBlock& block() const { return file_.gpus[at()][block_]; }
   Way way_in() const { return {block().receive, rank_, block().channel}; }
   Way way_out() const { return {rank_, block().send, block().channel}; }
-  uint8_t lane() const { return static_cast<uint8_t>(block_); }
 
   bool can_go() {
     const size_t number = next_[at()][block_];
@@ -179,7 +186,7 @@ class Run {
       case Type::nothing: return {};
       case Type::copy:
       case Type::reduce: work(step); return {};
-      case Type::send: ways_[way_out()].push_back({lane(), read(step.source, step.chunks)}); return {};
+      case Type::send: send(read(step.source, step.chunks)); return {};
       default: return receive(source, step);
     }
   }
@@ -214,7 +221,6 @@ class Run {
     const Operands from = read(step.source, step.chunks);
     const Operands with = step.type == Type::reduce ? read(step.kept, step.chunks) : nothing(step);
     const Operands to = write(step.kept, step.chunks);
-    plan_.lane(lane());
     move(from, with, to, [&](Operand from, Operand with, Operand to, uint32_t chunks) {
       return plan_.local(rank_, from, {with, to, chunks});
     });
@@ -234,34 +240,35 @@ class Run {
                       step.type == Type::reduce_keep_send;
     const Operands with = sums ? read(step.source, step.chunks) : nothing(step);
     const Operands to = step.type == Type::reduce_send ? nothing(step) : write(step.kept, step.chunks);
-    plan_.lanes(message.lane, lane());
     Operands made =
         move(message.from, with, to, [&](Operand from, Operand with, Operand to, uint32_t chunks) {
           return plan_.send(block().receive, rank_, from, {with, to, chunks});
         });
-    if (sends(step.type)) ways_[way_out()].push_back({lane(), std::move(made)});
+    if (sends(step.type)) ways_[way_out()].push_back({std::move(made), to});
     return {};
   }
+
+  void send(Operands from) { ways_[way_out()].push_back({from, from}); }
 
   /// Messages in flight from memory that is about to be written go through scratch instead.
   void save_from(const Operands& written) {
     std::map<std::pair<Kind, uint32_t>, Operand> saved;
-    const auto in_danger = [&](Operand from) {
+    const auto in_danger = [&](Operand kept) {
       return std::any_of(written.begin(), written.end(),
-                         [&](Operand to) { return memory_[at()].overlap(from, to); });
+                         [&](Operand to) { return memory_[at()].overlap(kept, to); });
     };
     for (auto& [way, messages] : ways_) {
       if (std::get<0>(way) != rank_) continue;
       for (Message& message : messages) {
-        for (Operand& from : message.from) {
-          if (!in_danger(from)) continue;
-          const auto [copy, is_new] = saved.try_emplace({from.kind, from.index});
+        for (size_t c = 0; c < message.from.size(); ++c) {
+          Operand& kept = message.kept[c];
+          if (!kept.in_memory() || !in_danger(kept)) continue;
+          const auto [copy, is_new] = saved.try_emplace({kept.kind, kept.index});
           if (is_new) {
             copy->second = memory_[at()].new_scratch();
-            plan_.lane(lane());
-            plan_.local(rank_, from, {.to = copy->second});
+            plan_.local(rank_, kept, {.to = copy->second});
           }
-          from = copy->second;
+          message.from[c] = kept = copy->second;
         }
       }
     }
@@ -297,7 +304,6 @@ class Run {
   void finish() {
     uint32_t scratch = 0;
     for (rank_ = 0; rank_ < file_.shape.ranks; ++rank_) {
-      plan_.lane(0);
       for (const Cell& cell : memory_[at()].cells()) {
         if (cell.input >= 0 && cell.output >= 0 && !cell.written)
           plan_.local(rank_, ir::input(static_cast<uint32_t>(cell.input)),

@@ -29,7 +29,7 @@ std::string_view word(Collective kind) {
   switch (kind) {
     case Collective::all_reduce: return "allreduce";
     case Collective::all_gather: return "allgather";
-    case Collective::reduce_scatter: return "reduce_scatter";
+    case Collective::reduce_scatter: return "reducescatter";
     case Collective::all_to_all: return "alltoall";
     default: return name(kind);
   }
@@ -37,6 +37,36 @@ std::string_view word(Collective kind) {
 
 char letter(Operand::Kind kind) {
   return kind == Operand::Kind::output ? 'o' : kind == Operand::Kind::scratch ? 's' : 'i';
+}
+
+constexpr uint32_t kMostPerStep = 71;  // of one step: MSCCL_MAX_COUNT - 1
+constexpr size_t kUsualSteps = 64;     // of one block: MSCCL_MAX_NUM_STEPS unless MSCCL is built with another
+constexpr uint64_t kMostOffset = 32767;  // MSCCL stores offsets in 16 bits
+
+/// A step can wait for one other step, and each further one takes a line without an operation. Many chunks
+/// take several lines.
+size_t lines_of(const MscclStep& step) {
+  const size_t waits = step.waits.empty() ? 0 : step.waits.size() - 1;
+  return waits + (step.chunks + kMostPerStep - 1) / kMostPerStep;
+}
+
+std::vector<std::vector<size_t>> numbers_of(const std::vector<MscclBlock>& blocks) {
+  std::vector<std::vector<size_t>> numbers;
+  for (const MscclBlock& block : blocks) {
+    std::vector<size_t>& own = numbers.emplace_back();
+    size_t lines = 0;
+    for (const MscclStep& step : block.steps) own.push_back((lines += lines_of(step)) - 1);
+  }
+  return numbers;
+}
+
+/// The lines of the longest block.
+size_t most_lines(const Blocks& blocks) {
+  size_t most = 0;
+  for (const auto& gpu : blocks.gpus)
+    for (const auto& block : numbers_of(gpu))
+      if (!block.empty()) most = std::max(most, block.back() + 1);
+  return most;
 }
 
 class Writer {
@@ -53,6 +83,8 @@ class Writer {
         "inplace=\"{}\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"0\">\n",
         topology::xml_text(plan_.algorithm), blocks_.channels, chunks, shape.ranks, word(shape.kind), root,
         shape.kind == Collective::all_to_all ? 0 : 1);
+    if (const size_t steps = most_lines(blocks_); steps > kUsualSteps)
+      add("  <!-- needs MSCCL built with MSCCL_MAX_NUM_STEPS={} or more -->\n", steps);
     for (Rank rank = 0; rank < shape.ranks; ++rank) {
       add("  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", rank,
           static_cast<uint64_t>(input_blocks(shape, rank)) * shape.chunks,
@@ -71,18 +103,13 @@ class Writer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Values>(values)...);
   }
 
+  /// The numbers of each step's last line in the file; index: block and step.
+  using Numbers = std::vector<std::vector<size_t>>;
+
   void gpu(const std::vector<MscclBlock>& blocks) {
-    // A step can wait for one other step: each further one needs an additional step without an operation.
-    std::vector<std::vector<size_t>> numbers(blocks.size());
-    std::vector<std::vector<char>> awaited(blocks.size());
-    for (size_t b = 0; b < blocks.size(); ++b) {
-      size_t number = 0;
-      for (const MscclStep& step : blocks[b].steps) {
-        number += step.waits.empty() ? 0 : step.waits.size() - 1;
-        numbers[b].push_back(number++);
-      }
-      awaited[b].resize(blocks[b].steps.size());
-    }
+    const Numbers numbers = numbers_of(blocks);
+    std::vector<std::vector<char>> awaited;
+    for (const MscclBlock& block : blocks) awaited.emplace_back(block.steps.size());
     for (const MscclBlock& block : blocks)
       for (const MscclStep& step : block.steps)
         for (const StepPosition place : step.waits) awaited[static_cast<size_t>(place.block)][place.step] = 1;
@@ -90,22 +117,30 @@ class Writer {
       add("    <tb id=\"{}\" send=\"{}\" recv=\"{}\" chan=\"{}\">\n", b, blocks[b].send, blocks[b].receive,
           blocks[b].channel);
       for (size_t s = 0; s < blocks[b].steps.size(); ++s)
-        steps(blocks[b].steps[s], numbers[b][s], numbers, awaited[b][s] != 0);
+        lines(blocks[b].steps[s], numbers[b][s], numbers, awaited[b][s] != 0);
       out_ += "    </tb>\n";
     }
   }
 
-  void steps(const MscclStep& step, size_t number, const std::vector<std::vector<size_t>>& numbers,
-             bool awaited) {
-    const size_t waits = step.waits.size();
-    for (size_t w = 0; w + 1 < waits; ++w)
-      line(number - (waits - 1) + w, "nop", {}, {}, 0, step.waits[w], numbers, false);
-    line(number, type_of(step), step.source, step.kept, step.chunks,
-         waits == 0 ? StepPosition{} : step.waits.back(), numbers, awaited);
+  void lines(const MscclStep& step, size_t last, const Numbers& numbers, bool awaited) {
+    size_t number = last + 1 - lines_of(step);
+    for (size_t w = 0; w + 1 < step.waits.size(); ++w)
+      line(number++, "nop", {}, {}, 0, step.waits[w], numbers, false);
+    StepPosition wait = step.waits.empty() ? StepPosition{} : step.waits.back();
+    for (uint32_t done = 0; done < step.chunks; done += kMostPerStep) {
+      const auto rest = [&](Operand operand) {
+        if (operand.kind != Operand::Kind::none) operand.index += done;
+        return operand;
+      };
+      const bool is_last = number == last;
+      line(number++, type_of(step), rest(step.source), rest(step.kept),
+           std::min(step.chunks - done, kMostPerStep), wait, numbers, is_last && awaited);
+      wait = {};
+    }
   }
 
   void line(size_t number, const char* type, Operand source, Operand kept, uint32_t count, StepPosition wait,
-            const std::vector<std::vector<size_t>>& numbers, bool awaited) {
+            const Numbers& numbers, bool awaited) {
     const auto index = [](Operand operand) {
       return operand.kind == Operand::Kind::none ? -1 : static_cast<int64_t>(operand.index);
     };
@@ -122,11 +157,23 @@ class Writer {
   std::string out_;
 };
 
+Status offsets_fit(const ir::Plan& plan, const Blocks& blocks) {
+  uint64_t most = *std::max_element(blocks.scratch.begin(), blocks.scratch.end());
+  for (Rank rank = 0; rank < plan.shape.ranks; ++rank)
+    most = std::max({most, uint64_t(input_blocks(plan.shape, rank)) * plan.shape.chunks,
+                     uint64_t(output_blocks(plan.shape, rank)) * plan.shape.chunks});
+  if (most <= kMostOffset + 1) return {};
+  return {
+      Code::invalid_argument,
+      fmt::format("a buffer of the plan has {} chunks; MSCCL addresses at most {}", most, kMostOffset + 1)};
+}
+
 }  // namespace
 
 Result<std::string> write(const ir::Plan& plan) {
   const auto blocks = blocks_of(plan);
   WEIR_TRY(blocks.status());
+  WEIR_TRY(offsets_fit(plan, *blocks));
   return Writer(plan, *blocks).write();
 }
 

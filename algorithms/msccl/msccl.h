@@ -19,10 +19,10 @@ namespace weir::msccl {
 
 /// A file for in-place and out-of-place calls, within the limits of MSCCL's runtime: at most 64 thread blocks
 /// per GPU (lanes share blocks where necessary), 32 channels, 71 chunks per step, and no standstill although
-/// channels hold only two chunks. A comment in the file says if a block has more than 64 steps, for which
-/// MSCCL must be built. Values that a rank passes on are received and sent in one step if this order allows
-/// it, and stored in memory otherwise. REQUIRES: a plan that ir::verify() accepts. Errors: invalid_argument
-/// if a GPU has more peers than thread blocks, and for buffers of more than 32,768 chunks.
+/// channels hold only two chunks. A comment in the file names the limits with which MSCCL must be built where
+/// the usual ones are too small. Values that a rank passes on are received and sent in one step if this order
+/// allows it, and stored in memory otherwise. REQUIRES: a plan that ir::verify() accepts. Errors:
+/// invalid_argument if a GPU has more peers than thread blocks, and for buffers of more than 32,768 chunks.
 Result<std::string> write(const ir::Plan& plan);
 
 /// The plan of a file: its steps in an executable order, with channels that hold all messages in flight. A

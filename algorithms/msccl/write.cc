@@ -40,7 +40,10 @@ char letter(Operand::Kind kind) {
 }
 
 constexpr uint32_t kMostPerStep = 71;  // of one step: MSCCL_MAX_COUNT - 1
-constexpr size_t kUsualSteps = 64;     // of one block: MSCCL_MAX_NUM_STEPS unless MSCCL is built with another
+// What MSCCL is usually built with: steps of one block, elements in an element, elements for one GPU.
+constexpr size_t kUsualSteps = 64;
+constexpr size_t kUsualSubs = 1024;
+constexpr size_t kUsualNodes = 4096;
 constexpr uint64_t kMostOffset = 32767;  // MSCCL stores offsets in 16 bits
 
 /// A step can wait for one other step, and each further one takes a line without an operation. Many chunks
@@ -60,13 +63,33 @@ std::vector<std::vector<size_t>> numbers_of(const std::vector<MscclBlock>& block
   return numbers;
 }
 
-/// The lines of the longest block.
-size_t most_lines(const Blocks& blocks) {
-  size_t most = 0;
-  for (const auto& gpu : blocks.gpus)
-    for (const auto& block : numbers_of(gpu))
-      if (!block.empty()) most = std::max(most, block.back() + 1);
-  return most;
+/// The limits that MSCCL must be built with, where they are not the usual ones; empty: none.
+std::string larger_limits(const Blocks& blocks) {
+  size_t most_steps = 0, most_nodes = 0;
+  for (const auto& gpu : blocks.gpus) {
+    size_t nodes = 1 + blocks.gpus.size() + gpu.size();
+    for (const auto& block : numbers_of(gpu)) {
+      const size_t steps = block.empty() ? 0 : block.back() + 1;
+      most_steps = std::max(most_steps, steps);
+      nodes += steps;
+    }
+    most_nodes = std::max(most_nodes, nodes);
+  }
+  std::string limits;
+  const auto add = [&](const char* name, size_t value, size_t usual) {
+    if (value > usual) limits += fmt::format("{}{}={}", limits.empty() ? "" : ", ", name, value);
+  };
+  add("MSCCL_MAX_NUM_STEPS", most_steps, kUsualSteps);
+  add("MAX_SUBS", most_steps, kUsualSubs);
+  add("MAX_NODES", most_nodes, kUsualNodes);
+  return limits;
+}
+
+/// Whether MSCCL would make one step of both, of the chunks of the second: it fuses sums into one place.
+bool fused_wrongly(const MscclStep& a, const MscclStep& b) {
+  using Kind = MscclStep::Kind;
+  return a.kind == Kind::reduce && b.kind == Kind::reduce && a.kept == b.kept &&
+         a.source.kind == b.source.kind && a.chunks != b.chunks;
 }
 
 class Writer {
@@ -83,8 +106,8 @@ class Writer {
         "inplace=\"{}\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"0\">\n",
         topology::xml_text(plan_.algorithm), blocks_.channels, chunks, shape.ranks, word(shape.kind), root,
         shape.kind == Collective::all_to_all ? 0 : 1);
-    if (const size_t steps = most_lines(blocks_); steps > kUsualSteps)
-      add("  <!-- needs MSCCL built with MSCCL_MAX_NUM_STEPS={} or more -->\n", steps);
+    if (const std::string limits = larger_limits(blocks_); !limits.empty())
+      add("  <!-- needs MSCCL built with at least {} -->\n", limits);
     for (Rank rank = 0; rank < shape.ranks; ++rank) {
       add("  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", rank,
           static_cast<uint64_t>(input_blocks(shape, rank)) * shape.chunks,
@@ -113,6 +136,10 @@ class Writer {
     for (const MscclBlock& block : blocks)
       for (const MscclStep& step : block.steps)
         for (const StepPosition place : step.waits) awaited[static_cast<size_t>(place.block)][place.step] = 1;
+    // MSCCL does not fuse an awaited step with the next one.
+    for (size_t b = 0; b < blocks.size(); ++b)
+      for (size_t s = 1; s < blocks[b].steps.size(); ++s)
+        if (fused_wrongly(blocks[b].steps[s - 1], blocks[b].steps[s])) awaited[b][s - 1] = 1;
     for (size_t b = 0; b < blocks.size(); ++b) {
       add("    <tb id=\"{}\" send=\"{}\" recv=\"{}\" chan=\"{}\">\n", b, blocks[b].send, blocks[b].receive,
           blocks[b].channel);

@@ -22,7 +22,9 @@
 namespace weir::msccl {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 void expect_runs(const ir::Plan& plan) {
   ASSERT_EQ(ir::verify(plan).message(), "");
@@ -184,15 +186,31 @@ TEST(MscclRuntime, RefusesMorePeersThanBlocks) {
   EXPECT_THAT(text.status().message(), HasSubstr("expected at most 64"));
 }
 
-TEST(MscclRuntime, AComplaintNamesTheSteps) {
-  const auto steps = [](int ranks) {
+TEST(MscclRuntime, FilesNameTheLimitsThatTheyNeed) {
+  const auto ring = [](int ranks) {
     const auto plan =
         algorithms::emit("ring", {Collective::all_reduce, ranks, 0, static_cast<uint32_t>(ranks)});
     const auto text = write(*plan);
     return text.ok() ? *text : text.status().message();
   };
-  EXPECT_THAT(steps(16), ::testing::Not(HasSubstr("<!--")));
-  EXPECT_THAT(steps(40), HasSubstr("<!-- needs MSCCL built with MSCCL_MAX_NUM_STEPS=79 or more -->"));
+  EXPECT_THAT(ring(16), Not(HasSubstr("<!--")));
+  EXPECT_THAT(ring(40), HasSubstr("<!-- needs MSCCL built with at least MSCCL_MAX_NUM_STEPS=79 -->"));
+}
+
+TEST(MscclRuntime, SumsOfUnequalLengthsAreNotFused) {
+  // Two sums into the same place, of two chunks and of one: MSCCL would make one step of one chunk of them.
+  ir::Builder builder("sums", {Collective::all_reduce, 3, 0, 2});
+  builder.scratch_chunks(4);
+  builder.local(0, ir::input(0), {.to = ir::output(0), .chunks = 2});
+  builder.send(1, 0, ir::input(0), {.to = ir::scratch(0), .chunks = 2});
+  for (uint32_t c = 0; c < 2; ++c) builder.send(2, 0, ir::input(c), {.to = ir::scratch(2 + c)});
+  builder.local(0, ir::scratch(0), {.with = ir::output(0), .to = ir::output(0), .chunks = 2});
+  for (uint32_t c = 0; c < 2; ++c)
+    builder.local(0, ir::scratch(2 + c), {.with = ir::output(c), .to = ir::output(c)});
+  for (const Rank to : {1, 2}) builder.send(0, to, ir::output(0), {.to = ir::output(0), .chunks = 2});
+  const ir::Plan plan = builder.take();
+  expect_runs(plan);
+  EXPECT_THAT(*write(plan), ContainsRegex("type=\"re\" [^/]* cnt=\"2\" [^/]* hasdep=\"1\""));
 }
 
 }  // namespace

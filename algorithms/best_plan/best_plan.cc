@@ -129,9 +129,4 @@ Result<BestPlan> best_plan(const PlanRequest& request) {
   return best;
 }
 
-Result<ir::Plan> schedule(const BestPlan& best, const Network& network) {
-  if (best.trees() != nullptr) return schedule(*best.trees(), network);
-  return std::get<ir::Plan>(best.plan);
-}
-
 }  // namespace weir::algorithms

@@ -59,7 +59,4 @@ inline constexpr int kMostListedRanks = 512;
 /// data.
 Result<BestPlan> best_plan(const PlanRequest& request);
 
-/// The schedule, move by move. Errors: those of schedule() in planner.h.
-Result<ir::Plan> schedule(const BestPlan& best, const Network& network);
-
 }  // namespace weir::algorithms

@@ -54,6 +54,8 @@ class Words {
   void look_at(const std::vector<int32_t>& inside) {
     for (Index node : network_.origin) side_[at(node)] = 0;
     for (int32_t node : inside) side_[at(network_.origin[at(node)])] = 1;
+    for (const auto& [node, part_of] : network_.others)
+      side_[at(node)] = side_[at(network_.origin[at(part_of)])];
   }
 
   /// The links that enter or leave the set.

@@ -9,12 +9,17 @@
 
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/planner/planner.h"
+#include "algorithms/planner/schedule.h"
 #include "algorithms/sim/plan_loads.h"
 
 namespace weir::algorithms {
 namespace {
 
 using ir::Operand;
+
+/// A size at which bandwidth counts, and channels between hosts as communicators open them.
+constexpr double kLongMessage = 64 << 20;
+constexpr sim::Channels kChannels{.slot_bytes = 256 << 10, .slots = 4};
 
 /// Whether the plan puts less load on its most loaded link than rings do, which keep their order of sums and
 /// need fewer channels.
@@ -57,10 +62,10 @@ void join(Layout& layout, Network by_rank, std::span<const char> between_hosts) 
   for (const auto kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
     const auto best = plan_collective(*layout.network, between_hosts, kind);
     if (!best.ok() || !gains(*best, layout)) continue;
-    auto plan = schedule(*best, *layout.network);
-    if (!plan.ok()) continue;
-    plan->algorithm = "planned";
-    plans.push_back(std::move(*plan));
+    auto moves = schedule(*best, *layout.network, kLongMessage, kChannels);
+    if (!moves.ok()) continue;
+    moves->plan.algorithm = "planned";
+    plans.push_back(std::move(moves->plan));
   }
   layout.plans = std::make_shared<const std::vector<ir::Plan>>(std::move(plans));
 }

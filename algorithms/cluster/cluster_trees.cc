@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -62,36 +63,41 @@ class Speller {
 
   void spell() {
     for (size_t host = 0; host < plan_.hosts.size(); ++host) {
-      int64_t block = plan_.first_block[host];
-      if (block == plan_.first_block[host + 1]) continue;
+      if (plan_.first_block[host] == plan_.first_block[host + 1]) continue;
       if (plan_.free_roots) {
         spell_free(static_cast<int32_t>(host));
         continue;
       }
-      const HostShape& shape = plan_.shapes[at(plan_.hosts[host].shape)];
-      for (size_t rank = 0; rank < shape.blocks.size(); ++rank) {
-        if (shape.blocks[rank] != 0) spell(static_cast<int32_t>(host), static_cast<Rank>(rank), block++);
-      }
+      spell_blocks(static_cast<int32_t>(host));
     }
     std::stable_sort(packing_.trees.begin(), packing_.trees.end(),
                      [](const Tree& a, const Tree& b) { return a.root < b.root; });
   }
 
  private:
+  /// The path of a block: its hosts, each with its predecessor.
+  using Path = std::vector<std::pair<int32_t, int32_t>>;
+
+  /// Which gates a block uses: the part p takes the path of part (number * parts + p) / count of the plan.
+  struct Turn {
+    int64_t number;
+    int64_t count;
+  };
+
   const HostShape& shape_of(int32_t host) const { return plan_.shapes[at(plan_.hosts[at(host)].shape)]; }
   Rank rank_of(int32_t host, Rank local) const {
     return rank_at_[at(plan_.hosts[at(host)].nodes[at(shape_of(host).network.rank_nodes[at(local)])])];
   }
 
   /// Hosts that receive a block with the previous host's edge, in an order in which it can arrive.
-  std::vector<std::pair<int32_t, int32_t>> senders(int32_t origin, int64_t block) const {
+  Path senders(int32_t origin, int64_t block) const {
     std::vector<std::vector<int32_t>> receivers(plan_.hosts.size());
     for (const HostTransfer& transfer : plan_.transfers) {
       for (const Span& span : transfer.blocks) {
         if (span.first <= block && block < span.last) receivers[at(transfer.from)].push_back(transfer.to);
       }
     }
-    std::vector<std::pair<int32_t, int32_t>> order = {{origin, -1}};
+    Path order = {{origin, -1}};
     for (size_t i = 0; i < order.size(); ++i) {
       for (const int32_t to : receivers[at(order[i].first)]) order.emplace_back(to, order[i].first);
     }
@@ -142,10 +148,23 @@ class Speller {
         ->paths;
   }
 
-  /// The block of a rank.
-  void spell(int32_t origin, Rank local, int64_t block) {
+  /// The blocks of the ranks of a host. The plan sends the same parts of each block through a gate; among
+  /// blocks that visit the same hosts, parts are exchanged so that each block uses few gates. That loads all
+  /// edges as before, with fewer trees.
+  void spell_blocks(int32_t origin) {
     const Packing& own = shape_of(origin).own;
-    spell(origin, in_a_row(own, plan_.parts / own.shares[at(local)], local), block, 1);
+    std::map<Path, std::vector<Rank>> alike;
+    int64_t block = plan_.first_block[at(origin)];
+    for (size_t rank = 0; rank < shape_of(origin).blocks.size(); ++rank) {
+      if (shape_of(origin).blocks[rank] == 0) continue;
+      alike[senders(origin, block++)].push_back(static_cast<Rank>(rank));
+    }
+    for (const auto& [order, ranks] : alike) {
+      for (size_t i = 0; i < ranks.size(); ++i) {
+        spell(origin, in_a_row(own, plan_.parts / own.shares[at(ranks[i])], ranks[i]), order,
+              {static_cast<int64_t>(i), static_cast<int64_t>(ranks.size())});
+      }
+    }
   }
 
   /// The blocks of a host; blocks with the same path are combined.
@@ -158,30 +177,32 @@ class Speller {
     }
     for (auto turn = turns.find(plan_.first_block[at(origin)]); *turn < plan_.first_block[at(origin + 1)];
          ++turn)
-      spell(origin, first, *turn, *std::next(turn) - *turn);
+      spell(origin, first, senders(origin, *turn), {0, 1}, *std::next(turn) - *turn);
   }
 
-  /// A block and the following ones with the same path, `times` in total; `first`: its trees inside its own
-  /// host.
-  void spell(int32_t origin, const std::vector<Branch>& first, int64_t block, int64_t times) {
-    const auto order = senders(origin, block);
+  /// A block, or `times` blocks with the same path; `first`: its trees inside its own host.
+  void spell(int32_t origin, const std::vector<Branch>& first, const Path& order, Turn turn,
+             int64_t times = 1) {
     std::vector<std::vector<Leg>> coming(order.size());
     std::set<int64_t> cuts = {0, plan_.parts};
+    const auto cut_at = [&](int64_t part) {
+      cuts.insert(std::clamp<int64_t>(part * turn.count - turn.number * plan_.parts, 0, plan_.parts));
+    };
     for (const Branch& branch : first) cuts.insert(branch.first);
     for (size_t i = 1; i < order.size(); ++i) {
       coming[i] = legs(order[i].second, order[i].first);
-      for (const Leg& leg : coming[i]) cuts.insert(leg.first);
-      for (const Branch& branch : foreign_[at(plan_.hosts[at(order[i].first)].shape)])
-        cuts.insert(branch.first);
+      for (const Leg& leg : coming[i]) cut_at(leg.first);
+      for (const Branch& branch : foreign_[at(plan_.hosts[at(order[i].first)].shape)]) cut_at(branch.first);
     }
     for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
       const Tree& inside = *covering(first, *cut).tree;
       Tree tree{rank_of(origin, inside.root), (*std::next(cut) - *cut) * times, {}};
       add(tree, origin, inside);
+      const int64_t part = (turn.number * plan_.parts + *cut) / turn.count;
       for (size_t i = 1; i < order.size(); ++i) {
-        tree.edges.push_back(covering(coming[i], *cut).edge);
+        tree.edges.push_back(covering(coming[i], part).edge);
         const int32_t host = order[i].first;
-        add(tree, host, *covering(foreign_[at(plan_.hosts[at(host)].shape)], *cut).tree);
+        add(tree, host, *covering(foreign_[at(plan_.hosts[at(host)].shape)], part).tree);
       }
       packing_.shares[at(tree.root)] += tree.multiplicity;
       packing_.trees.push_back(std::move(tree));

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "algorithms/network/network.h"
 #include "src/base/index.h"
 #include "src/base/types.h"
+#include "topology/model/unions.h"
 
 namespace weir::algorithms {
 namespace {
@@ -64,6 +68,35 @@ std::vector<char> usable(const Graph& graph, const std::vector<Rank>& rank_at) {
       can[at(parent)] = 1;
   }
   return can;
+}
+
+/// Whether all ranks are GPUs of one host, between which a path of NVLink or xGMI leads over GPUs with ranks
+/// and NVSwitches only.
+bool fast_fabric_suffices(const Graph& graph, std::span<const Index> devices,
+                          const std::vector<char>& usable) {
+  const Index host = graph.holder(devices[0], NodeKind::host);
+  topology::Unions parts(graph.size());
+  for (const topology::Link& link : graph.links()) {
+    const bool fast = link.kind == topology::LinkKind::nvlink || link.kind == topology::LinkKind::xgmi ||
+                      link.kind == topology::LinkKind::inner;
+    if (fast && usable[at(link.from)] != 0 && usable[at(link.to)] != 0) parts.join(link.from, link.to);
+  }
+  return std::ranges::all_of(devices, [&](Index device) {
+    const NodeKind kind = graph[device].kind();
+    return (kind == NodeKind::gpu || kind == NodeKind::partition) &&
+           graph.holder(device, NodeKind::host) == host && parts.find(device) == parts.find(devices[0]);
+  });
+}
+
+/// A driver gives two GPUs one way: NVLink or xGMI where these connect them, and AMD's fabric forwards from
+/// GPU to GPU. In a job that needs no other links, data therefore takes no other.
+void keep_to_fast_fabric(const Graph& graph, std::span<const Index> devices, std::vector<char>& usable) {
+  if (devices.size() < 2 || !fast_fabric_suffices(graph, devices, usable)) return;
+  for (Index node = 0; node < graph.size(); ++node) {
+    const NodeKind kind = graph[node].kind();
+    if (kind != NodeKind::gpu && kind != NodeKind::partition && kind != NodeKind::nvswitch)
+      usable[at(node)] = 0;
+  }
 }
 
 /// Finds the nodes on paths between different ranks, by one depth-first search from an additional node
@@ -161,6 +194,25 @@ Status joined(const Graph& graph, const std::vector<char>& usable, std::span<con
   return {};
 }
 
+/// For each NVSwitch the first one that has the same links to the same neighbours: GPUs distribute what they
+/// send to another one over all of them. Other nodes stay as they are.
+std::vector<Index> united_switches(const Graph& graph) {
+  std::map<Index, std::vector<std::tuple<Index, double, double>>> links;  // index: NVSwitch
+  for (const topology::Link& link : graph.links()) {
+    if (graph[link.to].kind() == NodeKind::nvswitch) links[link.to].emplace_back(link.from, link.gb_per_s, 0);
+    if (graph[link.from].kind() == NodeKind::nvswitch)
+      links[link.from].emplace_back(link.to, 0, link.gb_per_s);
+  }
+  std::vector<Index> first(at(graph.size()));
+  std::iota(first.begin(), first.end(), 0);
+  std::map<std::vector<std::tuple<Index, double, double>>, Index> alike;
+  for (auto& [node, own] : links) {
+    std::ranges::sort(own);
+    first[at(node)] = alike.try_emplace(own, node).first->second;
+  }
+  return first;
+}
+
 /// Parallel links become one edge; it refers to the first of them.
 Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<int32_t>& node_of) {
   std::vector<uint32_t> links;
@@ -196,14 +248,21 @@ Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<in
 Result<Network> network_of(const Graph& graph, std::span<const Index> devices) {
   auto rank_at = ranks_of(graph, devices);
   if (!rank_at.ok()) return rank_at.status();
-  const std::vector<char> can = usable(graph, *rank_at);
+  std::vector<char> can = usable(graph, *rank_at);
+  keep_to_fast_fabric(graph, devices, can);
   WEIR_TRY(joined(graph, can, devices));
   const std::vector<char> between = BetweenRanks(graph, can, *rank_at).from(devices);
 
   Network network;
   std::vector<int32_t> node_of(at(graph.size()), -1);
+  const std::vector<Index> united = united_switches(graph);
   for (Index node = 0; node < graph.size(); ++node) {
     if (between[at(node)] == 0) continue;
+    if (united[at(node)] != node) {
+      node_of[at(node)] = node_of[at(united[at(node)])];
+      network.others.emplace_back(node, node_of[at(node)]);
+      continue;
+    }
     node_of[at(node)] = network.nodes++;
     network.origin.push_back(node);
   }

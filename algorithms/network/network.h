@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/base/status.h"
@@ -38,6 +39,9 @@ struct Network {
   std::vector<char> multicast;
   std::vector<topology::Index> origin;  ///< index: node; node of the topology; empty: not made from one
 
+  /// NVSwitches of the topology that are part of a node: those with equal links are one.
+  std::vector<std::pair<topology::Index, int32_t>> others = {};
+
   int ranks() const { return static_cast<int>(rank_nodes.size()); }
   bool operator==(const Network&) const = default;
 };
@@ -47,9 +51,10 @@ struct Network {
 Status check(const Network& network);
 
 /// The network between devices of a topology; `devices[r]` is that of rank r: GPUs, partitions, or NUMA nodes
-/// and hosts for ranks in host memory. Parts that no path between two ranks uses are omitted; parallel links
-/// are one edge. Errors: invalid_argument if a device occurs twice, is not a device, cannot reach another
-/// one, or if a link on the way has no known bandwidth; the sentence names it.
+/// and hosts for ranks in host memory. Parts that no path between two ranks uses are omitted, and all but
+/// NVLink or xGMI if these connect all ranks; parallel links are one edge. Errors: invalid_argument if a
+/// device occurs twice, is not a device, cannot reach another one, or if a link on the way has no known
+/// bandwidth; the sentence names it.
 Result<Network> network_of(const topology::Graph& graph, std::span<const topology::Index> devices);
 
 }  // namespace weir::algorithms

@@ -2,9 +2,9 @@
 /// Plans from tree packings: data goes down the trees, sums go up.
 ///
 /// Each rank's block (in an all-reduce: its region of the one block) is divided among the trees of which it
-/// is the root, in proportion to their multiplicities; the plan therefore has as many chunks as there are
-/// trees, divided by the common divisor of all multiplicities. Trees use the lanes in turn. An all-reduce
-/// sums in other lanes than it spreads.
+/// is the root, in proportion to their multiplicities. Trees with the same hops count as one, whatever their
+/// routes; the plan has as many chunks as there are trees, divided by the common divisor of all
+/// multiplicities.
 ///
 /// Packings that sum (reduce_scatter, reduce, the first one of all_reduce) are those of the reversed network:
 /// see reversed() in trees.h. Data that goes up such a tree uses its route's edges backwards there, which is
@@ -15,22 +15,40 @@
 /// Tests: tests/algorithms/packing_plan_test.cc
 #pragma once
 
+#include <vector>
+
 #include "algorithms/ir/plan.h"
 #include "algorithms/packing/trees.h"
 #include "src/base/status.h"
 
 namespace weir::algorithms {
 
-/// Every rank is the root of the same number of trees.
-Result<ir::Plan> tree_all_gather(const Packing& packing);
-Result<ir::Plan> tree_reduce_scatter(const Packing& reversed_packing);
+/// The order of the moves and the use of lanes. They decide how well the passes of a plan overlap, and so how
+/// much of the packing's bandwidth is reached.
+struct MoveOrder {
+  bool by_level = false;  ///< all trees level by level; otherwise one tree after the other
+  int groups = 8;         ///< number of groups of lanes; trees are assigned to them in turn
+  int phases = 1;         ///< number of lanes of a group; the levels of a tree use them in turn
+  bool apart = true;      ///< an all-reduce sums in other lanes than it spreads
+  int parts = 1;          ///< each tree is divided into this number of equal trees
+  bool operator==(const MoveOrder&) const = default;
+};
 
-/// One rank is the root of all trees.
-Result<ir::Plan> tree_broadcast(const Packing& packing);
-Result<ir::Plan> tree_reduce(const Packing& reversed_packing);
+/// The packings that sum and that spread: one of them, or for an all-reduce both.
+struct Halves {
+  const Packing* up = nullptr;    ///< of the reversed network
+  const Packing* down = nullptr;  ///< with the same number of trees per root as `up`
+};
 
-/// Roots share the data in proportion to their trees; both packings must have equal numbers of trees per
-/// root.
-Result<ir::Plan> tree_all_reduce(const Packing& reversed_packing, const Packing& packing);
+/// The plan of a collective. All-gather and reduce-scatter: every rank is the root of the same number of
+/// trees. Broadcast and reduce: one rank is the root of all trees. All-reduce: roots share the data in
+/// proportion to their trees.
+///
+/// With an order by level, ranks may have to store sums that they only pass on; plan_with() returns
+/// not_supported instead. An order by trees always works.
+Result<ir::Plan> plan_with(Collective collective, const Halves& halves, const MoveOrder& order = {});
+
+/// All orders that are worth a try for these packings, the most promising ones first.
+std::vector<MoveOrder> move_orders(const Halves& halves);
 
 }  // namespace weir::algorithms

@@ -3,12 +3,9 @@
 #include "algorithms/planner/planner.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "algorithms/cluster/cluster_planner.h"
-#include "algorithms/cluster/cluster_trees.h"
-#include "algorithms/packing/plans.h"
 
 namespace weir::algorithms {
 namespace {
@@ -62,23 +59,6 @@ void try_free_roots(const Network& network, std::span<const char> between_hosts,
   best.part_of_bound = exactly(best.bound.time) / best.time;
 }
 
-/// Divides both packings' data into the same number of parts (trees).
-void make_equal(Packing& a, Packing& b) {
-  const auto trees = [](const Packing& packing) {
-    return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
-  };
-  const int64_t shares_of_a = trees(a);
-  const int64_t shares_of_b = trees(b);
-  const int64_t common = std::gcd(shares_of_a, shares_of_b);
-  const auto divide = [](Packing& packing, int64_t finer) {
-    packing.bandwidth /= finer;
-    for (int64_t& share : packing.shares) share *= finer;
-    for (Tree& tree : packing.trees) tree.multiplicity *= finer;
-  };
-  divide(a, shares_of_b / common);
-  divide(b, shares_of_a / common);
-}
-
 }  // namespace
 
 Result<CollectivePlan> plan_collective(const Network& network, std::span<const char> between_hosts,
@@ -127,28 +107,6 @@ std::vector<double> edge_bytes(const CollectivePlan& plan, const Network& networ
       loads[edge] += (*half)->loads.share(edge).value() * bytes;
   }
   return loads;
-}
-
-Result<ir::Plan> schedule(const CollectivePlan& plan, const Network& network) {
-  if (plan.trees.has_value()) return schedule(*plan.trees);
-  Packing packings[2];
-  for (const bool up : {false, true}) {
-    const auto& half = up ? plan.up : plan.down;
-    if (!half.has_value()) continue;
-    auto packing = spelled_out(up ? reversed(network) : network, half->plan,
-                               half->plan.free_roots ? plan.time : exactly(half->loads.time));
-    WEIR_TRY(packing.status());
-    packings[up ? 1 : 0] = std::move(*packing);
-  }
-  auto& [down, up] = packings;
-  if (plan.collective == Collective::all_reduce) make_equal(down, up);
-  switch (plan.collective) {
-    case Collective::all_gather: return tree_all_gather(down);
-    case Collective::reduce_scatter: return tree_reduce_scatter(up);
-    case Collective::broadcast: return tree_broadcast(down);
-    case Collective::reduce: return tree_reduce(up);
-    default: return tree_all_reduce(up, down);
-  }
 }
 
 }  // namespace weir::algorithms

@@ -14,7 +14,6 @@
 
 #include "algorithms/bound/bound.h"
 #include "algorithms/cluster/cluster_plan.h"
-#include "algorithms/ir/plan.h"
 #include "algorithms/network/network.h"
 #include "algorithms/planner/tree_planner.h"
 #include "algorithms/proof/cluster_proof.h"
@@ -54,9 +53,5 @@ Result<CollectivePlan> plan_collective(const Network& network, std::span<const c
 
 /// The load of each edge of the network, of `bytes` in total.
 std::vector<double> edge_bytes(const CollectivePlan& plan, const Network& network, double bytes);
-
-/// The schedule, move by move; not verified: see ir::verify(). Errors: as the makers of plans
-/// (packing/plans.h), and for more ranks than spelled_out() accepts.
-Result<ir::Plan> schedule(const CollectivePlan& plan, const Network& network);
 
 }  // namespace weir::algorithms

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/packing/plans.h"
 #include "algorithms/proof/tree_proof.h"
 #include "algorithms/spanning/two_way.h"
 
@@ -134,16 +133,6 @@ std::vector<double> edge_bytes(const TreePlan& trees, const Network& network, do
     }
   }
   return loads;
-}
-
-Result<ir::Plan> schedule(const TreePlan& trees) {
-  switch (trees.collective) {
-    case Collective::all_gather: return tree_all_gather(trees.down->packing);
-    case Collective::reduce_scatter: return tree_reduce_scatter(trees.up->packing);
-    case Collective::broadcast: return tree_broadcast(trees.down->packing);
-    case Collective::reduce: return tree_reduce(trees.up->packing);
-    default: return tree_all_reduce(trees.up->packing, trees.down->packing);
-  }
 }
 
 }  // namespace weir::algorithms

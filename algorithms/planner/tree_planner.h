@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "algorithms/bound/bound.h"
-#include "algorithms/ir/plan.h"
 #include "algorithms/network/network.h"
 #include "algorithms/packing/pack.h"
 #include "src/base/status.h"
@@ -40,8 +39,5 @@ inline constexpr int kMostFreeRoots = 64;
 
 /// The load of each edge of the network, of `bytes` in total.
 std::vector<double> edge_bytes(const TreePlan& trees, const Network& network, double bytes);
-
-/// The schedule; not verified: see ir::verify(). Errors: as the makers of plans (packing/plans.h).
-Result<ir::Plan> schedule(const TreePlan& trees);
 
 }  // namespace weir::algorithms

@@ -66,6 +66,12 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
     const double simulated = static_cast<double>(passes - 1) * tiling.tile_bytes + tiling.last_bytes();
     for (double& load : prediction.edge_bytes) load *= tiling.chunk_bytes / simulated;
     prediction.extrapolated = true;
+    // The first passes may follow each other more quickly than links allow in the long run.
+    for (size_t edge = 0; edge < prediction.edge_bytes.size(); ++edge) {
+      const double seconds =
+          prediction.edge_bytes[edge] / (network.edges[edge].capacity * algorithms::kCapacityUnit * 1e9);
+      prediction.seconds = std::max(prediction.seconds, seconds);
+    }
   }
   if (prediction.seconds > 0) prediction.algbw = bytes / prediction.seconds / 1e9;
   prediction.busbw = prediction.algbw * bus_factor(plan.shape.kind, plan.shape.ranks);

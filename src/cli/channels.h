@@ -13,11 +13,15 @@ class App;
 
 namespace weir::cli {
 
+/// Of networks with RDMA and of NVLink: estimates.
+inline constexpr double kUsualAlphaUs = 1;
+inline constexpr double kUsualHopLatencyUs = 0.5;
+
 struct ChannelArguments {
   double hop_latency_us = 0;
   double alpha_us = 0;
-  uint64_t slot_bytes = 0;
-  int slots = 2;
+  uint64_t slot_bytes = 256 << 10;
+  int slots = 4;
   double pace = 0;
   bool paced = false;
   uint64_t window = 0;

@@ -34,7 +34,7 @@ Result<Loads> loads_of(const ExplainArguments& arguments, const PlanTask& task) 
     WEIR_TRY(best.status());
     return Loads{best->algorithm(), std::move(best->edge_bytes), best->time};
   }
-  const auto plan = load_schedule(arguments.schedule, task, arguments.task);
+  const auto plan = load_schedule(arguments.schedule, task, arguments.task, {});
   WEIR_TRY(plan.status());
   sim::FlowRoutes routes(task.network);
   const auto exact = sim::loads_of(*plan, task.network, routes);

@@ -10,15 +10,16 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/best_plan/best_plan.h"
+#include "algorithms/best_plan/ranking.h"
+#include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
-#include "src/cli/candidates.h"
 #include "src/cli/failure.h"
 #include "src/cli/link_loads.h"
 #include "src/cli/plan_page.h"
+#include "src/cli/plan_table.h"
 #include "src/cli/rings.h"
 
 namespace weir::cli {
@@ -27,81 +28,131 @@ namespace {
 /// A plan and the figures that are printed for it.
 struct Report {
   PlanTask task;
+  sim::Channels channels;
   algorithms::BestPlan best;
+  std::vector<algorithms::RankedPlan> ranked;  ///< empty: too many ranks to write moves, or not asked for
   double milliseconds = 0;
 
   int ranks() const { return task.network.ranks(); }
+  bool simulated() const { return !ranked.empty(); }
+  /// Whether the emitted plan consists of the trees of `best`.
+  bool of_trees() const { return best.trees() != nullptr && (!simulated() || ranked[0].name == "planned"); }
   static double gb_per_s(double time) { return algorithms::kCapacityUnit / time; }
   double bound_gb_per_s() const { return gb_per_s(best.bound.time.value()); }
-  double algorithm_gb_per_s() const { return gb_per_s(best.time.convert_to<double>()); }
-  double bus_gb_per_s() const { return algorithm_gb_per_s() * sim::bus_factor(task.collective, ranks()); }
+  /// What the loads of the links allow.
+  double links_gb_per_s() const { return gb_per_s(best.time.convert_to<double>()); }
+  double predicted_gb_per_s() const {
+    return simulated() ? ranked[0].schedule.prediction.algbw : links_gb_per_s();
+  }
+  double bus_gb_per_s() const { return predicted_gb_per_s() * sim::bus_factor(task.collective, ranks()); }
+  double seconds() const {
+    return simulated() ? ranked[0].schedule.prediction.seconds : task.bytes / 1e9 / links_gb_per_s();
+  }
+  std::string algorithm() const { return of_trees() || !simulated() ? best.algorithm() : ranked[0].name; }
   double part_of_bound() const { return best.part_of_bound.convert_to<double>(); }
   std::string exact_part() const { return best.part_of_bound.str(); }
   std::string certificate() const { return algorithms::explain(best.bound, task.network, task.graph); }
 };
+
+/// Without latencies, the same plan would be best for all sizes.
+ChannelArguments with_latencies(ChannelArguments channels) {
+  if (channels.alpha_us == 0 && channels.hop_latency_us == 0) {
+    channels.alpha_us = kUsualAlphaUs;
+    channels.hop_latency_us = kUsualHopLatencyUs;
+  }
+  return channels;
+}
 
 Result<Report> plan(const PlanArguments& arguments) {
   Report report;
   auto task = load_plan_task(arguments.task);
   WEIR_TRY(task.status());
   report.task = std::move(*task);
+  report.channels = channels_of(arguments.table ? with_latencies(arguments.channels) : arguments.channels);
   const auto begin = std::chrono::steady_clock::now();
-  auto best = algorithms::best_plan(report.task.request(arguments.task.root));
+  const algorithms::PlanRequest request = report.task.request(arguments.task.root);
+  auto best = algorithms::best_plan(request);
   WEIR_TRY(best.status());
   report.best = std::move(*best);
+  if (report.ranks() <= algorithms::kMostSpelled && !arguments.table) {
+    auto ranked = algorithms::ranked_plans(request, report.best, report.channels);
+    WEIR_TRY(ranked.status());
+    report.ranked = std::move(*ranked);
+  }
   report.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }
 
 std::string json_of(const Report& report, const PlanArguments& arguments) {
-  const nlohmann::ordered_json json = {{"collective", name(report.task.collective)},
-                                       {"bytes", arguments.task.bytes},
-                                       {"ranks", report.ranks()},
-                                       {"algorithm", report.best.algorithm()},
-                                       {"trees", report.best.tree_count()},
-                                       {"height", report.best.height()},
-                                       {"algbw_GBps", report.algorithm_gb_per_s()},
-                                       {"busbw_GBps", report.bus_gb_per_s()},
-                                       {"bound_GBps", report.bound_gb_per_s()},
-                                       {"ratio", report.part_of_bound()},
-                                       {"ratio_exact", report.exact_part()},
-                                       {"certificate", report.certificate()},
-                                       {"plan_ms", report.milliseconds}};
+  nlohmann::ordered_json json = {{"collective", name(report.task.collective)},
+                                 {"bytes", arguments.task.bytes},
+                                 {"ranks", report.ranks()},
+                                 {"algorithm", report.algorithm()},
+                                 {"trees", report.of_trees() ? report.best.tree_count() : 0},
+                                 {"height", report.of_trees() ? report.best.height() : 0},
+                                 {"algbw_GBps", report.predicted_gb_per_s()},
+                                 {"busbw_GBps", report.bus_gb_per_s()},
+                                 {"seconds", report.seconds()},
+                                 {"simulated", report.simulated()},
+                                 {"slot_bytes", arguments.channels.slot_bytes},
+                                 {"slots", arguments.channels.slots},
+                                 {"hop_latency_us", arguments.channels.hop_latency_us},
+                                 {"alpha_us", arguments.channels.alpha_us},
+                                 {"bound_GBps", report.bound_gb_per_s()},
+                                 {"links_GBps", report.links_gb_per_s()},
+                                 {"ratio", report.part_of_bound()},
+                                 {"ratio_exact", report.exact_part()},
+                                 {"certificate", report.certificate()},
+                                 {"plan_ms", report.milliseconds}};
+  for (const algorithms::RankedPlan& plan : report.ranked)
+    json["candidates"][plan.name] = plan.schedule.prediction.algbw;
   return json.dump(2) + "\n";
 }
 
-/// The fastest of the catalogue's algorithms, and its busiest links; empty if there are too many ranks to
-/// simulate.
-std::string runner_up(const Report& report, Rank root) {
-  if (report.ranks() > kMostComparedRanks) return "";
-  auto candidates = candidates_for(report.task, report.best, root);
-  if (!candidates.ok()) return "";
-  candidates->erase(candidates->begin());  // omit the plan itself
-  const double bytes = std::max(report.task.bytes, 1.0);
-  const auto found = race(report.task, *candidates, bytes, {});
-  if (!found.ok() || found->empty()) return "";
-  const Simulated& next = found->front();
-  const std::vector<LinkGroup> groups = group_links(report.task, next.edge_bytes);
-  const double ours = bytes / report.algorithm_gb_per_s() / 1e9;
+/// The second fastest plan, and its busiest links; empty if there is none.
+std::string runner_up(const Report& report) {
+  if (report.ranked.size() < 2) return "";
+  const auto& [name, next] = report.ranked[1];
+  const std::vector<LinkGroup> groups = group_links(report.task, next.prediction.edge_bytes);
   return fmt::format(
       "runner-up    {}, {:.4g} GB/s: {:.2f} times as long; its busiest links are {} {}, for example {}\n",
-      next.name, bytes / next.seconds / 1e9, next.seconds / ours, groups[0].count, groups[0].words,
-      groups[0].example);
+      name, next.prediction.algbw, next.prediction.seconds / report.seconds(), groups[0].count,
+      groups[0].words, groups[0].example);
+}
+
+/// The assumptions of the simulation.
+std::string assumptions(const Report& report) {
+  if (!report.simulated())
+    return fmt::format("from the loads of the links: the moves of more than {} ranks are not simulated",
+                       algorithms::kMostSpelled);
+  const sim::Channels& channels = report.channels;
+  const std::string latencies = channels.hop_latency > 0 || channels.alpha > 0
+                                    ? fmt::format(", {:.4g} us per link and {:.4g} us per message",
+                                                  channels.hop_latency * 1e6, channels.alpha * 1e6)
+                                    : ", without latencies";
+  const std::string slots = channels.slot_bytes > 0 ? fmt::format("{} slots of {:.6g} KiB", channels.slots,
+                                                                  channels.slot_bytes / 1024)
+                                                    : fmt::format("{} slots of any size", channels.slots);
+  return fmt::format("simulated with {} per channel{}", slots, latencies);
 }
 
 std::string words_of(const Report& report, const PlanArguments& arguments) {
-  const double seconds = static_cast<double>(arguments.task.bytes) / 1e9 / report.algorithm_gb_per_s();
   std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.task.collective),
                                  arguments.task.bytes, report.ranks());
-  text += fmt::format("plan         {}\n", report.best.words());
-  text += fmt::format("predicted    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), {:.4g} ms without latencies\n",
-                      report.algorithm_gb_per_s(), report.bus_gb_per_s(), seconds * 1e3);
+  text += fmt::format("plan         {}\n", report.of_trees() || !report.simulated()
+                                               ? report.best.words()
+                                               : report.algorithm() + ", on the shortest routes");
+  text += fmt::format("predicted    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), {}: {}\n",
+                      report.predicted_gb_per_s(), report.bus_gb_per_s(), seconds_words(report.seconds()),
+                      assumptions(report));
   text += fmt::format("bound        {:.4g} GB/s: {}\n", report.bound_gb_per_s(), report.certificate());
+  text += fmt::format("of the bound {:.4g}% predicted; ",
+                      100 * report.predicted_gb_per_s() / report.bound_gb_per_s());
   text += report.best.part_of_bound == 1
-              ? "of the bound 100%: nothing can be faster\n"
-              : fmt::format("of the bound {} = {:.4g}\n", report.exact_part(), report.part_of_bound());
-  text += runner_up(report, arguments.task.root);
+              ? "the links allow 100%: nothing can be faster\n"
+              : fmt::format("the links allow {} = {:.4g}\n", report.exact_part(), report.part_of_bound());
+  text += runner_up(report);
   text += fmt::format("planned and verified in {:.3g} ms\n", report.milliseconds);
   return text;
 }
@@ -109,7 +160,7 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
 std::string html_of(const Report& report) {
   const auto figure = [](double gb_per_s) { return fmt::format("{:.4g} GB/s", gb_per_s); };
   std::vector<std::pair<std::string, std::string>> numbers = {
-      {"algbw", figure(report.algorithm_gb_per_s())},
+      {"algbw", figure(report.predicted_gb_per_s())},
       {"busbw", figure(report.bus_gb_per_s())},
       {"bound", figure(report.bound_gb_per_s())},
       {"of the bound",
@@ -120,17 +171,6 @@ std::string html_of(const Report& report) {
     numbers.emplace_back("trees", std::to_string(report.best.tree_count()));
   return plan_html(report.task, report.best, std::move(numbers),
                    {"The bound: " + report.certificate() + "."});
-}
-
-Result<std::string> table_of(const Report& report, const PlanArguments& arguments) {
-  if (report.ranks() > kMostComparedRanks) {
-    return Status(Code::invalid_argument,
-                  fmt::format("--table simulates every plan move by move; expected at most {} ranks, not {}",
-                              kMostComparedRanks, report.ranks()));
-  }
-  const auto candidates = candidates_for(report.task, report.best, arguments.task.root);
-  WEIR_TRY(candidates.status());
-  return cli::table_of(report.task, *candidates, channels_of(arguments.channels));
 }
 
 int fail(const Status& status) { return report_failure("plan", status, kExitUsage); }
@@ -152,10 +192,12 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       "plan", "Plan a collective on a topology, and compare the plan with the lower bound of its time");
   add_plan_task(command, arguments.task);
   auto* json = command->add_flag("--json", arguments.json, "Print as JSON");
-  auto* table = command
-                    ->add_flag("--table", arguments.table,
-                               "Print a table of the fastest plan for each size, by simulation")
-                    ->excludes(json);
+  auto* table =
+      command
+          ->add_flag("--table", arguments.table,
+                     "Print a table of the fastest plan for each size, by simulation; without latencies of "
+                     "your own with 1 us per message and 0.5 us per link")
+          ->excludes(json);
   auto* svg = command->add_flag("--svg", arguments.svg, "Print an SVG picture of the load of each link")
                   ->excludes(json);
   auto* html =
@@ -179,8 +221,13 @@ int run_plan(const PlanArguments& arguments) {
   if (arguments.emit == "nccl-graph") return print_rings(arguments);
   auto report = plan(arguments);
   if (!report.ok()) return fail(report.status());
+  if (!arguments.emit.empty() && !report->simulated()) {
+    return fail({Code::invalid_argument,
+                 fmt::format("the plan for {} ranks would have too many moves: expected at most {} ranks",
+                             report->ranks(), algorithms::kMostSpelled)});
+  }
   if (arguments.table) {
-    const auto text = table_of(*report, arguments);
+    const auto text = table_of(report->task, report->best, arguments.task.root, report->channels);
     if (!text.ok()) return fail(text.status());
     fmt::print("{}", *text);
     return 0;
@@ -192,9 +239,8 @@ int run_plan(const PlanArguments& arguments) {
                                       : words_of(*report, arguments));
     return 0;
   }
-  const auto plan = algorithms::schedule(report->best, report->task.network);
-  if (!plan.ok()) return fail(plan.status());
-  const auto text = arguments.emit == "plan" ? ir::write_text(*plan) : msccl::write(*plan);
+  const ir::Plan& plan = report->ranked[0].schedule.plan;
+  const auto text = arguments.emit == "plan" ? Result<std::string>(ir::write_text(plan)) : msccl::write(plan);
   if (!text.ok()) return fail(text.status());
   fmt::print("{}", *text);
   return 0;

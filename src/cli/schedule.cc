@@ -9,6 +9,7 @@
 
 #include "algorithms/best_plan/best_plan.h"
 #include "algorithms/best_plan/catalogue_plan.h"
+#include "algorithms/best_plan/ranking.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/msccl/any_plan.h"
 #include "src/base/text.h"
@@ -44,13 +45,15 @@ void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
 }
 
 Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
-                               const PlanTaskArguments& asked) {
+                               const PlanTaskArguments& asked, const sim::Channels& channels) {
   const int ranks = task.network.ranks();
   if (!arguments.algorithm.empty()) return algorithms::plan_by(arguments.algorithm, task.request(asked.root));
   if (arguments.plan.empty()) {
     const auto best = algorithms::best_plan(task.request(asked.root));
     WEIR_TRY(best.status());
-    return algorithms::schedule(*best, task.network);
+    auto ranked = algorithms::ranked_plans(task.request(asked.root), *best, channels);
+    WEIR_TRY(ranked.status());
+    return std::move(ranked->front().schedule.plan);
   }
   auto plan = load_plan(arguments.plan);
   WEIR_TRY(plan.status());

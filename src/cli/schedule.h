@@ -6,6 +6,7 @@
 #include <string>
 
 #include "algorithms/ir/plan.h"
+#include "algorithms/sim/plan_flows.h"
 #include "src/cli/plan_task.h"
 
 namespace CLI {
@@ -25,9 +26,9 @@ struct ScheduleArguments {
 };
 void add_schedule(CLI::App* command, ScheduleArguments& arguments);
 
-/// A verified schedule for the task. Errors: those of load_plan(); invalid_argument for a plan for other
-/// ranks or another collective, or an incorrect one.
+/// A verified schedule for the task; the best plan is the fastest one with these channels. Errors: those of
+/// load_plan(); invalid_argument for a plan for other ranks or another collective, or an incorrect one.
 Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
-                               const PlanTaskArguments& asked);
+                               const PlanTaskArguments& asked, const sim::Channels& channels);
 
 }  // namespace weir::cli

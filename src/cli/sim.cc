@@ -89,7 +89,7 @@ class JobReader {
     const auto [known, is_new] = known_.try_emplace({collective, algorithm}, nullptr);
     if (is_new) {
       task_.collective = collective;
-      auto plan = load_schedule({{}, algorithm}, task_, arguments_.task);
+      auto plan = load_schedule({{}, algorithm}, task_, arguments_.task, channels_of(arguments_.channels));
       WEIR_TRY(plan.status());
       known->second = &job_.plans.emplace_back(std::move(*plan));
     }
@@ -131,7 +131,7 @@ Result<std::string> simulate_job(const SimArguments& arguments, PlanTask& task) 
 }
 
 Result<std::string> simulate_one(const SimArguments& arguments, const PlanTask& task) {
-  const auto plan = load_schedule(arguments.schedule, task, arguments.task);
+  const auto plan = load_schedule(arguments.schedule, task, arguments.task, channels_of(arguments.channels));
   WEIR_TRY(plan.status());
   const double bytes = task.bytes;
   const auto begin = std::chrono::steady_clock::now();

@@ -102,12 +102,16 @@ void BoundObject::fill_cuts(const algorithms::Bound& bound, const DeviceNetwork&
   constexpr int kOutside = -1, kNowhere = -2;
   std::vector<int> set_of(at(graph.size()), kNowhere);
   for (const Index node : request.network.origin) set_of[at(node)] = kOutside;
+  for (const auto& [node, part_of] : request.network.others) set_of[at(node)] = kOutside;
   for (size_t set = 0; set < bound.sets.size(); ++set) {
     CutLists& lists = cut_lists_.emplace_back();
     for (const int32_t node : bound.sets[set]) {
       lists.nodes.push_back(request.network.origin[at(node)]);
-      set_of[at(lists.nodes.back())] = static_cast<int>(set);
+      for (const auto& [other, part_of] : request.network.others) {
+        if (part_of == node) lists.nodes.push_back(other);
+      }
     }
+    for (const int node : lists.nodes) set_of[at(node)] = static_cast<int>(set);
     std::sort(lists.nodes.begin(), lists.nodes.end());
     for (const Index node : lists.nodes) {
       for (const int link : links[node]) {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "algorithms/best_plan/best_plan.h"
+#include "algorithms/best_plan/ranking.h"
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/any_plan.h"
@@ -22,6 +22,10 @@ static_assert(static_cast<int>(Operand::Kind::input) == static_cast<int>(ir::Ope
 static_assert(static_cast<int>(Operand::Kind::output) == static_cast<int>(ir::Operand::Kind::output));
 static_assert(static_cast<int>(Operand::Kind::scratch) == static_cast<int>(ir::Operand::Kind::scratch));
 static_assert(static_cast<int>(Operand::Kind::value) == static_cast<int>(ir::Operand::Kind::value));
+
+/// The size and the channels for which moves are ordered.
+constexpr double kBytes = 1 << 30;
+constexpr sim::Channels kChannels{.slot_bytes = 256 << 10, .slots = 4};
 
 Operand operand_of(const ir::Operand& operand) {
   return {static_cast<Operand::Kind>(operand.kind), operand.index};
@@ -55,7 +59,10 @@ class PlanObject : public weirPlan {
   /// Lives as long as this object.
   const Result<ir::Plan>& schedule() const {
     const std::lock_guard lock(mutex_);
-    if (!schedule_) schedule_ = algorithms::schedule(best_, network_);
+    if (!schedule_) {
+      auto made = algorithms::schedule(best_, network_, kBytes, kChannels);
+      schedule_ = made.ok() ? Result<ir::Plan>(std::move(made->plan)) : made.status();
+    }
     return *schedule_;
   }
 

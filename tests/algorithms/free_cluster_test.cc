@@ -15,23 +15,12 @@
 #include "algorithms/proof/cluster_proof.h"
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/cluster_networks.h"
-#include "topology/formats/synthetic.h"
+#include "tests/algorithms/line.h"
 
 namespace weir::algorithms {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// A cluster in a line.
-struct Line {
-  explicit Line(const std::string& text)
-      : graph(topology::graph_of(*topology::read_synthetic({"line", text}))),
-        network(*network_of(graph, graph.all(topology::NodeKind::gpu))),
-        between_hosts(switches_between_hosts(network, graph)) {}
-  topology::Graph graph;
-  Network network;
-  std::vector<char> between_hosts;
-};
 
 /// The bound's time over the plan's.
 Rational part_of_bound(const Network& network, const std::vector<char>& between_hosts) {

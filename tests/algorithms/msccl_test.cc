@@ -10,9 +10,9 @@
 
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/verify.h"
-#include "algorithms/planner/tree_planner.h"
 #include "tests/algorithms/ground_truth.h"
 #include "tests/algorithms/some_layout.h"
+#include "tests/algorithms/tree_moves.h"
 
 namespace weir::msccl {
 namespace {
@@ -54,7 +54,7 @@ TEST(Msccl, TreesGoThereAndBack) {
   for (const auto kind : {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce}) {
     const auto trees = algorithms::plan_trees(algorithms::part_of(algorithms::kDgx1v, 8, 25), kind);
     ASSERT_TRUE(trees.ok()) << trees.status().message();
-    const auto plan = algorithms::schedule(*trees);
+    const auto plan = algorithms::moves_of(*trees);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     SCOPED_TRACE(name(kind));
     expect_round_trip(*plan);

@@ -48,6 +48,16 @@ std::string why(const Graph& graph, const Network& network, Collective collectiv
   return bound.ok() ? explain(*bound, network, graph) : bound.status().message();
 }
 
+TEST(NetworkOf, TwoGpusHaveOneWay) {
+  const Graph alone = machine("(8 gpu nvswitch 300 pcie 32, 8 nic 25) leaf");
+  const Network network = between(alone, alone.all(NodeKind::gpu));
+  EXPECT_EQ(network.nodes, 9);
+  EXPECT_EQ(gb_per_s(network, Collective::all_gather), "2400/7");
+
+  const Graph pcie = machine("(4 gpu pcie 32)");
+  EXPECT_EQ(gb_per_s(between(pcie, pcie.all(NodeKind::gpu)), Collective::all_gather), "128/3");
+}
+
 TEST(NetworkOf, AMachine) {
   const Graph graph = machine("(8 gpu nvswitch 300 pcie 32, 2 nic 25)");
   const Network network = between(graph, graph.all(NodeKind::gpu));
@@ -63,7 +73,7 @@ TEST(NetworkOf, AMachine) {
     EXPECT_EQ(link.to, network.origin[static_cast<size_t>(edge.to)]);
     EXPECT_EQ(static_cast<double>(edge.capacity) * kCapacityUnit, link.gb_per_s);
   }
-  EXPECT_EQ(gb_per_s(network, Collective::all_gather), "2656/7") << "PCIe counts as well";
+  EXPECT_EQ(gb_per_s(network, Collective::all_gather), "2400/7") << "NVLink is the only way";
 }
 
 TEST(NetworkOf, GpusOfOthersForwardNothing) {

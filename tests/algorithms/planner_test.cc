@@ -6,13 +6,14 @@
 #include <set>
 #include <string>
 
-#include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/planner/planner.h"
+#include "algorithms/planner/schedule.h"
 #include "algorithms/planner/tree_planner.h"
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/ground_truth.h"
-#include "topology/formats/synthetic.h"
+#include "tests/algorithms/line.h"
+#include "tests/algorithms/tree_moves.h"
 
 namespace weir::algorithms {
 namespace {
@@ -56,7 +57,7 @@ TEST(TreePlanner, EveryScheduleIsVerifiedAndNoneBeatsItsBound) {
       EXPECT_LE(trees->part_of_bound, 1);
       EXPECT_GT(trees->part_of_bound, 0);
       EXPECT_EQ(trees->part_of_bound * trees->time, exactly(trees->bound.time));
-      const auto plan = schedule(*trees);
+      const auto plan = moves_of(*trees);
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       EXPECT_EQ(plan->shape.root, root);
       EXPECT_EQ(ir::verify(*plan).message(), "") << name(collective);
@@ -89,7 +90,7 @@ TEST(TreePlanner, FreeRootsMakeSchedulesThatHold) {
     const auto trees = plan_trees(network, Collective::all_reduce);
     ASSERT_TRUE(trees.ok()) << truth.name;
     if (!trees->free_roots) continue;
-    const auto plan = schedule(*trees);
+    const auto plan = moves_of(*trees);
     ASSERT_TRUE(plan.ok()) << truth.name << ": " << plan.status().message();
     EXPECT_EQ(ir::verify(*plan).message(), "") << truth.name;
   }
@@ -139,17 +140,6 @@ TEST(TreePlanner, RefusesWhatHasNoTrees) {
   EXPECT_EQ(plan_trees(apart, Collective::all_gather).status().code(), Code::invalid_argument);
 }
 
-/// A machine or a cluster in a line.
-struct Line {
-  explicit Line(const char* text)
-      : graph(topology::graph_of(*topology::read_synthetic({"line", text}))),
-        network(*network_of(graph, graph.all(topology::NodeKind::gpu))),
-        between_hosts(switches_between_hosts(network, graph)) {}
-  topology::Graph graph;
-  Network network;
-  std::vector<char> between_hosts;
-};
-
 TEST(Planner, TakesTheBetterOfTreesAndRings) {
   struct Known {
     const char* line;
@@ -157,7 +147,7 @@ TEST(Planner, TakesTheBetterOfTreesAndRings) {
     bool optimal;
   };
   const Known kKnown[] = {
-      {"(8 gpu nvswitch 300)", false, false},
+      {"(8 gpu nvswitch 300)", false, true},
       {"4 x (8 gpu nvswitch 300, 8 nic 25) leaf", true, true},
       {"2 x (8 gpu nvswitch 300, 8 nic 25) leaf", false, false},
       {"16 x (8 gpu nvswitch 300, 8 nic 25) leaf by 4 4:1 spine 2", true, true},
@@ -196,10 +186,10 @@ TEST(Planner, EveryScheduleIsVerified) {
       const Rank root = has_root(collective) ? 2 : 0;
       const auto plan = plan_collective(line.network, line.between_hosts, collective, root);
       ASSERT_TRUE(plan.ok()) << text << ": " << plan.status().message();
-      const auto moves = schedule(*plan, line.network);
+      const auto moves = schedule(*plan, line.network, 1 << 20, {});
       ASSERT_TRUE(moves.ok()) << text << ": " << moves.status().message();
-      EXPECT_EQ(moves->shape.root, root);
-      EXPECT_EQ(ir::verify(*moves).message(), "") << text << ", " << name(collective);
+      EXPECT_EQ(moves->plan.shape.root, root);
+      EXPECT_EQ(ir::verify(moves->plan).message(), "") << text << ", " << name(collective);
     }
   }
 }
@@ -217,9 +207,9 @@ TEST(Planner, HostsThatAreNotAlikeReduceWithFreeRoots) {
     EXPECT_GE(plan->part_of_bound, Rational(999, 1000)) << text;
     EXPECT_LE(plan->part_of_bound, 1) << text;
     EXPECT_EQ(plan->part_of_bound * plan->time, exactly(plan->bound.time));
-    const auto moves = schedule(*plan, line.network);
+    const auto moves = schedule(*plan, line.network, 1 << 20, {});
     ASSERT_TRUE(moves.ok()) << text << ": " << moves.status().message();
-    EXPECT_EQ(ir::verify(*moves).message(), "") << text;
+    EXPECT_EQ(ir::verify(moves->plan).message(), "") << text;
   }
   const Line alike("12 x (8 gpu nvswitch 300, 8 nic 25) leaf by 4 4:1");
   const auto plan = plan_collective(alike.network, alike.between_hosts, Collective::all_reduce);
@@ -237,7 +227,8 @@ TEST(Planner, RefusesWhatTreesRefuse) {
   const Line large("80 x (8 gpu nvswitch 300, 8 nic 25) leaf");
   const auto plan = plan_collective(large.network, large.between_hosts, Collective::all_gather);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
-  EXPECT_THAT(schedule(*plan, large.network).status().message(), HasSubstr("expected at most 512"));
+  EXPECT_THAT(schedule(*plan, large.network, 1 << 20, {}).status().message(),
+              HasSubstr("expected at most 512"));
   const std::vector<char> none(large.between_hosts.size());
   EXPECT_THAT(plan_collective(large.network, none, Collective::all_gather).status().message(),
               HasSubstr("one host with ranks"));

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "algorithms/best_plan/best_plan.h"
+#include "algorithms/best_plan/ranking.h"
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
@@ -252,7 +252,8 @@ TEST(PlannerApi, PlansAreThoseWithin) {
       const Rank root = has_root(collective) ? 1 : 0;
       const auto best = algorithms::best_plan({*graph, *network, between, collective, root});
       ASSERT_TRUE(best.ok()) << best.status().message();
-      const auto schedule = algorithms::schedule(*best, *network);
+      const auto schedule =
+          algorithms::schedule(*best, *network, 1 << 30, {.slot_bytes = 256 << 10, .slots = 4});
       ASSERT_TRUE(schedule.ok()) << schedule.status().message();
       const auto plan = plan_collective(topology, collective, root);
       ASSERT_TRUE(plan) << plan.error();
@@ -266,14 +267,14 @@ TEST(PlannerApi, PlansAreThoseWithin) {
       EXPECT_GE(plan->gap(), 0);
       const algorithms::Bound shown = algorithms::outside_devices(best->bound, *network, *graph);
       EXPECT_TRUE(algorithms::check_bound(*network, shown).ok());
-      EXPECT_EQ(plan->write(PlanFormat::text).value(), ir::write_text(*schedule));
-      EXPECT_EQ(plan->write(PlanFormat::msccl_xml).value(), *msccl::write(*schedule));
+      EXPECT_EQ(plan->write(PlanFormat::text).value(), ir::write_text(schedule->plan));
+      EXPECT_EQ(plan->write(PlanFormat::msccl_xml).value(), *msccl::write(schedule->plan));
       EXPECT_EQ(plan->verify(), "");
       EXPECT_EQ(verify_plan(*plan->write(PlanFormat::text)), "");
       const auto moves = plan->moves();
       ASSERT_TRUE(moves) << moves.error();
-      EXPECT_EQ(moves->list.size(), schedule->moves.size());
-      EXPECT_EQ(moves->chunks_per_block, schedule->shape.chunks);
+      EXPECT_EQ(moves->list.size(), schedule->plan.moves.size());
+      EXPECT_EQ(moves->chunks_per_block, schedule->plan.shape.chunks);
     }
   }
 }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "algorithms/best_plan/ranking.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "algorithms/best_plan/catalogue_plan.h"
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/sim/plan_loads.h"
+
+namespace weir::algorithms {
+namespace {
+
+/// Flows that are simulated for a plan; its other passes are extrapolated. The first plans are simulated
+/// again with as many flows as anybody else simulates, so that the prediction is the same.
+constexpr int64_t kFlowsOfPlan = 100'000;
+constexpr size_t kFinalists = 2;
+/// Differences of the times of equally fast plans. Trees use more lanes, which helps against latencies.
+constexpr double kEqual = 3e-3;
+
+Result<Schedule> simulated(ir::Plan plan, const Network& network, double bytes,
+                           const sim::Channels& channels) {
+  sim::FlowRoutes routes(network);
+  auto prediction = sim::simulate(plan, bytes, network, routes, channels, kFlowsOfPlan);
+  WEIR_TRY(prediction.status());
+  return Schedule{std::move(plan), std::move(*prediction)};
+}
+
+Status simulate_well(Schedule& schedule, const PlanRequest& request, const sim::Channels& channels) {
+  if (!schedule.prediction.extrapolated) return {};
+  auto prediction = sim::simulate(schedule.plan, request.bytes, request.network, channels);
+  WEIR_TRY(prediction.status());
+  schedule.prediction = std::move(*prediction);
+  return {};
+}
+
+/// A plan, and the time that its loads of the links take at least.
+struct LoadedPlan {
+  NamedPlan named;
+  double least_seconds;
+};
+
+/// In the order of those times; without `own`.
+Result<std::vector<LoadedPlan>> rivals_of(const PlanRequest& request, std::string_view own) {
+  std::vector<LoadedPlan> rivals;
+  if (request.network.ranks() > kMostRankedRanks) return rivals;
+  for (NamedPlan& named : listed_plans(request)) {
+    if (named.name == own) continue;
+    sim::FlowRoutes routes(request.network);
+    const auto loads = sim::loads_of(named.plan, request.network, routes);
+    WEIR_TRY(loads.status());
+    const double seconds = request.bytes / 1e9 * loads->time.value() / kCapacityUnit;
+    rivals.push_back({std::move(named), seconds});
+  }
+  std::ranges::stable_sort(rivals, {}, &LoadedPlan::least_seconds);
+  return rivals;
+}
+
+/// The n-th shortest simulated time. REQUIRES: there are as many.
+double nth_time(const std::vector<RankedPlan>& plans, size_t n) {
+  std::vector<double> seconds;
+  for (const RankedPlan& plan : plans) seconds.push_back(plan.schedule.prediction.seconds);
+  std::ranges::nth_element(seconds, seconds.begin() + static_cast<ptrdiff_t>(n - 1));
+  return seconds[n - 1];
+}
+
+}  // namespace
+
+Result<Schedule> schedule(const BestPlan& best, const Network& network, double bytes,
+                          const sim::Channels& channels) {
+  if (best.trees() != nullptr) return schedule(*best.trees(), network, bytes, channels);
+  return simulated(std::get<ir::Plan>(best.plan), network, bytes, channels);
+}
+
+std::vector<NamedPlan> listed_plans(const PlanRequest& request) {
+  std::vector<NamedPlan> plans;
+  for (const Entry& entry : catalogue()) {
+    if (entry.kind != request.collective || entry.pulls) continue;
+    auto plan = plan_by(entry.algorithm, request);
+    if (plan.ok()) plans.push_back({std::string(entry.algorithm), std::move(*plan)});
+  }
+  return plans;
+}
+
+Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, const BestPlan& best,
+                                             const sim::Channels& channels) {
+  std::vector<RankedPlan> plans;
+  const std::string own = best.trees() != nullptr ? "planned" : best.algorithm();
+  auto first = schedule(best, request.network, request.bytes, channels);
+  WEIR_TRY(first.status());
+  plans.push_back({own, std::move(*first)});
+  auto rivals = rivals_of(request, own);
+  WEIR_TRY(rivals.status());
+  for (LoadedPlan& rival : *rivals) {
+    if (plans.size() >= kFinalists && rival.least_seconds > nth_time(plans, kFinalists)) break;
+    auto run = simulated(std::move(rival.named.plan), request.network, request.bytes, channels);
+    WEIR_TRY(run.status());
+    plans.push_back({std::move(rival.named.name), std::move(*run)});
+  }
+  const auto by_time = [](const RankedPlan& a, const RankedPlan& b) {
+    return a.schedule.prediction.seconds < b.schedule.prediction.seconds * (1 - kEqual);
+  };
+  std::ranges::stable_sort(plans, by_time);
+  const size_t finalists = std::min(plans.size(), kFinalists);
+  for (size_t i = 0; i < finalists; ++i) WEIR_TRY(simulate_well(plans[i].schedule, request, channels));
+  std::stable_sort(plans.begin(), plans.begin() + static_cast<ptrdiff_t>(finalists), by_time);
+  return plans;
+}
+
+}  // namespace weir::algorithms

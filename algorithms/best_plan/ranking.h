@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// All plans that can carry out a request, in the order of their simulated times. What is predicted is
+/// therefore the time of the moves that are emitted. Pure and thread-safe.
+/// Tests: tests/algorithms/ranking_test.cc, tests/cli/plan_test.cc
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "algorithms/best_plan/best_plan.h"
+#include "algorithms/planner/schedule.h"
+#include "algorithms/sim/plan_flows.h"
+#include "src/base/status.h"
+
+namespace weir::algorithms {
+
+/// A plan; its name is "planned" for trees of the planner, or that of the catalogue.
+struct NamedPlan {
+  std::string name;
+  ir::Plan plan;
+};
+
+struct RankedPlan {
+  std::string name;
+  Schedule schedule;
+};
+
+/// The schedule of `best`, whatever is faster in the simulation. Errors: those of schedule() in
+/// planner/schedule.h and of sim::simulate().
+Result<Schedule> schedule(const BestPlan& best, const Network& network, double bytes,
+                          const sim::Channels& channels);
+
+/// The plans of the catalogue that suit the topology, and that do not access other ranks' memory.
+std::vector<NamedPlan> listed_plans(const PlanRequest& request);
+
+/// Up to this number of ranks the plans of the catalogue are compared as well. Their moves grow with the
+/// square of the number.
+inline constexpr int kMostRankedRanks = 160;
+
+/// The schedule of `best` and plans of the catalogue; the fastest one is first, and `best` is before others
+/// that are equally fast. Plans whose loads of the links alone make them slower than two others are left out.
+/// Errors: those of schedule().
+Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, const BestPlan& best,
+                                             const sim::Channels& channels);
+
+}  // namespace weir::algorithms

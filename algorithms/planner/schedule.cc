@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "algorithms/planner/schedule.h"
+
+#include <numeric>
+#include <utility>
+
+#include "algorithms/cluster/cluster_trees.h"
+
+namespace weir::algorithms {
+namespace {
+
+/// An order whose simulated rate is this part of the packing's is good enough.
+constexpr double kEnough = 0.995;
+/// Flows that are simulated for one order, and for all orders together.
+constexpr int64_t kFlowsOfOrder = 100'000;
+constexpr int64_t kMostFlows = 2'000'000;
+
+int64_t tree_count(const Packing& packing) {
+  return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
+}
+
+/// Divides both packings' data into the same number of parts (trees).
+void make_equal(Packing& a, Packing& b) {
+  const int64_t trees_of_a = tree_count(a);
+  const int64_t trees_of_b = tree_count(b);
+  const int64_t common = std::gcd(trees_of_a, trees_of_b);
+  const auto divide = [](Packing& packing, int64_t finer) {
+    packing.bandwidth /= finer;
+    for (int64_t& share : packing.shares) share *= finer;
+    for (Tree& tree : packing.trees) tree.multiplicity *= finer;
+  };
+  divide(a, trees_of_b / common);
+  divide(b, trees_of_a / common);
+}
+
+}  // namespace
+
+Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& network) {
+  PlannedTrees trees;
+  if (plan.trees.has_value()) {
+    if (plan.trees->up) trees.up = plan.trees->up->packing;
+    if (plan.trees->down) trees.down = plan.trees->down->packing;
+  } else {
+    for (const bool up : {false, true}) {
+      const auto& half = up ? plan.up : plan.down;
+      if (!half.has_value()) continue;
+      auto packing = spelled_out(up ? reversed(network) : network, half->plan,
+                                 half->plan.free_roots ? plan.time : exactly(half->loads.time));
+      WEIR_TRY(packing.status());
+      (up ? trees.up : trees.down) = std::move(*packing);
+    }
+  }
+  if (trees.up && trees.down) make_equal(*trees.up, *trees.down);
+  return trees;
+}
+
+Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, double bytes,
+                          const sim::Channels& channels) {
+  const auto trees = planned_trees(plan, network);
+  WEIR_TRY(trees.status());
+  const double limit = bytes / kCapacityUnit / 1e9 * plan.time.convert_to<double>();
+  std::optional<Schedule> best;
+  Status refused;
+  int64_t flows = 0;
+  for (const MoveOrder& order : move_orders(trees->halves())) {
+    auto moves = plan_with(plan.collective, trees->halves(), order);
+    if (!moves.ok()) {
+      refused = moves.status();
+      continue;
+    }
+    sim::FlowRoutes routes(network);
+    auto prediction = sim::simulate(*moves, bytes, network, routes, channels, kFlowsOfOrder);
+    WEIR_TRY(prediction.status());
+    flows += prediction->flows;
+    if (!best || prediction->seconds < best->prediction.seconds)
+      best = Schedule{std::move(*moves), std::move(*prediction)};
+    if (best->prediction.seconds * kEnough <= limit || flows > kMostFlows) break;
+  }
+  if (best) return std::move(*best);
+  return refused;
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The schedule of planned trees: their moves in an order, and on lanes, with which they overlap well.
+///
+/// The packing says what every link carries, but not when. Orders of moves (packing/plans.h) are therefore
+/// simulated, and the fastest one is taken. Pure and thread-safe.
+/// Tests: tests/algorithms/ranking_test.cc, tests/algorithms/planner_test.cc
+#pragma once
+
+#include <optional>
+
+#include "algorithms/ir/plan.h"
+#include "algorithms/packing/plans.h"
+#include "algorithms/planner/planner.h"
+#include "algorithms/sim/simulate.h"
+#include "src/base/status.h"
+
+namespace weir::algorithms {
+
+/// The trees of a plan over all ranks: for a plan by hosts they are spelled out.
+struct PlannedTrees {
+  std::optional<Packing> up;  ///< sums; of the reversed network
+  std::optional<Packing> down;
+  Halves halves() const { return {up ? &*up : nullptr, down ? &*down : nullptr}; }
+};
+
+/// Errors: those of spelled_out() (cluster/cluster_trees.h).
+Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& network);
+
+/// A plan move by move, and its simulation.
+struct Schedule {
+  ir::Plan plan;
+  sim::Prediction prediction;
+};
+
+/// The fastest order of the moves with these channels, for a collective of `bytes`; not verified: see
+/// ir::verify(). Errors: those of planned_trees(), plan_with() and sim::simulate().
+Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, double bytes,
+                          const sim::Channels& channels);
+
+}  // namespace weir::algorithms

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The schedules of planned trees, and the ranking of all plans: what is predicted is the simulated time of
+/// the moves that are emitted.
+#include "algorithms/best_plan/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include "algorithms/best_plan/catalogue_plan.h"
+#include "algorithms/ir/verify.h"
+#include "algorithms/sim/simulate.h"
+#include "tests/algorithms/line.h"
+
+namespace weir::algorithms {
+namespace {
+
+constexpr double kBytes = 1 << 30;
+constexpr sim::Channels kChannels{.slot_bytes = 256 << 10, .slots = 4};
+
+PlanRequest request_of(const Line& line, Collective collective) {
+  return {line.graph, line.network, line.between_hosts, collective, 0, kBytes};
+}
+
+constexpr Collective kThree[] = {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce};
+
+class Clusters : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Clusters, ThePlanThatIsEmittedKeepsThePrediction) {
+  const Line cluster(GetParam());
+  for (const Collective collective : kThree) {
+    SCOPED_TRACE(name(collective));
+    const PlanRequest request = request_of(cluster, collective);
+    const auto best = best_plan(request);
+    ASSERT_TRUE(best.ok()) << best.status().message();
+    const auto ranked = ranked_plans(request, *best, kChannels);
+    ASSERT_TRUE(ranked.ok()) << ranked.status().message();
+    const Schedule& first = ranked->front().schedule;
+    EXPECT_EQ(ir::verify(first.plan).message(), "");
+
+    const auto run = sim::simulate(first.plan, kBytes, cluster.network, kChannels);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_DOUBLE_EQ(run->seconds, first.prediction.seconds);
+    const auto smaller =
+        sim::simulate(first.plan, kBytes, cluster.network, {.slot_bytes = 64 << 10, .slots = 8});
+    EXPECT_GE(smaller->algbw, 0.98 * first.prediction.algbw);
+
+    const double bound = kCapacityUnit / best->bound.time.value();
+    EXPECT_LE(first.prediction.algbw, bound * (1 + 1e-9));
+    EXPECT_GE(first.prediction.algbw, 0.96 * bound) << ranked->front().name;
+    for (const char* algorithm : {"ring", "hierarchical", "ring_set"}) {
+      const auto other = plan_by(algorithm, request);
+      if (!other.ok()) continue;
+      const auto time = sim::simulate(*other, kBytes, cluster.network, kChannels);
+      EXPECT_LE(first.prediction.seconds, time->seconds * 1.001) << algorithm;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, Clusters,
+                         ::testing::Values("16 x (1 gpu, 1 nic 25) leaf", "20 x (1 gpu, 1 nic 25) leaf",
+                                           "(8 gpu nvswitch 300)", "2 x (4 gpu mesh 100, 4 nic 25) leaf",
+                                           "4 x (8 gpu nvswitch 450, 8 nic 50) leaf",
+                                           "4 x (8 gpu nvswitch 300, 8 nic 25) leaf by 2 4:1 spine 2",
+                                           "8 x (4 gpu nvswitch 300, 2 nic 25) leaf"));
+
+/// Trees by themselves, without help of the catalogue.
+TEST(Schedule, TreesReachWhatTheirLinksAllow) {
+  for (const char* line : {"16 x (1 gpu, 1 nic 25) leaf", "4 x (8 gpu nvswitch 450, 8 nic 50) leaf",
+                           "4 x (8 gpu nvswitch 300, 8 nic 25) leaf by 2 4:1 spine 2"}) {
+    const Line cluster(line);
+    for (const Collective collective : kThree) {
+      const auto plan = plan_collective(cluster.network, cluster.between_hosts, collective);
+      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      const auto moves = schedule(*plan, cluster.network, kBytes, kChannels);
+      ASSERT_TRUE(moves.ok()) << moves.status().message();
+      EXPECT_EQ(ir::verify(moves->plan).message(), "");
+      const double limit = kCapacityUnit / plan->time.convert_to<double>();
+      EXPECT_GE(moves->prediction.algbw, 0.98 * limit) << line << ", " << name(collective);
+    }
+  }
+}
+
+/// Blocks of a host that visit the same hosts share its gates, each with few of them.
+TEST(Schedule, BlocksUseFewGates) {
+  const Line cluster("20 x (8 gpu nvswitch 300, 8 nic 25) leaf");
+  const auto plan = plan_collective(cluster.network, cluster.between_hosts, Collective::all_gather);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto trees = planned_trees(*plan, cluster.network);
+  ASSERT_TRUE(trees.ok()) << trees.status().message();
+  EXPECT_EQ(trees->down->trees.size(), 160u);
+}
+
+}  // namespace
+}  // namespace weir::algorithms

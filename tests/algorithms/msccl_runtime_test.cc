@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "algorithms/best_plan/best_plan.h"
+#include "algorithms/best_plan/ranking.h"
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/builder.h"
@@ -72,9 +72,9 @@ ir::Plan planned(const std::string& line, Collective kind) {
   const std::vector<char> between = algorithms::switches_between_hosts(*network, graph);
   const auto best = algorithms::best_plan({graph, *network, between, kind, 0, 1e9});
   EXPECT_TRUE(best.ok()) << best.status().message();
-  auto plan = algorithms::schedule(*best, *network);
-  EXPECT_TRUE(plan.ok()) << plan.status().message();
-  return plan.ok() ? std::move(*plan) : ir::Plan{};
+  auto schedule = algorithms::schedule(*best, *network, 1e9, {.slot_bytes = 256 << 10, .slots = 4});
+  EXPECT_TRUE(schedule.ok()) << schedule.status().message();
+  return schedule.ok() ? std::move(schedule->plan) : ir::Plan{};
 }
 
 TEST(MscclRuntime, RunsThePlansOfClusters) {

@@ -3,6 +3,7 @@
 #include "algorithms/best_plan/ranking.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "algorithms/best_plan/catalogue_plan.h"
@@ -14,7 +15,7 @@ namespace {
 
 /// Flows that are simulated for a plan; its other passes are extrapolated. The first plans are simulated
 /// again with as many flows as anybody else simulates, so that the prediction is the same.
-constexpr int64_t kFlowsOfPlan = 100'000;
+constexpr int64_t kFlowsOfPlan = 60'000;
 constexpr size_t kFinalists = 2;
 /// Differences of the times of equally fast plans. Trees use more lanes, which helps against latencies.
 constexpr double kEqual = 3e-3;
@@ -28,7 +29,8 @@ Result<Schedule> simulated(ir::Plan plan, const Network& network, double bytes,
 }
 
 Status simulate_well(Schedule& schedule, const PlanRequest& request, const sim::Channels& channels) {
-  if (!schedule.prediction.extrapolated) return {};
+  const bool large = request.network.ranks() > kMostRankedRanks;
+  if (!schedule.prediction.extrapolated || large) return {};
   auto prediction = sim::simulate(schedule.plan, request.bytes, request.network, channels);
   WEIR_TRY(prediction.status());
   schedule.prediction = std::move(*prediction);
@@ -44,8 +46,8 @@ struct LoadedPlan {
 /// In the order of those times; without `own`.
 Result<std::vector<LoadedPlan>> rivals_of(const PlanRequest& request, std::string_view own) {
   std::vector<LoadedPlan> rivals;
-  if (request.network.ranks() > kMostRankedRanks) return rivals;
-  for (NamedPlan& named : listed_plans(request)) {
+  const bool large = request.network.ranks() > kMostRankedRanks;
+  for (NamedPlan& named : listed_plans(request, large ? "hierarchical" : "")) {
     if (named.name == own) continue;
     sim::FlowRoutes routes(request.network);
     const auto loads = sim::loads_of(named.plan, request.network, routes);
@@ -73,10 +75,11 @@ Result<Schedule> schedule(const BestPlan& best, const Network& network, double b
   return simulated(std::get<ir::Plan>(best.plan), network, bytes, channels);
 }
 
-std::vector<NamedPlan> listed_plans(const PlanRequest& request) {
+std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view only) {
   std::vector<NamedPlan> plans;
   for (const Entry& entry : catalogue()) {
     if (entry.kind != request.collective || entry.pulls) continue;
+    if (!only.empty() && entry.algorithm != only) continue;
     auto plan = plan_by(entry.algorithm, request);
     if (plan.ok()) plans.push_back({std::string(entry.algorithm), std::move(*plan)});
   }

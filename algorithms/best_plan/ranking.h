@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "algorithms/best_plan/best_plan.h"
@@ -30,11 +31,12 @@ struct RankedPlan {
 Result<Schedule> schedule(const BestPlan& best, const Network& network, double bytes,
                           const sim::Channels& channels);
 
-/// The plans of the catalogue that suit the topology, and that do not access other ranks' memory.
-std::vector<NamedPlan> listed_plans(const PlanRequest& request);
+/// The plans of the catalogue that suit the topology, and that do not access other ranks' memory; `only`:
+/// those of one name.
+std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view only = {});
 
-/// Up to this number of ranks the plans of the catalogue are compared as well. Their moves grow with the
-/// square of the number.
+/// Up to this number of ranks all plans of the catalogue are compared, above it only "hierarchical": the
+/// moves grow with the square of the number, and simulations take seconds, then a minute.
 inline constexpr int kMostRankedRanks = 160;
 
 /// The schedule of `best` and plans of the catalogue; the fastest one is first, and `best` is before others

@@ -245,11 +245,11 @@ Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<in
 
 }  // namespace
 
-Result<Network> network_of(const Graph& graph, std::span<const Index> devices) {
+Result<Network> network_of(const Graph& graph, std::span<const Index> devices, Ways ways) {
   auto rank_at = ranks_of(graph, devices);
   if (!rank_at.ok()) return rank_at.status();
   std::vector<char> can = usable(graph, *rank_at);
-  keep_to_fast_fabric(graph, devices, can);
+  if (ways == Ways::of_driver) keep_to_fast_fabric(graph, devices, can);
   WEIR_TRY(joined(graph, can, devices));
   const std::vector<char> between = BetweenRanks(graph, can, *rank_at).from(devices);
 

@@ -13,8 +13,8 @@ namespace {
 /// An order whose simulated rate is this part of the packing's is good enough.
 constexpr double kEnough = 0.995;
 /// Flows that are simulated for one order, and for all orders together.
-constexpr int64_t kFlowsOfOrder = 100'000;
-constexpr int64_t kMostFlows = 2'000'000;
+constexpr int64_t kFlowsOfOrder = 60'000;
+constexpr int64_t kMostFlows = 1'500'000;
 
 int64_t tree_count(const Packing& packing) {
   return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});

@@ -30,7 +30,7 @@ struct Report {
   PlanTask task;
   sim::Channels channels;
   algorithms::BestPlan best;
-  std::vector<algorithms::RankedPlan> ranked;  ///< empty: too many ranks to write moves, or not asked for
+  std::vector<algorithms::RankedPlan> ranked;  ///< empty: too many ranks to simulate, or not asked for
   double milliseconds = 0;
 
   int ranks() const { return task.network.ranks(); }
@@ -74,7 +74,8 @@ Result<Report> plan(const PlanArguments& arguments) {
   auto best = algorithms::best_plan(request);
   WEIR_TRY(best.status());
   report.best = std::move(*best);
-  if (report.ranks() <= algorithms::kMostSpelled && !arguments.table) {
+  const int most = arguments.emit.empty() ? algorithms::kMostRankedRanks : algorithms::kMostSpelled;
+  if (report.ranks() <= most && !arguments.table) {
     auto ranked = algorithms::ranked_plans(request, report.best, report.channels);
     WEIR_TRY(ranked.status());
     report.ranked = std::move(*ranked);
@@ -124,8 +125,8 @@ std::string runner_up(const Report& report) {
 /// The assumptions of the simulation.
 std::string assumptions(const Report& report) {
   if (!report.simulated())
-    return fmt::format("from the loads of the links: the moves of more than {} ranks are not simulated",
-                       algorithms::kMostSpelled);
+    return fmt::format("from the loads of the links: more than {} ranks are not simulated here",
+                       algorithms::kMostRankedRanks);
   const sim::Channels& channels = report.channels;
   const std::string latencies = channels.hop_latency > 0 || channels.alpha > 0
                                     ? fmt::format(", {:.4g} us per link and {:.4g} us per message",

@@ -15,6 +15,9 @@
 namespace weir::cli {
 namespace {
 
+/// Flows that are simulated for a plan and a size; its other passes are extrapolated.
+constexpr int64_t kFlowsOfPlan = 30'000;
+
 struct Time {
   std::string_view name;
   double seconds;
@@ -39,7 +42,8 @@ Result<std::vector<Time>> times_of(const PlanTask& task, const std::vector<algor
                                    double bytes, const sim::Channels& channels) {
   std::vector<Time> times;
   for (const algorithms::NamedPlan& plan : plans) {
-    const auto run = sim::simulate(plan.plan, bytes, task.network, channels);
+    sim::FlowRoutes routes(task.network);
+    const auto run = sim::simulate(plan.plan, bytes, task.network, routes, channels, kFlowsOfPlan);
     WEIR_TRY(run.status());
     times.push_back({plan.name, run->seconds});
   }

@@ -13,7 +13,7 @@
 namespace weir::algorithms {
 namespace {
 
-constexpr double kBytes = 1 << 30;
+constexpr double kBytes = 256 << 20;
 constexpr sim::Channels kChannels{.slot_bytes = 256 << 10, .slots = 4};
 
 PlanRequest request_of(const Line& line, Collective collective) {
@@ -50,7 +50,7 @@ TEST_P(Clusters, ThePlanThatIsEmittedKeepsThePrediction) {
       const auto other = plan_by(algorithm, request);
       if (!other.ok()) continue;
       const auto time = sim::simulate(*other, kBytes, cluster.network, kChannels);
-      EXPECT_LE(first.prediction.seconds, time->seconds * 1.001) << algorithm;
+      EXPECT_LE(first.prediction.seconds, time->seconds * 1.004) << algorithm;
     }
   }
 }
@@ -70,7 +70,7 @@ TEST(Schedule, TreesReachWhatTheirLinksAllow) {
     for (const Collective collective : kThree) {
       const auto plan = plan_collective(cluster.network, cluster.between_hosts, collective);
       ASSERT_TRUE(plan.ok()) << plan.status().message();
-      const auto moves = schedule(*plan, cluster.network, kBytes, kChannels);
+      const auto moves = schedule(*plan, cluster.network, 4 * kBytes, kChannels);
       ASSERT_TRUE(moves.ok()) << moves.status().message();
       EXPECT_EQ(ir::verify(moves->plan).message(), "");
       const double limit = kCapacityUnit / plan->time.convert_to<double>();

@@ -47,10 +47,14 @@ TEST(CheckpointProcesses, SwitchesOfWorldAndStrategyDoNotChangeBits) {
   EXPECT_EQ(toy(2, "HYBRID_SHARD 1 3 " + folder.path()).text, undisturbed());
 }
 
-/// The process dies at every call in turn; whoever comes next goes on from a complete checkpoint.
-TEST(CheckpointProcesses, DeathAtAnyCallLeavesACompleteCheckpoint) {
-  int fatal = 1;
-  for (;; ++fatal) {
+/// Of every kDeathShares calls one; the parameter is the number of the first.
+constexpr int kDeathShares = 4;
+class CheckpointDeath : public ::testing::TestWithParam<int> {};
+
+/// The process dies at each of these calls; whoever comes next goes on from a complete checkpoint.
+TEST_P(CheckpointDeath, AtAnyCallLeavesACompleteCheckpoint) {
+  int fatal = GetParam();
+  for (;; fatal += kDeathShares) {
     TemporaryFolder folder;
     const weir::testing::CommandResult died =
         toy(1, fmt::format("FULL_SHARD 0 2 {} 0 {}", folder.path(), fatal));
@@ -60,6 +64,8 @@ TEST(CheckpointProcesses, DeathAtAnyCallLeavesACompleteCheckpoint) {
   }
   EXPECT_GT(fatal, 30);
 }
+
+INSTANTIATE_TEST_SUITE_P(From, CheckpointDeath, ::testing::Range(1, kDeathShares + 1));
 
 TEST(CheckpointProcesses, DeathOfOneRankOfThreeLeavesACompleteCheckpoint) {
   for (int rank : {0, 2})

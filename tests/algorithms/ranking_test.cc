@@ -58,7 +58,6 @@ TEST_P(Clusters, ThePlanThatIsEmittedKeepsThePrediction) {
 INSTANTIATE_TEST_SUITE_P(Lines, Clusters,
                          ::testing::Values("16 x (1 gpu, 1 nic 25) leaf", "20 x (1 gpu, 1 nic 25) leaf",
                                            "(8 gpu nvswitch 300)", "2 x (4 gpu mesh 100, 4 nic 25) leaf",
-                                           "4 x (8 gpu nvswitch 450, 8 nic 50) leaf",
                                            "4 x (8 gpu nvswitch 300, 8 nic 25) leaf by 2 4:1 spine 2",
                                            "8 x (4 gpu nvswitch 300, 2 nic 25) leaf"));
 

@@ -78,7 +78,8 @@ TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
                     HasSubstr("nothing can be faster"), HasSubstr("runner-up    "),
                     HasSubstr("times as long; its busiest links are 1 PCIe from a PCIe switch to a GPU")));
   EXPECT_THAT(plan(network + "--collective scatter --emit plan").text, HasSubstr("scatter"));
-  EXPECT_THAT(plan(network + "--collective alltoall --table").text, HasSubstr("4.29 GB  rail"));
+  EXPECT_THAT(plan("'4 x (2 gpu nvswitch 300, 2 nic 25) rail leaf' --collective alltoall --table").text,
+              HasSubstr("4.29 GB  rail"));
   EXPECT_THAT(plan(network + "--collective alltoall --html").text, HasSubstr("all_to_all over 32 ranks"));
   const CommandResult many = plan("'65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --collective alltoall");
   EXPECT_EQ(many.code, 2);

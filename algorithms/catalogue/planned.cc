@@ -19,6 +19,8 @@ using ir::Operand;
 
 /// A size at which bandwidth counts, and channels between hosts as communicators open them.
 constexpr double kLongMessage = 64 << 20;
+/// Simulated to order the moves: about 30 ms of CPU time.
+constexpr int64_t kMostFlows = 30'000;
 constexpr sim::Channels kChannels{.slot_bytes = 256 << 10, .slots = 4};
 
 /// Whether the plan puts less load on its most loaded link than rings do, which keep their order of sums and
@@ -62,7 +64,7 @@ void join(Layout& layout, Network by_rank, std::span<const char> between_hosts) 
   for (const auto kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
     const auto best = plan_collective(*layout.network, between_hosts, kind);
     if (!best.ok() || !gains(*best, layout)) continue;
-    auto moves = schedule(*best, *layout.network, kLongMessage, kChannels);
+    auto moves = schedule(*best, *layout.network, kLongMessage, kChannels, kMostFlows);
     if (!moves.ok()) continue;
     moves->plan.algorithm = "planned";
     plans.push_back(std::move(moves->plan));

@@ -2,6 +2,7 @@
 
 #include "algorithms/planner/schedule.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -12,9 +13,8 @@ namespace {
 
 /// An order whose simulated rate is this part of the packing's is good enough.
 constexpr double kEnough = 0.995;
-/// Flows that are simulated for one order, and for all orders together.
+/// Flows that are simulated for one order.
 constexpr int64_t kFlowsOfOrder = 60'000;
-constexpr int64_t kMostFlows = 1'500'000;
 
 int64_t tree_count(const Packing& packing) {
   return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
@@ -56,7 +56,7 @@ Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& ne
 }
 
 Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, double bytes,
-                          const sim::Channels& channels) {
+                          const sim::Channels& channels, int64_t most_flows) {
   const auto trees = planned_trees(plan, network);
   WEIR_TRY(trees.status());
   const double limit = bytes / kCapacityUnit / 1e9 * plan.time.convert_to<double>();
@@ -70,12 +70,13 @@ Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, do
       continue;
     }
     sim::FlowRoutes routes(network);
-    auto prediction = sim::simulate(*moves, bytes, network, routes, channels, kFlowsOfOrder);
+    auto prediction =
+        sim::simulate(*moves, bytes, network, routes, channels, std::min(kFlowsOfOrder, most_flows / 4));
     WEIR_TRY(prediction.status());
     flows += prediction->flows;
     if (!best || prediction->seconds < best->prediction.seconds)
       best = Schedule{std::move(*moves), std::move(*prediction)};
-    if (best->prediction.seconds * kEnough <= limit || flows > kMostFlows) break;
+    if (best->prediction.seconds * kEnough <= limit || flows > most_flows) break;
   }
   if (best) return std::move(*best);
   return refused;

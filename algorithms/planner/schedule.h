@@ -6,6 +6,7 @@
 /// Tests: tests/algorithms/ranking_test.cc, tests/algorithms/planner_test.cc
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "algorithms/ir/plan.h"
@@ -32,9 +33,13 @@ struct Schedule {
   sim::Prediction prediction;
 };
 
+/// Flows of all orders that are simulated; a million take about a second.
+inline constexpr int64_t kMostOrderFlows = 1'500'000;
+
 /// The fastest order of the moves with these channels, for a collective of `bytes`; not verified: see
-/// ir::verify(). Errors: those of planned_trees(), plan_with() and sim::simulate().
+/// ir::verify(). No further order is tried after `most_flows`. Errors: those of planned_trees(), plan_with()
+/// and sim::simulate().
 Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, double bytes,
-                          const sim::Channels& channels);
+                          const sim::Channels& channels, int64_t most_flows = kMostOrderFlows);
 
 }  // namespace weir::algorithms

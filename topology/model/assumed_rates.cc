@@ -192,13 +192,13 @@ NamedRate Assumptions::pcie(const Link& link) const {
 }
 
 NamedRate Assumptions::nic(Index port, const HostRates& host) const {
+  if (port == kNone) return preferred_or(preferred_.nic, assumed_nic({}, {}, host.arch));
   if (const auto* facts = graph_.get<PortFacts>(port); facts != nullptr && facts->mbit_per_s > 0)
     return {facts->mbit_per_s / 8000, {}};
-  const Index holder = port == kNone ? kNone : graph_.holder(port, NodeKind::nic);
+  const Index holder = graph_.holder(port, NodeKind::nic);
   const NicFacts* const facts = holder == kNone ? nullptr : graph_.get<NicFacts>(holder);
   return preferred_or(preferred_.nic,
-                      assumed_nic(facts == nullptr ? NicFacts{} : *facts,
-                                  port == kNone ? std::string_view() : graph_[port].name, host.arch));
+                      assumed_nic(facts == nullptr ? NicFacts{} : *facts, graph_[port].name, host.arch));
 }
 
 /// A cable with one end that is no switch.
@@ -230,7 +230,8 @@ NamedRate Assumptions::rate_of(const Link& link) const {
     }
     case LinkKind::cpu: {
       const Index numa = end(link, NodeKind::numa);
-      return preferred_or(preferred_.cpu, assumed_between_numas(graph_.get<NumaFacts>(numa)->cpu));
+      return preferred_or(preferred_.cpu, assumed_between_numas(
+                                              numa == kNone ? CpuFacts{} : graph_.get<NumaFacts>(numa)->cpu));
     }
     case LinkKind::inner: {
       const Index port = end(link, NodeKind::port);

@@ -31,7 +31,7 @@ struct Prediction {
 double bus_factor(Collective kind, int ranks);
 
 /// Above this number of flows a plan's passes are extrapolated.
-inline constexpr int64_t kMostFlows = 200'000;
+inline constexpr int64_t kMostFlows = 1'000'000;
 
 /// Simulates one collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify
 /// accepts. With bursts, an equal collective is assumed to have come just before, and to have left the rest

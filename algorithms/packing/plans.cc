@@ -55,19 +55,19 @@ struct Share {
 
 /// Pairs the trees of both halves, which have equal numbers of trees per root.
 std::vector<Share> shares_of(std::vector<Bundle> up, std::vector<Bundle> down, size_t ranks) {
-  std::vector<Share> flows;
+  std::vector<Share> shares;
   std::vector<int64_t> used(ranks);
   for (size_t u = 0, d = 0; u < up.size() || d < down.size();) {
-    Share flow;
-    flow.chunks = INT64_MAX;
-    if (u < up.size()) flow.up = up[u].tree, flow.chunks = up[u].trees;
-    if (d < down.size()) flow.down = down[d].tree, flow.chunks = std::min(flow.chunks, down[d].trees);
-    if (u < up.size() && (up[u].trees -= flow.chunks) == 0) ++u;
-    if (d < down.size() && (down[d].trees -= flow.chunks) == 0) ++d;
-    flow.first = std::exchange(used[at(flow.root())], used[at(flow.root())] + flow.chunks);
-    flows.push_back(flow);
+    Share share;
+    share.chunks = INT64_MAX;
+    if (u < up.size()) share.up = up[u].tree, share.chunks = up[u].trees;
+    if (d < down.size()) share.down = down[d].tree, share.chunks = std::min(share.chunks, down[d].trees);
+    if (u < up.size() && (up[u].trees -= share.chunks) == 0) ++u;
+    if (d < down.size() && (down[d].trees -= share.chunks) == 0) ++d;
+    share.first = std::exchange(used[at(share.root())], used[at(share.root())] + share.chunks);
+    shares.push_back(share);
   }
-  return flows;
+  return shares;
 }
 
 /// All shares, in chunks.
@@ -104,7 +104,7 @@ std::vector<int> depths(const Tree& tree, size_t ranks) {
 
 /// A move before it is written.
 struct TreeMove {
-  uint32_t flow;
+  uint32_t share;
   int level;
   bool up;
   Rank src;  ///< equal to dst: the root copies its own data
@@ -113,22 +113,22 @@ struct TreeMove {
 
 class Writer {
  public:
-  Writer(const ir::Shape& shape, const MoveOrder& order, const std::vector<Share>& flows,
+  Writer(const ir::Shape& shape, const MoveOrder& order, const std::vector<Share>& shares,
          const std::vector<uint32_t>& region)
       : plan_("packing", shape),
         order_(order),
-        flows_(flows),
+        shares_(shares),
         region_(region),
-        sums_(flows.size() * at(shape.ranks)),
+        sums_(shares.size() * at(shape.ranks)),
         held_(sums_.size()),
-        arrivals_(flows.size()),
+        arrivals_(shares.size()),
         open_(at(shape.ranks) * ir::kMaxLanes, kNobody) {}
 
   /// False if sums would have to be stored that are only passed on.
   bool write() {
     list_hops();
     std::ranges::sort(hops_, {}, [&](const TreeMove& hop) {
-      return std::tuple(order_.by_level ? 0 : hop.flow, hop.level, hop.flow, hop.dst);
+      return std::tuple(order_.by_level ? 0 : hop.share, hop.level, hop.share, hop.dst);
     });
     for (const TreeMove& hop : hops_) {
       if (!(hop.up ? climb(hop) : descend(hop))) return false;
@@ -141,115 +141,115 @@ class Writer {
   static constexpr uint32_t kNobody = UINT32_MAX;
 
   bool both() const { return reduces(plan_.shape().kind) && spreads(plan_.shape().kind); }
-  size_t place(uint32_t flow, Rank rank) const { return flow * at(plan_.shape().ranks) + at(rank); }
-  uint32_t chunks(const Share& flow) const { return static_cast<uint32_t>(flow.chunks); }
+  size_t place(uint32_t share, Rank rank) const { return share * at(plan_.shape().ranks) + at(rank); }
+  uint32_t chunks(const Share& share) const { return static_cast<uint32_t>(share.chunks); }
 
   /// The first chunk in the buffers whose blocks are the ranks' (`blocks`), or in those with one block.
-  uint32_t chunk(const Share& flow, bool blocks) const {
-    const uint32_t start = both()   ? region_[at(flow.root())]
-                           : blocks ? static_cast<uint32_t>(flow.root()) * plan_.shape().chunks
+  uint32_t chunk(const Share& share, bool blocks) const {
+    const uint32_t start = both()   ? region_[at(share.root())]
+                           : blocks ? static_cast<uint32_t>(share.root()) * plan_.shape().chunks
                                     : 0;
-    return start + static_cast<uint32_t>(flow.first);
+    return start + static_cast<uint32_t>(share.first);
   }
-  Operand input(const Share& flow) const {
-    return ir::input(chunk(flow, plan_.shape().kind == Collective::reduce_scatter));
+  Operand input(const Share& share) const {
+    return ir::input(chunk(share, plan_.shape().kind == Collective::reduce_scatter));
   }
-  Operand result(const Share& flow) const {
-    return ir::output(chunk(flow, plan_.shape().kind == Collective::all_gather));
+  Operand result(const Share& share) const {
+    return ir::output(chunk(share, plan_.shape().kind == Collective::all_gather));
   }
 
   /// The levels of ups count towards their roots and those of downs from their roots, so that all trees turn
   /// at the same level.
   void list_hops() {
     const size_t ranks = at(plan_.shape().ranks);
-    for (const Share& flow : flows_) {
-      if (flow.up != nullptr) turn_ = std::max(turn_, std::ranges::max(depths(*flow.up, ranks)));
+    for (const Share& share : shares_) {
+      if (share.up != nullptr) turn_ = std::max(turn_, std::ranges::max(depths(*share.up, ranks)));
     }
-    for (uint32_t number = 0; number < flows_.size(); ++number) {
-      const Share& flow = flows_[number];
-      if (flow.up != nullptr) {
-        const std::vector<int> depth = depths(*flow.up, ranks);
-        for (const TreeEdge& edge : flow.up->edges) {
+    for (uint32_t number = 0; number < shares_.size(); ++number) {
+      const Share& share = shares_[number];
+      if (share.up != nullptr) {
+        const std::vector<int> depth = depths(*share.up, ranks);
+        for (const TreeEdge& edge : share.up->edges) {
           hops_.push_back({number, turn_ - depth[at(edge.to)], true, edge.to, edge.from});
-          if (edge.from == flow.root()) ++arrivals_[number];
+          if (edge.from == share.root()) ++arrivals_[number];
         }
       }
-      if (flow.down != nullptr) {
-        const std::vector<int> depth = depths(*flow.down, ranks);
-        for (const TreeEdge& edge : flow.down->edges)
+      if (share.down != nullptr) {
+        const std::vector<int> depth = depths(*share.down, ranks);
+        for (const TreeEdge& edge : share.down->edges)
           hops_.push_back({number, turn_ + depth[at(edge.from)], false, edge.from, edge.to});
-        if (flow.up == nullptr) hops_.push_back({number, turn_, false, flow.root(), flow.root()});
+        if (share.up == nullptr) hops_.push_back({number, turn_, false, share.root(), share.root()});
       }
     }
   }
 
   /// The lane of a rank whose sends of a tree are at `level`.
-  uint8_t lane(uint32_t flow, int level, bool up) const {
-    const int group = static_cast<int>(flow % static_cast<uint32_t>(order_.groups));
+  uint8_t lane(uint32_t share, int level, bool up) const {
+    const int group = static_cast<int>(share % static_cast<uint32_t>(order_.groups));
     const int lanes = order_.groups * order_.phases;
     return static_cast<uint8_t>((up && both() && order_.apart ? lanes : 0) + group * order_.phases +
                                 level % order_.phases);
   }
 
   bool climb(const TreeMove& hop) {
-    const Share& flow = flows_[hop.flow];
-    const uint8_t from = lane(hop.flow, hop.level, true), to = lane(hop.flow, hop.level + 1, true);
-    if (!settles(hop.src, from, hop.flow) || !opens(hop.dst, to, hop.flow)) return false;
+    const Share& share = shares_[hop.share];
+    const uint8_t from = lane(hop.share, hop.level, true), to = lane(hop.share, hop.level + 1, true);
+    if (!settles(hop.src, from, hop.share) || !opens(hop.dst, to, hop.share)) return false;
     plan_.lanes(from, to);
-    Operand& sum = sums_[place(hop.flow, hop.dst)];
-    const Operand& arriving = sums_[place(hop.flow, hop.src)];
+    Operand& sum = sums_[place(hop.share, hop.dst)];
+    const Operand& arriving = sums_[place(hop.share, hop.src)];
     const auto or_own = [&](const Operand& operand) {
-      return operand.kind == Operand::Kind::none ? input(flow) : operand;
+      return operand.kind == Operand::Kind::none ? input(share) : operand;
     };
-    const bool last = hop.dst == flow.root() && --arrivals_[hop.flow] == 0;
+    const bool last = hop.dst == share.root() && --arrivals_[hop.share] == 0;
     sum = ir::value(
         plan_.send(hop.src, hop.dst, or_own(arriving),
-                   {.with = or_own(sum), .to = last ? result(flow) : Operand{}, .chunks = chunks(flow)}));
-    if (last) return settles(hop.dst, to, hop.flow);
+                   {.with = or_own(sum), .to = last ? result(share) : Operand{}, .chunks = chunks(share)}));
+    if (last) return settles(hop.dst, to, hop.share);
     return true;
   }
 
   bool descend(const TreeMove& hop) {
-    const Share& flow = flows_[hop.flow];
-    const bool at_root = hop.src == flow.root();
-    const uint8_t from = lane(hop.flow, hop.level, at_root);
-    const uint8_t to = hop.src == hop.dst ? from : lane(hop.flow, hop.level + 1, false);
-    if (!settles(hop.src, from, hop.flow) || !settles(hop.dst, to, hop.flow)) return false;
+    const Share& share = shares_[hop.share];
+    const bool at_root = hop.src == share.root();
+    const uint8_t from = lane(hop.share, hop.level, at_root);
+    const uint8_t to = hop.src == hop.dst ? from : lane(hop.share, hop.level + 1, false);
+    if (!settles(hop.src, from, hop.share) || !settles(hop.dst, to, hop.share)) return false;
     plan_.lanes(from, to);
-    Operand source = held_[place(hop.flow, hop.src)];
-    if (at_root) source = flow.up != nullptr ? sums_[place(hop.flow, hop.src)] : input(flow);
-    const ir::Arrival arrival{.to = result(flow), .chunks = chunks(flow)};
+    Operand source = held_[place(hop.share, hop.src)];
+    if (at_root) source = share.up != nullptr ? sums_[place(hop.share, hop.src)] : input(share);
+    const ir::Arrival arrival{.to = result(share), .chunks = chunks(share)};
     if (hop.src == hop.dst) {
       plan_.local(hop.src, source, arrival);
     } else {
-      held_[place(hop.flow, hop.dst)] = ir::value(plan_.send(hop.src, hop.dst, source, arrival));
+      held_[place(hop.share, hop.dst)] = ir::value(plan_.send(hop.src, hop.dst, source, arrival));
     }
     return true;
   }
 
   /// A sum that is not stored has to leave its lane before anything else happens there.
-  bool opens(Rank rank, uint8_t lane, uint32_t flow) {
+  bool opens(Rank rank, uint8_t lane, uint32_t share) {
     uint32_t& open = open_[at(rank) * ir::kMaxLanes + lane];
-    if (open != kNobody && open != flow) return false;
-    open = flow;
+    if (open != kNobody && open != share) return false;
+    open = share;
     return true;
   }
-  bool settles(Rank rank, uint8_t lane, uint32_t flow) {
-    if (!opens(rank, lane, flow)) return false;
+  bool settles(Rank rank, uint8_t lane, uint32_t share) {
+    if (!opens(rank, lane, share)) return false;
     open_[at(rank) * ir::kMaxLanes + lane] = kNobody;
     return true;
   }
 
   Builder plan_;
   const MoveOrder& order_;
-  const std::vector<Share>& flows_;
+  const std::vector<Share>& shares_;
   const std::vector<uint32_t>& region_;  // index: root; in an all-reduce, its first chunk
   std::vector<TreeMove> hops_;
   int turn_ = 0;                // the level at which sums are complete
-  std::vector<Operand> sums_;   // index: flow and rank; what has arrived so far; none: nothing
-  std::vector<Operand> held_;   // index: flow and rank; what came down
-  std::vector<int> arrivals_;   // index: flow; still to come at the root
-  std::vector<uint32_t> open_;  // index: rank and lane; the flow whose sum is there
+  std::vector<Operand> sums_;   // index: share and rank; what has arrived so far; none: nothing
+  std::vector<Operand> held_;   // index: share and rank; what came down
+  std::vector<int> arrivals_;   // index: share; still to come at the root
+  std::vector<uint32_t> open_;  // index: rank and lane; the share whose sum is there
 };
 
 Status unsuited(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }

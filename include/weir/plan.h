@@ -122,7 +122,7 @@ class Plan {
   /// Such as "4 spanning trees, at most 3 hops high".
   const char* words() const { return data().words; }
 
-  /// T / M: the exact number of seconds for 1e9 bytes of M.
+  /// T / M: the exact number of seconds for 1e9 bytes of M that the loads of the links allow; not simulated.
   const Fraction& seconds_per_gb() const { return data().seconds_per_gb; }
   double seconds(double bytes) const { return bytes / 1e9 * seconds_per_gb().value; }
   /// M / T, which nccl-tests call algbw, and the busbw that follows from it; 0 where the time is 0.

@@ -68,6 +68,7 @@ Result<Report> plan(const PlanArguments& arguments) {
   auto task = load_plan_task(arguments.task);
   WEIR_TRY(task.status());
   report.task = std::move(*task);
+  report.task.bytes = std::max(report.task.bytes, 1.0);  // rates of nothing are none
   report.channels = channels_of(arguments.table ? with_latencies(arguments.channels) : arguments.channels);
   const auto begin = std::chrono::steady_clock::now();
   const algorithms::PlanRequest request = report.task.request(arguments.task.root);

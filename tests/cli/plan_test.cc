@@ -98,6 +98,13 @@ TEST(Plan, PredictsTheTimeOfWhatItEmits) {
   EXPECT_GT(predicted["algbw_GBps"], 0.98 * 80 / 3);
 }
 
+TEST(Plan, NothingHasRatesToo) {
+  const CommandResult result = plan("'(8 gpu nvswitch 300)' --bytes 0");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.text, AllOf(StartsWith("all_reduce of 0 bytes"), HasSubstr("runner-up    ")));
+  EXPECT_THAT(result.text, ::testing::Not(HasSubstr("nan")));
+}
+
 TEST(Plan, EmitsAPlan) {
   const CommandResult result = plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --ranks 0,2-3 --emit plan");
   EXPECT_EQ(result.code, 0);

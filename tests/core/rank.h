@@ -82,6 +82,8 @@ inline Result<std::unique_ptr<core::RootLink>> come_to_the_root(const Site& site
   hello.rank = rank;
   hello.ranks = ranks;
   hello.peer = {site.listener->address(), 1, static_cast<int32_t>(getpid()), short_hostname()};
+  // As Bootstrap::join: others may ask at this listener as soon as the root has given them its address.
+  site.listener->admit(core::job_key_of(id), id.secret);
   return core::RootLink::open(id, id.secret, hello, site.timeouts, nullptr);
 }
 

@@ -6,12 +6,27 @@
 
 #include <algorithm>
 #include <bit>
+#include <random>
 
 namespace weir::ir {
+namespace {
 
-RankSets::RankSets(int ranks) : ranks_(ranks), words_((static_cast<size_t>(ranks) + 63) / 64) {
+constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+
+}  // namespace
+
+RankSets::RankSets(int ranks, RankSetKind kind)
+    : ranks_(ranks),
+      kind_(kind),
+      words_(kind == RankSetKind::exact ? (static_cast<size_t>(ranks) + 63) / 64 : 1) {
   bits_.resize((static_cast<size_t>(ranks) + 1) * words_);
+  std::mt19937_64 random(0x77656972);
   for (size_t r = 0; r < static_cast<size_t>(ranks); ++r) {
+    if (kind == RankSetKind::fingerprints) {
+      bits_[r] = random() % kPrime;
+      bits_[all()] = (bits_[all()] + bits_[r]) % kPrime;
+      continue;
+    }
     const uint64_t bit = uint64_t{1} << (r % 64);
     bits_[r * words_ + r / 64] |= bit;
     bits_[size_t{all()} * words_ + r / 64] |= bit;
@@ -19,6 +34,7 @@ RankSets::RankSets(int ranks) : ranks_(ranks), words_((static_cast<size_t>(ranks
 }
 
 bool RankSets::disjoint(SetId a, SetId b) const {
+  if (kind_ == RankSetKind::fingerprints) return true;
   const uint64_t *x = row(a), *y = row(b);
   for (size_t w = 0; w < words_; ++w) {
     if ((x[w] & y[w]) != 0) return false;
@@ -39,11 +55,15 @@ SetId RankSets::join(SetId a, SetId b) {
   const size_t end = bits_.size();
   bits_.resize(end + words_);
   const uint64_t *x = row(a), *y = row(b);
-  for (size_t w = 0; w < words_; ++w) bits_[end + w] = x[w] | y[w];
+  if (kind_ == RankSetKind::fingerprints)
+    bits_[end] = (*x + *y) % kPrime;
+  else
+    for (size_t w = 0; w < words_; ++w) bits_[end + w] = x[w] | y[w];
   return static_cast<SetId>(end / words_);
 }
 
 Rank RankSets::common(SetId a, SetId b) const {
+  if (kind_ == RankSetKind::fingerprints) return -1;
   for (size_t w = 0; w < words_; ++w) {
     if (const uint64_t bits = row(a)[w] & row(b)[w])
       return static_cast<Rank>(w * 64) + std::countr_zero(bits);
@@ -52,6 +72,7 @@ Rank RankSets::common(SetId a, SetId b) const {
 }
 
 Rank RankSets::missing(SetId a, SetId b) const {
+  if (kind_ == RankSetKind::fingerprints) return -1;
   for (size_t w = 0; w < words_; ++w) {
     if (const uint64_t bits = row(a)[w] & ~row(b)[w])
       return static_cast<Rank>(w * 64) + std::countr_zero(bits);
@@ -60,6 +81,8 @@ Rank RankSets::missing(SetId a, SetId b) const {
 }
 
 std::string RankSets::describe(SetId set) const {
+  if (kind_ == RankSetKind::fingerprints && set < all()) return fmt::format("rank {}", set);
+  if (kind_ == RankSetKind::fingerprints) return equal(set, all()) ? "all ranks" : "some ranks";
   const auto has = [&](int r) { return r < ranks_ && (row(set)[r / 64] >> (r % 64) & 1) != 0; };
   std::string list;
   int members = 0;

@@ -29,17 +29,26 @@ struct Contribution {
   bool present() const { return chunk != kNothing; }
 };
 
-/// Sets of ranks as bit rows. Sets are never changed, so that copying a set means copying its identifier.
+/// How sets of ranks are kept. `exact`: one bit per rank. `fingerprints`: the sum of the ranks' keys, which
+/// are random numbers modulo a prime near 2^61. Memory is constant per set, but of two sets that differ one
+/// in 2^61 pairs looks equal, and shares that are counted twice show only at the end, by a wrong sum (the
+/// test of Freivalds and Schwartz for linear identities).
+enum class RankSetKind : uint8_t { exact, fingerprints };
+
+/// Sets of ranks as rows of words. Sets are never changed, so that copying a set means copying its
+/// identifier.
 class RankSets {
  public:
-  explicit RankSets(int ranks);
+  explicit RankSets(int ranks, RankSetKind kind = RankSetKind::exact);
 
   SetId single(Rank rank) const { return static_cast<SetId>(rank); }
   SetId all() const { return static_cast<SetId>(ranks_); }
+  /// Whether no rank is in both; always true of fingerprints.
   bool disjoint(SetId a, SetId b) const;
   bool equal(SetId a, SetId b) const;
   SetId join(SetId a, SetId b);
-  /// The lowest rank in both sets, or in `a` but not in `b`; -1 if there is none.
+  /// The lowest rank in both sets, or in `a` but not in `b`; -1 if there is none, or if fingerprints do not
+  /// tell.
   Rank common(SetId a, SetId b) const;
   Rank missing(SetId a, SetId b) const;
   /// The text, such as "rank 3" or "ranks 0-2, 5".
@@ -49,6 +58,7 @@ class RankSets {
   const uint64_t* row(SetId set) const { return bits_.data() + size_t{set} * words_; }
 
   int ranks_;
+  RankSetKind kind_;
   size_t words_;
   std::vector<uint64_t> bits_;
 };
@@ -56,7 +66,8 @@ class RankSets {
 /// The contents of a collective's chunks at the start, and their required contents at the end.
 class Symbols {
  public:
-  explicit Symbols(const Shape& shape) : shape_(shape), sets_(shape.ranks) {}
+  explicit Symbols(const Shape& shape, RankSetKind kind = RankSetKind::exact)
+      : shape_(shape), sets_(shape.ranks, kind) {}
 
   /// The contents of chunk `index` of the rank's input at the start.
   Contribution input(Rank rank, uint32_t index) const { return {index, sets_.single(rank)}; }

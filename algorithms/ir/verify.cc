@@ -145,9 +145,9 @@ class Forms {
 /// Carries a well-formed plan out, chunk by chunk.
 class Run {
  public:
-  Run(const Plan& plan, const std::vector<bool>& used, Placement placement)
+  Run(const Plan& plan, const std::vector<bool>& used, Placement placement, RankSetKind kind)
       : plan_(plan),
-        symbols_(plan.shape),
+        symbols_(plan.shape, kind),
         map_(plan.shape, plan.scratch_chunks, placement),
         memory_(map_.start(symbols_)),
         value_of_(plan.moves.size()),
@@ -279,13 +279,13 @@ Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
   return {};
 }
 
-Status verify(const Plan& plan) {
+Status verify(const Plan& plan, RankSetKind kind) {
   WEIR_TRY(check_shape(plan.shape, plan.scratch_chunks));
   Forms forms(plan);
   WEIR_TRY(forms.check());
-  WEIR_TRY(Run(plan, forms.used(), Placement::apart).check());
+  WEIR_TRY(Run(plan, forms.used(), Placement::apart, kind).check());
   if (!has_in_place(plan.shape.kind)) return {};
-  return Run(plan, forms.used(), Placement::in_place).check();
+  return Run(plan, forms.used(), Placement::in_place, kind).check();
 }
 
 }  // namespace weir::ir

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "algorithms/ir/plan.h"
+#include "algorithms/ir/symbolic.h"
 #include "src/base/status.h"
 
 namespace weir::ir {
@@ -26,7 +27,9 @@ Status check_shape(const Shape& shape, uint32_t scratch_chunks = 0);
 /// proves that lanes and channels keep to that order where necessary, and that there is no deadlock.
 ///
 /// Errors: invalid_argument, with the number of the move (from 0) or the output that is wrong. Pure and
-/// thread-safe; time and memory are linear in the chunks moved, times ranks / 64 if they are summed.
-Status verify(const Plan& plan);
+/// thread-safe; time and memory are linear in the chunks moved, times ranks / 64 if they are summed and the
+/// sets of ranks are exact. With fingerprints a wrong plan is accepted with a probability below 2^-32, and
+/// the error of a share that is summed twice names the output instead of the move.
+Status verify(const Plan& plan, RankSetKind kind = RankSetKind::exact);
 
 }  // namespace weir::ir

@@ -12,7 +12,6 @@ namespace weir::core {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr int kProvenRanks = 8;
 
@@ -23,20 +22,19 @@ algorithms::Layout in_order() {
   return layout;
 }
 
-TEST(EmitProven, APlanBeyondTheLimitSaysThatItRunsUnverified) {
+TEST(EmitProven, TheLogSaysWhichProofAPlanHas) {
   const ir::Shape shape{Collective::all_reduce, kProvenRanks, 0, kProvenRanks};
   const Logged log("TUNING");
-  const auto proven = emit_proven("ring", shape, in_order());
-  ASSERT_TRUE(proven.ok()) << proven.status().message();
-  EXPECT_THAT(log.text(), Not(HasSubstr("unverified")));
-  const size_t moves = proven->moves.size();
-  const auto unproven = emit_proven("ring", shape, in_order(), moves - 1);
-  ASSERT_TRUE(unproven.ok());
-  EXPECT_EQ(unproven->moves.size(), moves);
+  const auto exact = emit_proven("ring", shape, in_order());
+  ASSERT_TRUE(exact.ok()) << exact.status().message();
+  const size_t moves = exact->moves.size();
   EXPECT_THAT(log.text(),
-              HasSubstr(fmt::format("the ring plan for all_reduce over 8 ranks runs unverified: it has {} "
-                                    "moves, and plans of up to {} moves are verified at run time",
-                                    moves, moves - 1)));
+              HasSubstr(fmt::format("the ring plan for all_reduce over 8 ranks is proven exactly: {} moves, ",
+                                    moves)));
+  const auto large = emit_proven("ring", shape, in_order(), moves - 1);
+  ASSERT_TRUE(large.ok()) << large.status().message();
+  EXPECT_EQ(large->moves.size(), moves);
+  EXPECT_THAT(log.text(), HasSubstr("over 8 ranks is proven by fingerprints: "));
 }
 
 TEST(EmitProven, AnUnknownAlgorithmIsRefused) {

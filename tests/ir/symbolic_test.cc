@@ -22,6 +22,19 @@ TEST(RankSets, JoinsAndCompares) {
   EXPECT_FALSE(sets.equal(sets.single(129), sets.all()));
 }
 
+TEST(RankSets, FingerprintsTellWhatIsSummed) {
+  RankSets sets(130, RankSetKind::fingerprints);
+  SetId sum = sets.single(129);
+  for (Rank r = 128; r >= 0; --r) {
+    EXPECT_FALSE(sets.equal(sum, sets.all()));
+    sum = sets.join(sum, sets.single(r));
+  }
+  EXPECT_TRUE(sets.equal(sum, sets.all())) << "in any order";
+  EXPECT_FALSE(sets.equal(sets.join(sum, sets.single(0)), sets.all())) << "a share that counts twice";
+  EXPECT_EQ(sets.describe(sets.single(5)), "rank 5");
+  EXPECT_EQ(sets.describe(sum), "all ranks");
+}
+
 TEST(RankSets, AreDescribedAsRuns) {
   RankSets sets(70);
   const SetId some =

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <random>
 
 #include "algorithms/ir/builder.h"
 
@@ -40,6 +41,33 @@ std::string said(const std::function<void(Plan&)>& change) {
 
 TEST(Verify, AcceptsRings) {
   for (int n : {2, 3, 8, 64, 65, 130}) EXPECT_EQ(verify(ring(n)).message(), "") << n;
+}
+
+/// Damages one operand, rank or place in the list.
+void damage(Plan& plan, std::mt19937& random) {
+  Move& move = plan.moves[random() % plan.moves.size()];
+  Operand* const operands[] = {&move.from, &move.with, &move.to};
+  Operand& operand = *operands[random() % 3];
+  switch (random() % 4) {
+    case 0: operand = {}; break;
+    case 1: operand.index = static_cast<uint32_t>(random() % plan.moves.size()); break;
+    case 2: move.src = static_cast<Rank>(random() % static_cast<size_t>(plan.shape.ranks)); break;
+    default: std::swap(move, plan.moves[random() % plan.moves.size()]); break;
+  }
+}
+
+TEST(Verify, FingerprintsRefuseWhatExactSetsRefuse) {
+  EXPECT_TRUE(verify(ring(130), RankSetKind::fingerprints).ok());
+  std::mt19937 random(11);
+  int refused = 0;
+  for (int i = 0; i < 4000; ++i) {
+    Plan plan = ring(4);
+    damage(plan, random);
+    const Status exact = verify(plan), fingerprints = verify(plan, RankSetKind::fingerprints);
+    refused += exact.ok() ? 0 : 1;
+    EXPECT_EQ(exact.ok(), fingerprints.ok()) << exact.message() << " / " << fingerprints.message();
+  }
+  EXPECT_GT(refused, 2000);
 }
 
 TEST(Verify, AnErrorIsAnInvalidArgument) {

@@ -14,13 +14,13 @@
 
 namespace weir::core {
 
-/// The time to verify a plan grows with its moves. Algorithms are pure functions of the number of ranks and
-/// of their groups, and the tests verify them for fewer ranks: so larger plans run unverified, and the log
-/// says so.
-inline constexpr size_t kMostMovesVerified = 100'000;
+/// Plans with more moves are proven by fingerprints instead of exact sets of ranks (ir::RankSetKind), whose
+/// size grows with the number of ranks.
+inline constexpr size_t kMostMovesExact = 100'000;
 
-/// Errors: those of the catalogue; internal_error with the number of the wrong move for a plan that is wrong.
+/// Logs which proof the plan has, and how long it took. Errors: those of the catalogue; internal_error with
+/// the number of the wrong move for a plan that is wrong.
 Result<ir::Plan> emit_proven(const std::string& algorithm, const ir::Shape& shape,
-                             const algorithms::Layout& layout, size_t most_moves = kMostMovesVerified);
+                             const algorithms::Layout& layout, size_t most_moves_exact = kMostMovesExact);
 
 }  // namespace weir::core

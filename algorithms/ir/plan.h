@@ -73,6 +73,9 @@ struct Plan {
   Shape shape;
   uint32_t scratch_chunks = 0;  ///< number of scratch chunks of every rank
   std::vector<Move> moves;
+  /// Sizes of a block for which it is meant, both included; bytes.
+  uint64_t least_bytes = 0;
+  uint64_t most_bytes = UINT64_MAX;
 
   bool operator==(const Plan&) const = default;
 };

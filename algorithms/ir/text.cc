@@ -17,6 +17,7 @@ using Kind = Operand::Kind;
 constexpr std::string_view kTitle = "weir plan 1";
 constexpr std::string_view kPlaces[] = {"nothing", "input", "output", "scratch", "value"};
 constexpr size_t kLongestWord = 64;
+constexpr uint64_t kAnySize = std::numeric_limits<uint64_t>::max();
 
 std::string_view place_word(Kind kind) { return kPlaces[static_cast<int>(kind)]; }
 
@@ -184,7 +185,26 @@ class Reader {
       WEIR_TRY(field("root", plan_.shape.root, std::numeric_limits<Rank>::max()));
     }
     WEIR_TRY(field("chunks", plan_.shape.chunks, kAnyNumber));
-    return field("scratch", plan_.scratch_chunks, kAnyNumber);
+    WEIR_TRY(field("scratch", plan_.scratch_chunks, kAnyNumber));
+    return sizes();
+  }
+
+  /// A line that may be missing.
+  Status sizes() {
+    const std::string_view rest = rest_;
+    const size_t number = number_;
+    Line line = next();
+    if (!line.take_if("bytes")) {
+      rest_ = rest;
+      number_ = number;
+      return {};
+    }
+    WEIR_TRY(line.number(plan_.least_bytes, "the least size of a block", kAnySize));
+    const Line most = line;
+    WEIR_TRY(line.number(plan_.most_bytes, "the greatest size of a block", kAnySize));
+    if (plan_.most_bytes < plan_.least_bytes)
+      return most.expected(fmt::format("a size that is not below {}", plan_.least_bytes));
+    return line.end();
   }
 
   Status collective() {
@@ -257,8 +277,10 @@ std::string write_text(const Plan& plan) {
   std::string text = fmt::format("{}\nalgorithm {}\ncollective {}\nranks {}\n", kTitle, plan.algorithm,
                                  name(shape.kind), shape.ranks);
   if (has_root(shape.kind)) text += fmt::format("root {}\n", shape.root);
-  text +=
-      fmt::format("chunks {}\nscratch {}\nmoves {}\n", shape.chunks, plan.scratch_chunks, plan.moves.size());
+  text += fmt::format("chunks {}\nscratch {}\n", shape.chunks, plan.scratch_chunks);
+  if (plan.least_bytes > 0 || plan.most_bytes < kAnySize)
+    text += fmt::format("bytes {} {}\n", plan.least_bytes, plan.most_bytes);
+  text += fmt::format("moves {}\n", plan.moves.size());
   for (size_t m = 0; m < plan.moves.size(); ++m) write_move(text, m, plan.moves[m]);
   return text + "end\n";
 }

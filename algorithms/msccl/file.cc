@@ -83,6 +83,7 @@ class FileReader {
     WEIR_TRY(xml_.get(algo, "inplace", Need::optional, in_place));
     WEIR_TRY(xml_.get(algo, "outofplace", Need::optional, apart));
     file_.one_buffer = in_place && !apart;
+    WEIR_TRY(sizes(algo));
     WEIR_TRY(xml_.get(algo, "name", Need::optional, file_.algorithm));
     const auto strange = [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.';
@@ -91,6 +92,21 @@ class FileReader {
                     '_');  // a word, as in plans
     file_.algorithm.resize(std::min<size_t>(file_.algorithm.size(), 64));
     if (file_.algorithm.empty()) file_.algorithm = "msccl";
+    return {};
+  }
+
+  /// The file's sizes are those of the larger buffer; a most of 0 is no limit.
+  Status sizes(pugi::xml_node algo) {
+    constexpr double kMost = 1e15;
+    double least = 0, most = 0;
+    WEIR_TRY(xml_.get_number(algo, "minBytes", Need::optional, 0, kMost, least));
+    WEIR_TRY(xml_.get_number(algo, "maxBytes", Need::optional, 0, kMost, most));
+    if (most > 0 && most < least)
+      return xml_.refuse(algo,
+                         fmt::format("maxBytes is {:.0f}; expected at least minBytes, {:.0f}", most, least));
+    const uint64_t blocks = blocks_in_bytes(file_.shape);
+    file_.least_bytes = (static_cast<uint64_t>(least) + blocks - 1) / blocks;
+    if (most > 0) file_.most_bytes = static_cast<uint64_t>(most) / blocks;
     return {};
   }
 
@@ -208,6 +224,12 @@ class FileReader {
 };
 
 }  // namespace
+
+uint64_t blocks_in_bytes(const ir::Shape& shape) {
+  const bool all = shape.kind == Collective::all_gather || shape.kind == Collective::reduce_scatter ||
+                   shape.kind == Collective::all_to_all;
+  return all ? static_cast<uint64_t>(shape.ranks) : 1;
+}
 
 Result<File> read_file(const topology::Source& source) {
   const auto xml = topology::XmlFile::parse(source);

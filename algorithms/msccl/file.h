@@ -52,11 +52,18 @@ struct FileBlock {
   size_t line = 0;
 };
 
+/// How many blocks the sizes in a file's minBytes and maxBytes count: those of all ranks for all-gather,
+/// reduce-scatter and all-to-all, else one.
+uint64_t blocks_in_bytes(const ir::Shape& shape);
+
 struct File {
   std::string algorithm;
   ir::Shape shape;
   bool one_buffer = false;  ///< whether input and output are the same memory
   int scratch_chunks = 0;   ///< scratch chunks of the GPU with the most
+  /// Sizes of a block, as in ir::Plan.
+  uint64_t least_bytes = 0;
+  uint64_t most_bytes = UINT64_MAX;
   std::vector<std::vector<FileBlock>> gpus;
 };
 

@@ -333,7 +333,11 @@ Result<ir::Plan> read(std::string_view text, std::string_view name) {
   WEIR_TRY(file.status());
   Run by_step(*file, Grain::step);
   auto plan = by_step.run(source);
-  return by_step.too_coarse() ? Run(*file, Grain::chunk).run(source) : plan;
+  if (by_step.too_coarse()) plan = Run(*file, Grain::chunk).run(source);
+  WEIR_TRY(plan.status());
+  plan->least_bytes = file->least_bytes;
+  plan->most_bytes = file->most_bytes;
+  return plan;
 }
 
 }  // namespace weir::msccl

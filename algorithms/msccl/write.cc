@@ -103,9 +103,10 @@ class Writer {
     const std::string root = has_root(shape.kind) ? fmt::format(" root=\"{}\"", shape.root) : "";
     add("<algo name=\"{}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" "
         "coll=\"{}\"{} "
-        "inplace=\"{}\" outofplace=\"1\" minBytes=\"0\" maxBytes=\"0\">\n",
+        "inplace=\"{}\" outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
         topology::xml_text(plan_.algorithm), blocks_.channels, chunks, shape.ranks, word(shape.kind), root,
-        shape.kind == Collective::all_to_all ? 0 : 1);
+        shape.kind == Collective::all_to_all ? 0 : 1, in_file(plan_.least_bytes),
+        plan_.most_bytes == UINT64_MAX ? 0 : in_file(plan_.most_bytes));
     if (const std::string limits = larger_limits(blocks_); !limits.empty())
       add("  <!-- needs MSCCL built with at least {} -->\n", limits);
     for (Rank rank = 0; rank < shape.ranks; ++rank) {
@@ -124,6 +125,12 @@ class Writer {
   template <typename... Values>
   void add(fmt::format_string<Values...> format, Values&&... values) {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Values>(values)...);
+  }
+
+  /// A size of a block in the terms of minBytes and maxBytes.
+  uint64_t in_file(uint64_t bytes) const {
+    uint64_t all = 0;
+    return __builtin_mul_overflow(bytes, blocks_in_bytes(plan_.shape), &all) ? 0 : all;
   }
 
   /// The numbers of each step's last line in the file; index: block and step.

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "src/api/collective.h"
 #include "src/api/group.h"
 #include "src/api/handle.h"
 #include "src/api/operators.h"
@@ -22,6 +23,7 @@ const char* name_of(const core::CollectiveOp& call) {
   static constexpr std::array<const char*, kCollectives - 1> kNames = {
       "ncclAllReduce",     "ncclReduce",   "ncclBroadcast", "ncclAllGather",
       "ncclReduceScatter", "ncclAlltoAll", "ncclGather",    "ncclScatter"};
+  if (call.plan != nullptr) return "mscclRunAlgo";
   return call.bias != nullptr ? "ncclAllReduceWithBias" : kNames[static_cast<size_t>(call.kind)];
 }
 constexpr const char* name_of(const core::SendOp&) { return "ncclSend"; }
@@ -248,6 +250,12 @@ Status issue_pair(core::Operation& operation, int type, ncclComm_t comm, cudaStr
 }
 
 }  // namespace
+
+Status issue_collective(const core::CollectiveOp& call, int type, int op, ncclComm_t comm, void* stream) {
+  core::Operation operation(call);
+  return issue(operation, type, op, comm, static_cast<cudaStream_t>(stream));
+}
+
 }  // namespace weir::api
 
 // A function of RCCL, which declares it with hipStream_t; that is a pointer, as cudaStream_t is.

@@ -66,23 +66,6 @@ ncclResult_t pncclAllToAllv(const void* sendbuff, const size_t sendcounts[], con
 }
 WEIR_WEAK_ALIAS(ncclAllToAllv);
 
-ncclResult_t pmscclLoadAlgo(const char*, mscclAlgoHandle_t*, int) {
-  return refuse("mscclLoadAlgo", "use ncclAllReduce or another collective; the library chooses the schedule");
-}
-WEIR_WEAK_ALIAS(mscclLoadAlgo);
-
-ncclResult_t pmscclRunAlgo(const void*, const size_t[], const size_t[], void*, const size_t[], const size_t[],
-                           size_t, ncclDataType_t, int, int, ncclRedOp_t, mscclAlgoHandle_t, ncclComm_t,
-                           hipStream_t) {
-  return refuse("mscclRunAlgo", "use ncclAllReduce or another collective; the library chooses the schedule");
-}
-WEIR_WEAK_ALIAS(mscclRunAlgo);
-
-ncclResult_t pmscclUnloadAlgo(mscclAlgoHandle_t) {
-  return refuse("mscclUnloadAlgo", "no schedule was loaded");
-}
-WEIR_WEAK_ALIAS(mscclUnloadAlgo);
-
 /// Facts about a communicator, for debuggers. RCCL's only C++ function, without a p name; ROCm's PyTorch
 /// links it.
 __attribute__((visibility("default"))) ncclResult_t ncclCommDump(

@@ -157,6 +157,10 @@ constexpr std::array kTable = {
     OptionRow{
         "NCCL_GRAPH_FILE", &Options::graph_file, "", 0, 0,
         "NCCL graph file whose rings determine the order of each host's ranks in plans; rank 0 reads it"},
+    OptionRow{
+        "WEIR_PLAN_FILE", &Options::plan_file, "", 0, 0,
+        "plan to run (weir plan --emit, or MSCCL's XML) for the calls that it is made for, or a folder of "
+        "plans; rank 0 reads it"},
     OptionRow{"NCCL_MIN_NCHANNELS", &Options::least_rings, "", 1, 64,
               "minimum number of parallel rings; existing rings are duplicated to reach it"},
     OptionRow{"NCCL_MAX_NCHANNELS", &Options::most_rings, "", 1, 64,

@@ -79,6 +79,7 @@ struct Options {
   std::string nccl_algorithms;
   std::string nccl_protocols;
   std::string graph_file;
+  std::string plan_file;
   int64_t least_rings = 1;
   int64_t most_rings = 64;
   bool calibration = true;

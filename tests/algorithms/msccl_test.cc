@@ -127,6 +127,22 @@ TEST(Msccl, RefusesWhatIsWrongWithItsLine) {
   }
 }
 
+TEST(Msccl, SizesAreThoseOfTheLargerBuffer) {
+  ir::Plan plan = *algorithms::emit("ring", {Collective::all_gather, 4, 0, 1});
+  plan.least_bytes = 1000;
+  plan.most_bytes = 4000;
+  const std::string text = *write(plan);
+  EXPECT_THAT(text, HasSubstr("minBytes=\"4000\" maxBytes=\"16000\""));
+  const auto again = read(text, "plan.xml");
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->least_bytes, 1000u);
+  EXPECT_EQ(again->most_bytes, 4000u);
+  const auto any = read(*write(*algorithms::emit("ring", {Collective::all_reduce, 4, 0, 4})), "plan.xml");
+  EXPECT_EQ(any->most_bytes, UINT64_MAX);
+  EXPECT_THAT(read(std::regex_replace(text, std::regex("16000"), "3999"), "plan.xml").status().message(),
+              HasSubstr("maxBytes is 3999; expected at least minBytes, 4000"));
+}
+
 TEST(Msccl, AFileThatLiesIsFoundOut) {
   const std::string sums_twice =
       std::regex_replace(std::string(kTwo), std::regex("srcoff=\"0\" dstbuf=\"i\" dstoff=\"0\" cnt"),

@@ -4,12 +4,16 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <barrier>
+#include <fstream>
 #include <random>
 #include <string>
 #include <string_view>
 
+#include "algorithms/catalogue/catalogue.h"
+#include "algorithms/ir/text.h"
 #include "src/core/gpu/device_collectives.h"
 #include "src/device/host_stream.h"
 #include "src/exec/gpu/kernel_executor.h"
@@ -17,6 +21,7 @@
 namespace weir::core {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -209,6 +214,28 @@ TEST(DeviceCollectives, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
   };
   EXPECT_EQ(shards(true), exec::gpu::GpuSegmentTable::kSignalRings);
   EXPECT_LE(shards(false), exec::gpu::GpuSegmentTable::kRings);
+}
+
+/// Kernels run the user's own plan, for the calls that it is for.
+TEST(DeviceCollectives, APlanFromAFileRuns) {
+  char file[] = "/tmp/weir_device_plan_XXXXXX";
+  close(mkstemp(file));
+  ir::Plan plan = *algorithms::emit("ring", {Collective::all_reduce, 2, 0, 2});
+  plan.algorithm = "mine";
+  plan.most_bytes = 400'000;
+  std::ofstream(file) << ir::write_text(plan);
+  const Logged logged("TUNING");
+  Options options = device_options();
+  options.plan_file = file;
+  GpuSite site(options);
+  with_device_ranks(site, 2, {0, 1}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
+    Elements in(gpu_rank, 240'000), out(gpu_rank, 240'000);
+    run_and_check(communicator, gpu_rank, Collective::all_reduce, 60'000, 0, in, out);
+    run_and_check(communicator, gpu_rank, Collective::all_reduce, 120'000, 0, in, out);
+  });
+  unlink(file);
+  EXPECT_THAT(logged.text(),
+              AllOf(HasSubstr("all_reduce on GPUs: mine "), HasSubstr("all_reduce on GPUs: ring in slots")));
 }
 
 /// Calls on two streams in turn run in the order in which they were made.

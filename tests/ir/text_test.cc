@@ -130,6 +130,20 @@ std::string damaged(std::string text, std::mt19937& random) {
   return text;
 }
 
+TEST(Text, SizesMayBeStated) {
+  std::string text(kSample);
+  const size_t at = text.find("moves");
+  text.insert(at, "bytes 1024 65535\n");
+  const auto plan = read_text(text);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->least_bytes, 1024u);
+  EXPECT_EQ(plan->most_bytes, 65535u);
+  EXPECT_EQ(write_text(*plan), text);
+  text.replace(at, 16, "bytes 1024 1023 ");
+  EXPECT_THAT(read_text(text).status().message(),
+              HasSubstr("expected a size that is not below 1024, found \"1023\""));
+}
+
 TEST(Text, NoDamageCrashesTheReader) {
   std::mt19937 random(20240607);
   int refused = 0;

@@ -3,7 +3,10 @@
 // ranks on GPUs; interface_test.py says which library is to answer.
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
 #include <array>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -23,6 +26,20 @@ using Floats = std::vector<float>;
 
 constexpr size_t kBlock = 4, kAll = 2 * kBlock;
 constexpr int kRanks = 2;
+/// An all-reduce of two ranks.
+constexpr const char* kRingOfTwo = R"(weir plan 1
+algorithm ring
+collective all_reduce
+ranks 2
+chunks 2
+scratch 0
+moves 4
+0 send 1.0 0.0 from input 0 with input 0 to output 0
+1 send 0.0 1.0 from input 1 with input 1 to output 1
+2 send 0.0 1.0 from value 0 to output 0
+3 send 1.0 0.0 from value 1 to output 1
+end
+)";
 
 /// kAll or fewer values: the first, and each one `step` more.
 Floats ramp(float first, float step = 1, size_t count = kAll) {
@@ -103,6 +120,7 @@ class WholeInterface : public ::testing::TestWithParam<bool> {
   void reduce(const Comms& comms);
   void move(const Comms& comms);
   void move_in_rccls_way(const Comms& comms);
+  void run_a_schedule(const Comms& comms);
   void be_refused(ncclComm_t comm);
   void use_the_device_interface(ncclComm_t comm, int rank);
 
@@ -304,12 +322,24 @@ void WholeInterface::move_in_rccls_way(const Comms& comms) {
                                              stream(rank), nullptr);
         },
         {ramp(30, 2), ramp(30, 2)});
+  run_a_schedule(comms);
+}
+
+void WholeInterface::run_a_schedule(const Comms& comms) {
   mscclAlgoHandle_t handle = 0;
-  refused(our_(mscclLoadAlgo)("/nowhere", &handle, 0), "mscclLoadAlgo");
-  refused(our_(mscclRunAlgo)(in(0), counts, places, out(0), counts, places, kAll, ncclFloat32, 0, 0, ncclSum,
-                             0, comms[0], stream(0)),
-          "mscclRunAlgo");
-  refused(our_(mscclUnloadAlgo)(handle), "mscclUnloadAlgo");
+  EXPECT_EQ(our_(mscclLoadAlgo)("/nowhere", &handle, 0), ncclSystemError);
+  char file[] = "/tmp/weir_schedule_XXXXXX";
+  close(mkstemp(file));
+  std::ofstream(file) << kRingOfTwo;
+  ok(our_(mscclLoadAlgo)(file, &handle, 0), "mscclLoadAlgo");
+  unlink(file);
+  gives("mscclRunAlgo",
+        [&](int rank) {
+          return our_(mscclRunAlgo)(in(rank), nullptr, nullptr, out(rank), nullptr, nullptr, kAll,
+                                    ncclFloat32, 0, 0, ncclSum, handle, comms[at(rank)], stream(rank));
+        },
+        {ramp(30, 2), ramp(30, 2)});
+  ok(our_(mscclUnloadAlgo)(handle), "mscclUnloadAlgo");
 }
 
 void WholeInterface::be_refused(ncclComm_t comm) {

@@ -14,6 +14,10 @@
 #include "src/core/call/reduction.h"
 #include "src/core/call/signal_key.h"
 
+namespace weir::ir {
+struct LoadedPlan;
+}
+
 namespace weir::core {
 
 /// A call that all ranks make together. `count` is per block: the part of one rank in all_gather,
@@ -30,6 +34,9 @@ struct CollectiveOp {
   /// all_reduce only: operands on host memory that the result is combined with last, by `reduction.op`; the
   /// same on all ranks. Null: none.
   const void* bias = nullptr;
+  /// The plan to run, which is for this collective and for as many ranks; the same on all ranks. Null: the
+  /// library chooses.
+  const ir::LoadedPlan* plan = nullptr;
 };
 
 /// A send, which needs a matching RecvOp of its peer.

@@ -14,6 +14,7 @@
 #include "src/core/channels/credit.h"
 #include "src/core/execution/select_rates.h"
 #include "src/core/placement/near_ports.h"
+#include "src/core/planning/plan_files.h"
 #include "src/core/planning/rate_cache.h"
 #include "src/core/planning/ring_file.h"
 #include "topology/views/summary.h"
@@ -182,29 +183,35 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
       OneSidedTask::Dependencies{self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(),
                                  runtime.timeouts().peer_ms, c.bootstrap->credentials()});
 
-  Execution::Dependencies dependencies;
-  dependencies.rank = self;
-  dependencies.ranks = ranks;
-  dependencies.links = c.links.get();
-  dependencies.plans = c.plans.get();
-  dependencies.pairs = c.pairs.get();
-  dependencies.one_sided = c.one_sided.get();
-  dependencies.shm_collectives = c.shm_collectives.get();
-  dependencies.exchanged = c.exchanged;
-  dependencies.tuning_result = c.tuning_result.get();
-  dependencies.profile = c.profile.get();
-  dependencies.activity = &c.bootstrap->activity();
-  dependencies.watchdog = &c.bootstrap->watchdog();
-  dependencies.rings = c.routes->all_ring();
-  dependencies.doorbell = dependencies.rings && c.segment != nullptr ? c.segment->view().doorbell : nullptr;
-  dependencies.wait_policy = wait_policy(c.local_ranks, c.local_cores, options, 0);
-  dependencies.shm_wait_policy = wait_policy(c.local_ranks, c.local_cores, options, kSpinsWhenCrowded);
-  dependencies.check = options.check;
-  c.execution = std::make_unique<Execution>(dependencies);
-  c.one_sided->watch(c.execution->aborted());
+  c.make_execution(options);
   WEIR_INFO(init, "{}", c.describe());
-  WEIR_TRY(c.settle(runtime));
+  WEIR_TRY(c.settle(runtime, config));
   return made;
+}
+
+/// Makes what carries operations out, of all that is there.
+void Resources::make_execution(const Options& options) {
+  const SharedSettings& settings = peer_table->shared_settings;
+  Execution::Dependencies dependencies;
+  dependencies.rank = bootstrap->rank();
+  dependencies.ranks = bootstrap->size();
+  dependencies.links = links.get();
+  dependencies.plans = plans.get();
+  dependencies.pairs = pairs.get();
+  dependencies.one_sided = one_sided.get();
+  dependencies.shm_collectives = shm_collectives.get();
+  dependencies.exchanged = exchanged;
+  dependencies.selector = settings.tuned || settings.loads_plans ? selector.get() : nullptr;
+  dependencies.profile = profile.get();
+  dependencies.activity = &bootstrap->activity();
+  dependencies.watchdog = &bootstrap->watchdog();
+  dependencies.rings = routes->all_ring();
+  dependencies.doorbell = dependencies.rings && segment != nullptr ? segment->view().doorbell : nullptr;
+  dependencies.wait_policy = wait_policy(local_ranks, local_cores, options, 0);
+  dependencies.shm_wait_policy = wait_policy(local_ranks, local_cores, options, kSpinsWhenCrowded);
+  dependencies.check = options.check;
+  execution = std::make_unique<Execution>(dependencies);
+  one_sided->watch(execution->aborted());
 }
 
 /// Makes the transports, and agrees with all ranks on the transport of each pair.
@@ -326,10 +333,11 @@ algorithms::Layout Resources::layout() const {
   return layout;
 }
 
-/// Sets up what requires messages between the ranks: rates, receive credit, the tuning result.
-Status Resources::settle(Runtime& runtime) {
+/// Sets up what requires messages between the ranks: rates, receive credit, the tuning result, loaded plans.
+Status Resources::settle(Runtime& runtime, const Config& config) {
   WEIR_TRY(settle_rates(runtime.options()));
   WEIR_TRY(take_tuning_result());
+  WEIR_TRY(take_loaded_plans(config, runtime.options().plan_file));
   limit_senders(runtime);
   if (profile != nullptr) profile->start();
   bootstrap->activity().recorder().forget();
@@ -385,6 +393,25 @@ Status Resources::take_tuning_result() {
   WEIR_TRY(told.status());
   *tuning_result = *told;
   selector->follow(*tuning_result);
+  return {};
+}
+
+/// Sends the plans of rank 0's files to all ranks.
+Status Resources::take_loaded_plans(const Config& config, const std::string& path) {
+  if (!peer_table->shared_settings.loads_plans || bootstrap->size() == 1) return {};
+  Bytes own;
+  if (bootstrap->rank() == 0)
+    own = encode_plans(read_plan_files(path, config.name, bootstrap->size(), links->sizes().slots));
+  auto all = bootstrap->gather(own);
+  WEIR_TRY(all.status());
+  auto told = (*all)->derive<ir::LoadedPlans>([&]() -> Result<std::shared_ptr<ir::LoadedPlans>> {
+    auto plans = decode_plans((*all)->by_rank().front());
+    WEIR_TRY(plans.status());
+    return std::make_shared<ir::LoadedPlans>(std::move(*plans));
+  });
+  if (!told.ok()) return {told.status().code(), "WEIR_PLAN_FILE: " + told.status().message()};
+  loaded_plans = *told;
+  selector->follow(*loaded_plans);
   return {};
 }
 

@@ -74,6 +74,7 @@ struct Resources {
   std::bitset<kCollectives> exchanged;          ///< collectives that shm_collectives carries out
   std::unique_ptr<drivers::Tuner> tuner;        ///< null: no tuner plugin
   std::unique_ptr<TuningResult> tuning_result;  ///< result of rank 0's tuner, on all ranks; null: it has none
+  std::shared_ptr<const ir::LoadedPlans> loaded_plans;  ///< plans from files; null: there are none
   std::unique_ptr<Selector> selector;
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
@@ -119,10 +120,12 @@ struct Resources {
   Status meet(Runtime& runtime, const Config& config, const device::Gpu* gpu);
   void count_neighbours();
   algorithms::Layout layout() const;
+  void make_execution(const Options& options);
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);
-  Status settle(Runtime& runtime);
+  Status settle(Runtime& runtime, const Config& config);
   Status settle_rates(const Options& options);
   Status take_tuning_result();
+  Status take_loaded_plans(const Config& config, const std::string& path);
   void limit_senders(Runtime& runtime) const;
 };
 

@@ -73,11 +73,12 @@ Progress Execution::advance() {
 }
 
 inline bool Execution::is_exchanged(const CollectiveOp& operation) const {
-  if (!dependencies_.exchanged[static_cast<size_t>(operation.kind)]) return false;
-  if (dependencies_.tuning_result == nullptr) [[likely]]
+  if (!dependencies_.exchanged[static_cast<size_t>(operation.kind)] || operation.plan != nullptr)
+    return false;
+  if (dependencies_.selector == nullptr) [[likely]]
     return true;
-  const size_t bytes = operation.count * size_of(operation.type);
-  return dependencies_.tuning_result->at(operation.kind, bytes).way != TuningResult::Way::plan;
+  return !dependencies_.selector->wants_plan(operation.kind, operation.root,
+                                             operation.count * size_of(operation.type));
 }
 
 /// The signature, or 0 where nobody compares it. Calls mostly are as the one before: then the branch is
@@ -99,7 +100,9 @@ bool Execution::begin_next() {
   const auto* const collective = std::get_if<CollectiveOp>(&next);
   if (collective == nullptr) return begin_point_to_point(next);
   const CollectiveOp& operation = *collective;
-  const uint32_t mark = mark_of(operation);
+  uint32_t mark = mark_of(operation);
+  if (operation.plan != nullptr && dependencies_.check) [[unlikely]]
+    mark ^= operation.plan->digest;
   ++sequence_;
   lay_out(operation, mark);
   if (operation.count > 0 && is_exchanged(operation)) {
@@ -117,9 +120,12 @@ bool Execution::begin_next() {
     return true;
   }
   const size_t bytes = operation.count * size_of(operation.type);
-  SelectedPlan chosen = dependencies_.plans->hit(operation.kind, operation.root, bytes);
+  SelectedPlan chosen;
+  if (operation.plan == nullptr) [[likely]]
+    chosen = dependencies_.plans->hit(operation.kind, operation.root, bytes);
   if (chosen.plan == nullptr) {
-    auto found = dependencies_.plans->find(operation.kind, operation.root, bytes);
+    auto found = operation.plan != nullptr ? dependencies_.plans->prepare(*operation.plan)
+                                           : dependencies_.plans->find(operation.kind, operation.root, bytes);
     if (!found.ok()) {
       fail(explain_opening(found.status()));
       return false;

@@ -22,7 +22,7 @@
 #include "src/core/execution/one_sided.h"
 #include "src/core/execution/pairs.h"
 #include "src/core/planning/plan_cache.h"
-#include "src/core/planning/tuning_result.h"
+#include "src/core/planning/selector.h"
 #include "src/exec/shm_collectives.h"
 
 namespace weir::core {
@@ -50,8 +50,8 @@ class Execution {
     WaitPolicy wait_policy;           ///< policy of waits for channels
     WaitPolicy shm_wait_policy;       ///< policy of waits in collectives through shared memory
     ProfilerFeed* profile = nullptr;  ///< null: there is no profiler plugin
-    const TuningResult* tuning_result =
-        nullptr;        ///< tuner's answers, which may prefer a plan to shared memory; null: no tuner
+    const Selector* selector =
+        nullptr;        ///< whoever may want a plan where ranks share memory; null: nobody does
     bool check = true;  ///< true: signatures are sent with operations and compared
   };
   explicit Execution(const Dependencies& dependencies);

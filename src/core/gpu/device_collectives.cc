@@ -35,7 +35,7 @@ DeviceCollectives::DeviceCollectives(Dependencies dependencies, std::unique_ptr<
       gpu_(peer_access_->gpu()),
       own_(dependencies_.gpus, &gpu_, dependencies_.rank),
       plans_({dependencies_.ranks, &peer_access_->executor(), peer_access_->addresses_buffers(),
-              peer_access_->proxied() != nullptr, dependencies_.layout}) {
+              peer_access_->proxied() != nullptr, dependencies_.layout, dependencies_.loaded}) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type))
@@ -193,14 +193,16 @@ Status DeviceCollectives::lay_out(const Operation& any, Call& call) {
   const uint32_t number = ++sequence_;
   if (operation.count == 0) return {};  // but it has a number
   const bool scales = operation.reduction.scaling == Reduction::Scaling::premultiply;
-  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type), scales);
+  auto found = plans_.find(operation.kind, operation.root, operation.count * size_of(operation.type), scales,
+                           operation.plan);
   WEIR_TRY(found.status());
   chosen = *found;
   WEIR_TRY(place_buffers(any, work));
   work.count = operation.count;
   work.type = operation.type;
   work.op = operation.reduction.op;
-  const uint32_t mark = dependencies_.check ? signature(operation) : 0;
+  const uint32_t plan = operation.plan != nullptr ? operation.plan->digest : 0;
+  const uint32_t mark = dependencies_.check ? signature(operation) ^ plan : 0;
   work.tag = uint64_t{number} << 32 | (dependencies_.check ? mark + number * 0x9e3779b1u : 0);
   work.tile_bytes = chosen.tile_bytes;
   if (!reduces(operation.kind)) return {};

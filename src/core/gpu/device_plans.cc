@@ -82,13 +82,28 @@ size_t DevicePlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint
   return std::clamp(part, least, ready.tile_bytes);
 }
 
-Result<DevicePlans::Chosen> DevicePlans::find(Collective kind, Rank root, size_t bytes, bool scales) {
-  if (dependencies_.ranks == 1 || !has_root(kind)) root = 0;
+/// A plan of WEIR_PLAN_FILE that kernels cannot run gives way to the library's choice; one of a call does
+/// not.
+std::vector<DeviceChoice> DevicePlans::candidates(Collective kind, Rank root, size_t bytes, bool scales,
+                                                  const ir::LoadedPlan* asked) const {
+  const exec::gpu::RunParameters slots{exec::gpu::RingProtocol::bandwidth,
+                                       exec::gpu::GpuSegmentTable::kRings};
+  if (asked != nullptr) return {{asked->key, slots, asked}};
   const Means means = dependencies_.far                 ? Means::proxies
                       : dependencies_.direct && !scales ? Means::direct
                                                         : Means::slots;
+  std::vector<DeviceChoice> all = choices(kind, dependencies_.ranks, bytes, means);
+  if (dependencies_.loaded == nullptr) return all;
+  if (const ir::LoadedPlan* const loaded = dependencies_.loaded->find(kind, root, bytes); loaded != nullptr)
+    all.insert(all.begin(), {loaded->key, slots, loaded});
+  return all;
+}
+
+Result<DevicePlans::Chosen> DevicePlans::find(Collective kind, Rank root, size_t bytes, bool scales,
+                                              const ir::LoadedPlan* asked) {
+  if (dependencies_.ranks == 1 || !has_root(kind)) root = 0;
   Status trouble;
-  for (const DeviceChoice& choice : choices(kind, dependencies_.ranks, bytes, means)) {
+  for (const DeviceChoice& choice : candidates(kind, root, bytes, scales, asked)) {
     const Made& made = make(choice, kind, root);
     if (made.ready != nullptr) return Chosen{made.ready.get(), tile_bytes(*made.ready, bytes, made.chunks)};
     trouble = made.status;
@@ -118,6 +133,7 @@ const DevicePlans::Made& DevicePlans::make(const DeviceChoice& choice, Collectiv
 }
 
 Result<ir::Plan> DevicePlans::plan_of(const DeviceChoice& choice, Collective kind, Rank root) const {
+  if (choice.loaded != nullptr) return choice.loaded->plan;
   const int ranks = dependencies_.ranks;
   if (choice.algorithm == kDirect) return algorithms::direct(kind, ranks, root);
   const algorithms::Entry* const entry = algorithms::find(choice.algorithm, kind);

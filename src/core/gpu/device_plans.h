@@ -13,24 +13,27 @@
 #include <vector>
 
 #include "algorithms/catalogue/layout.h"
+#include "algorithms/ir/loaded_plan.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {
 
 /// The choice of a plan that is not made yet.
 struct DeviceChoice {
-  std::string_view algorithm;
+  std::string_view algorithm;  ///< in the catalogue, or the key of `loaded`
   exec::gpu::RunParameters way;
+  const ir::LoadedPlan* loaded = nullptr;  ///< the user's plan; null: that of the algorithm
 };
 
 class DevicePlans {
  public:
   struct Dependencies {
     int ranks = 1;
-    exec::gpu::Queued* executor = nullptr;  ///< outlives the plans
-    bool direct = false;                    ///< ranks can address each other's buffers
-    bool far = false;                       ///< ranks are on several hosts
-    algorithms::Layout layout = {};         ///< layout of the hosts; unused if they are on one host
+    exec::gpu::Queued* executor = nullptr;    ///< outlives the plans
+    bool direct = false;                      ///< ranks can address each other's buffers
+    bool far = false;                         ///< ranks are on several hosts
+    algorithms::Layout layout = {};           ///< layout of the hosts; unused if they are on one host
+    const ir::LoadedPlans* loaded = nullptr;  ///< the user's plans; they outlive this; null: none
   };
   explicit DevicePlans(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
@@ -38,9 +41,10 @@ class DevicePlans {
     exec::gpu::Ready* ready = nullptr;
     size_t tile_bytes = 0;  ///< tile size for exec::Work; bytes
   };
-  /// The plan for `bytes` per block. `scales`: ranks multiply their inputs, each by its own factor. Errors:
-  /// those of Queued::prepare.
-  Result<Chosen> find(Collective kind, Rank root, size_t bytes, bool scales);
+  /// The plan for `bytes` per block. `scales`: ranks multiply their inputs, each by its own factor. `asked`:
+  /// the call's own plan; null: it has none. Errors: those of Queued::prepare.
+  Result<Chosen> find(Collective kind, Rank root, size_t bytes, bool scales,
+                      const ir::LoadedPlan* asked = nullptr);
 
   /// How ranks access each other's data.
   enum class Means : uint8_t {
@@ -61,6 +65,9 @@ class DevicePlans {
   };
   using Key = std::tuple<std::string_view, Collective, Rank, exec::gpu::RingProtocol>;
 
+  /// The choices that find() tries, in this order.
+  std::vector<DeviceChoice> candidates(Collective kind, Rank root, size_t bytes, bool scales,
+                                       const ir::LoadedPlan* asked) const;
   const Made& make(const DeviceChoice& choice, Collective kind, Rank root);
   Result<ir::Plan> plan_of(const DeviceChoice& choice, Collective kind, Rank root) const;
   Result<Made> emit(const DeviceChoice& choice, Collective kind, Rank root);

@@ -154,6 +154,7 @@ SharedSettings SharedSettings::of(const Options& options) {
   shared_settings.graphs = text_of("NCCL_GRAPH_FILE", options.graph_file, [&](const std::string& text) {
     return devices_in_rings(text, options.graph_file).status();
   });
+  shared_settings.loads_plans = !options.plan_file.empty();
   if (options.least_rings <= options.most_rings) {
     shared_settings.least_rings = static_cast<size_t>(options.least_rings);
     shared_settings.most_rings = static_cast<size_t>(options.most_rings);
@@ -167,7 +168,7 @@ SharedSettings SharedSettings::of(const Options& options) {
 
 void SharedSettings::put(ByteWriter& out) const {
   out.put_string(costs).put_string(algorithm).put_string(nccl_algorithms).put_string(nccl_protocols);
-  out.put_string(graphs).put(fast_paths).put(tuned).put(least_rings).put(most_rings);
+  out.put_string(graphs).put(fast_paths).put(tuned).put(loads_plans).put(least_rings).put(most_rings);
 }
 
 SharedSettings SharedSettings::get(ByteReader& in) {
@@ -179,6 +180,7 @@ SharedSettings SharedSettings::get(ByteReader& in) {
   shared_settings.graphs = in.get_string();
   shared_settings.fast_paths = in.get<bool>();
   shared_settings.tuned = in.get<bool>();
+  shared_settings.loads_plans = in.get<bool>();
   shared_settings.least_rings = in.get<size_t>();
   shared_settings.most_rings = in.get<size_t>();
   return shared_settings;

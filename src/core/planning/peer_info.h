@@ -50,8 +50,9 @@ struct SharedSettings {
   std::string nccl_protocols;
   std::string graphs;  ///< text of NCCL's graph file
   bool fast_paths = true;
-  bool tuned = false;      ///< rank 0 has a tuner plugin
-  size_t least_rings = 1;  ///< minimum number of parallel rings
+  bool tuned = false;        ///< rank 0 has a tuner plugin
+  bool loads_plans = false;  ///< rank 0 has plans from files
+  size_t least_rings = 1;    ///< minimum number of parallel rings
   size_t most_rings = SIZE_MAX;
 
   /// The settings from `options`. Logs a warning for unreadable or invalid files, unknown words and

@@ -34,8 +34,28 @@ PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedS
 
 Result<SelectedPlan> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   if (const SelectedPlan known = hit(kind, root, bytes); known.plan != nullptr) return known;
-  // All sizes of a class (from a power of two to the next) share a plan and its tiles.
-  Selector::Choice choice = selector_.choose(kind, bytes);
+  // All sizes of a class (from a power of two to the next) share a plan and its tiles, but for loaded plans.
+  Selector::Choice choice = selector_.choose(kind, root, bytes);
+  SelectedPlan chosen;
+  if (choice.loaded != nullptr) {
+    auto loaded = prepare(*choice.loaded);
+    WEIR_TRY(loaded.status());
+    chosen = *loaded;
+    WEIR_INFO(tuning, "{}: {} bytes -> the plan of {}", name(kind), bytes, choice.loaded->name);
+  } else {
+    auto made = prepare(choice, kind, root);
+    WEIR_TRY(made.status());
+    chosen = *made;
+    WEIR_INFO(tuning, "{}: {} bytes -> {} in {} chunks", name(kind), bytes, chosen.plan->algorithm,
+              chosen.plan->program->shape.chunks);
+  }
+  chosen.least = choice.sizes.least;
+  chosen.most = choice.sizes.most;
+  hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = chosen;
+  return chosen;
+}
+
+Result<SelectedPlan> PlanCache::prepare(Selector::Choice choice, Collective kind, Rank root) {
   if (choice.entry == nullptr) {
     return Status(Code::internal_error,
                   fmt::format("there is no plan for {} over {} ranks", name(kind), ranks_));
@@ -43,14 +63,23 @@ Result<SelectedPlan> PlanCache::find(Collective kind, Rank root, size_t bytes) {
   const algorithms::Layout& layout = layout_with(choice.rings);
   if (choice.rings > 0) choice.entry = algorithms::find(layout.rings.empty() ? "ring" : "ring_set", kind);
   const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*choice.entry, ranks_, layout)};
-  auto plan = prepare(choice.entry->algorithm, shape, choice.rings);
+  const std::string algorithm(choice.entry->algorithm);
+  auto plan = prepare(Recipe{algorithm, choice.entry->algorithm.data(), shape, choice.rings,
+                             [&] { return emit_proven(algorithm, shape, layout); }});
   WEIR_TRY(plan.status());
-  const size_t part = (*plan)->run->most_tile_bytes() / static_cast<size_t>(choice.tile_divisor);
-  const SelectedPlan chosen{*plan, std::max(part / kTileAlignment, size_t{1}) * kTileAlignment};
-  WEIR_INFO(tuning, "{}: {} bytes -> {} in {} chunks", name(kind), bytes, choice.entry->algorithm,
-            shape.chunks);
-  hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))] = chosen;
-  return chosen;
+  return SelectedPlan{*plan, tile_bytes(**plan, choice.tile_divisor)};
+}
+
+Result<SelectedPlan> PlanCache::prepare(const ir::LoadedPlan& loaded) {
+  auto plan = prepare(Recipe{loaded.key, "loaded plan", loaded.plan.shape, 0,
+                             [&]() -> Result<ir::Plan> { return loaded.plan; }});
+  WEIR_TRY(plan.status());
+  return SelectedPlan{*plan, tile_bytes(**plan, 1)};
+}
+
+size_t PlanCache::tile_bytes(const Prepared& plan, int divisor) {
+  const size_t part = plan.run->most_tile_bytes() / static_cast<size_t>(divisor);
+  return std::max(part / kTileAlignment, size_t{1}) * kTileAlignment;
 }
 
 const algorithms::Layout& PlanCache::layout_with(size_t rings) {
@@ -60,13 +89,13 @@ const algorithms::Layout& PlanCache::layout_with(size_t rings) {
   return found->second;
 }
 
-Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape& shape, size_t rings) {
+Result<Prepared*> PlanCache::prepare(const Recipe& recipe) {
   const auto known = std::find_if(prepared_.begin(), prepared_.end(), [&](const auto& p) {
-    return p->algorithm == algorithm && p->program->shape == shape;
+    return p->algorithm == recipe.algorithm && p->program->shape == recipe.shape;
   });
   if (known != prepared_.end()) return known->get();
 
-  auto made = make(std::string(algorithm), shape, rings);
+  auto made = make(recipe);
   WEIR_TRY(made.status());
   if (prepared_.size() >= kMost) {
     hits_ = {};
@@ -77,18 +106,16 @@ Result<Prepared*> PlanCache::prepare(std::string_view algorithm, const ir::Shape
   return prepared_.back().get();
 }
 
-Result<std::unique_ptr<Prepared>> PlanCache::make(const std::string& algorithm, const ir::Shape& shape,
-                                                  size_t rings) {
-  const algorithms::Layout& layout = layout_with(rings);
-  auto proven = proven_.of({algorithm, shape, rings}, [&] { return emit_proven(algorithm, shape, layout); });
+Result<std::unique_ptr<Prepared>> PlanCache::make(const Recipe& recipe) {
+  auto proven = proven_.of({recipe.algorithm, recipe.shape, recipe.rings}, recipe.emit);
   WEIR_TRY(proven.status());
   const ir::Plan& plan = (*proven)->plan;
   auto program = exec::lower(plan, (*proven)->facts, self_);
   WEIR_TRY(program.status());
   auto prepared = std::make_unique<Prepared>();
-  prepared->algorithm = algorithm;
-  prepared->plan = algorithms::find(algorithm, shape.kind)->algorithm.data();
-  prepared->root = shape.root;
+  prepared->algorithm = recipe.algorithm;
+  prepared->plan = recipe.plan;
+  prepared->root = recipe.shape.root;
   prepared->program = std::make_unique<exec::Program>(std::move(*program));
   auto binding = bind(*prepared->program);
   WEIR_TRY(binding.status());

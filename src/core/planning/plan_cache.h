@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Prepared plans of a communicator: verified, lowered, and bound to open channels.
 ///
-/// A hit takes two array look-ups. A miss chooses an algorithm, emits its plan, verifies it, lowers it and
-/// opens its channels; the caller then waits until the channels are ready. The cache is bounded: it is
-/// cleared when it exceeds kMost prepared plans (channels stay open). Not thread-safe.
+/// A hit takes two array look-ups. A miss chooses an algorithm or a loaded plan, emits the plan, verifies it,
+/// lowers it and opens its channels; the caller then waits until the channels are ready. The cache is
+/// bounded: it is cleared when it exceeds kMost prepared plans (channels stay open). Not thread-safe.
+///
 /// Tests: tests/library/choice_test.cc
 #pragma once
 
 #include <array>
 #include <bit>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,7 +29,7 @@ namespace weir::core {
 /// A plan ready to run on this rank.
 struct Prepared {
   std::string algorithm;
-  const char* plan = nullptr;  ///< name of `algorithm` in the catalogue, never freed
+  const char* plan = nullptr;  ///< name of `algorithm` in the catalogue, or "loaded plan"; never freed
   uint32_t chunks = 1;
   Rank root = 0;
   std::unique_ptr<exec::Program> program;
@@ -38,6 +40,9 @@ struct Prepared {
 struct SelectedPlan {
   Prepared* plan = nullptr;  ///< null: nothing was chosen yet
   size_t tile_bytes = 0;     ///< tile size for exec::Work; bytes
+  /// Sizes of a block for which it was chosen, both included; bytes.
+  size_t least = 0;
+  size_t most = SIZE_MAX;
 };
 
 /// Memory that peers may read, for plans that pull.
@@ -61,10 +66,14 @@ class PlanCache {
   /// The plan for `bytes` per block if find() was called for it before; otherwise null.
   SelectedPlan hit(Collective kind, Rank root, size_t bytes) const {
     const SelectedPlan& last = hits_[static_cast<size_t>(kind)][static_cast<size_t>(std::bit_width(bytes))];
-    return last.plan != nullptr && last.plan->root == root ? last : SelectedPlan();
+    const bool hits =
+        last.plan != nullptr && last.plan->root == root && last.least <= bytes && bytes <= last.most;
+    return hits ? last : SelectedPlan();
   }
   /// Like hit(), but prepares the plan if necessary.
   Result<SelectedPlan> find(Collective kind, Rank root, size_t bytes);
+  /// This plan of the user, prepared. REQUIRES: it is proven and for as many ranks.
+  Result<SelectedPlan> prepare(const ir::LoadedPlan& loaded);
 
  private:
   static constexpr int kSizeClasses = 64;  // numbers of significant bits of `bytes`
@@ -72,9 +81,18 @@ class PlanCache {
 
   /// The layout with this number of rings; 0: unchanged.
   const algorithms::Layout& layout_with(size_t rings);
-  /// `rings`: as in layout_with().
-  Result<Prepared*> prepare(std::string_view algorithm, const ir::Shape& shape, size_t rings);
-  Result<std::unique_ptr<Prepared>> make(const std::string& algorithm, const ir::Shape& shape, size_t rings);
+  /// What a prepared plan is made of.
+  struct Recipe {
+    std::string algorithm;  ///< unique name
+    const char* plan = "";  ///< as in Prepared
+    ir::Shape shape;
+    size_t rings = 0;                        ///< as in layout_with()
+    std::function<Result<ir::Plan>()> emit;  ///< makes the plan, proven
+  };
+  Result<Prepared*> prepare(const Recipe& recipe);
+  Result<SelectedPlan> prepare(Selector::Choice choice, Collective kind, Rank root);
+  static size_t tile_bytes(const Prepared& plan, int divisor);
+  Result<std::unique_ptr<Prepared>> make(const Recipe& recipe);
   Result<exec::Binding> bind(const exec::Program& program);
 
   const Rank self_;

@@ -14,19 +14,34 @@ bool Selector::allows(const algorithms::Entry& entry) const {
   return filter_.allows(entry) || (entry.algorithm == "ring_set" && filter_.allows("ring", entry.kind));
 }
 
-Selector::Choice Selector::choose(Collective kind, size_t bytes) {
+bool Selector::wants_plan(Collective kind, Rank root, size_t bytes) const {
+  if (loaded_plans_ != nullptr && loaded_plans_->find(kind, root, bytes) != nullptr) return true;
+  return tuning_result_ != nullptr && tuning_result_->at(kind, bytes).way == TuningResult::Way::plan;
+}
+
+Selector::Choice Selector::choose(Collective kind, Rank root, size_t bytes) {
+  Choice choice;
+  if (loaded_plans_ != nullptr) {
+    choice.sizes = loaded_plans_->sizes_like(kind, root, bytes);
+    choice.loaded = loaded_plans_->find(kind, root, bytes);
+    if (choice.loaded != nullptr) return choice;
+  }
   const TuningResult::Answer said =
       tuning_result_ != nullptr ? tuning_result_->at(kind, bytes) : TuningResult::Answer();
-  Choice choice;
   if (said.way == TuningResult::Way::plan) {
-    choice = {&algorithms::catalogue()[said.entry], said.tile_divisor};
+    choice.entry = &algorithms::catalogue()[said.entry];
+    choice.tile_divisor = said.tile_divisor;
   } else {
     const cost::Estimate& best = table(kind).at(bytes).best;
-    choice = {best.entry, best.tile_divisor};
+    choice.entry = best.entry;
+    choice.tile_divisor = best.tile_divisor;
   }
   const bool over_rings =
       choice.entry != nullptr && (choice.entry->algorithm == "ring" || choice.entry->algorithm == "ring_set");
-  if (said.rings > 0 && over_rings) choice = {choice.entry, 1, said.rings};
+  if (said.rings > 0 && over_rings) {
+    choice.tile_divisor = 1;
+    choice.rings = said.rings;
+  }
   return choice;
 }
 

@@ -78,7 +78,7 @@ TEST_F(PlanFiles, ACommunicatorsNameChoosesAFolder) {
 
 TEST_F(PlanFiles, WrongPlansAreRefusedWithTheirMove) {
   ir::Plan wrong = ring(Collective::all_reduce, 4);
-  wrong.moves.back().from = ir::input(0);
+  wrong.moves.back().to.kind = ir::Operand::Kind::input;
   const std::string file = write("wrong.plan", ir::write_text(wrong));
   const auto refused = read_plan_files(file, "", 4, kSlots).status();
   EXPECT_EQ(refused.code(), Code::invalid_usage);

@@ -120,5 +120,40 @@ TEST_F(LoadedPlans, WrongOnesAreRefusedOnAllRanks) {
   })));
 }
 
+/// Ranks 1 and 2 read the scratch of rank 0, which reads nobody's.
+constexpr const char* kPulled = R"(weir plan 1
+algorithm pulled
+collective broadcast
+ranks 3
+root 0
+chunks 1
+scratch 1
+moves 4
+0 local 0.0 from input 0 to scratch 0
+1 local 0.0 from input 0 to output 0
+2 pull 0.0 1.0 from scratch 0 to output 0
+3 pull 0.0 2.0 from scratch 0 to output 0
+end
+)";
+
+TEST_F(LoadedPlans, RanksReadEachOthersScratchWhereTheyShareMemory) {
+  const std::string file = write("pulled.plan", kPulled);
+  for (const char* const transports : {"loop,shm", "loop,tcp"}) {
+    const bool shares = std::string(transports) == "loop,shm";
+    EXPECT_TRUE(all_well(run_ranks(3, [&](const Rank& rank) {
+      configure(rank, file, transports);
+      ncclComm_t comm = rank.connect();
+      for (const size_t count : {size_t{1}, size_t{300'000}}) {
+        std::vector<float> data(count, rank.rank() == 0 ? 7 : 0);
+        const ncclResult_t result =
+            ncclBroadcast(data.data(), data.data(), count, ncclFloat, 0, comm, nullptr);
+        EXPECT_EQ(result, shares ? ncclSuccess : ncclInvalidUsage) << ncclGetLastError(nullptr);
+        EXPECT_EQ(data == std::vector<float>(count, 7), shares || rank.rank() == 0);
+      }
+      expect_success(shares ? ncclCommDestroy(comm) : ncclCommAbort(comm), "the end");
+    })));
+  }
+}
+
 }  // namespace
 }  // namespace weir::testing

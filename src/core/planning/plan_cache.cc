@@ -117,7 +117,9 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const Recipe& recipe) {
   prepared->plan = recipe.plan;
   prepared->root = recipe.shape.root;
   prepared->program = std::make_unique<exec::Program>(std::move(*program));
-  auto binding = bind(*prepared->program);
+  // Also for ranks that are only read.
+  const bool pulls = std::ranges::any_of(plan.moves, &ir::Move::pull);
+  auto binding = bind(*prepared->program, pulls);
   WEIR_TRY(binding.status());
   if (pace_share_ > 0) {
     binding->paces = paces_of(plan, *prepared->program, pace_share_, layout_.order, selector_.environment());
@@ -126,19 +128,21 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const Recipe& recipe) {
   return prepared;
 }
 
-Result<exec::Binding> PlanCache::bind(const exec::Program& program) {
+Result<exec::Binding> PlanCache::bind(const exec::Program& program, bool pulls) {
   exec::Binding binding;
   for (const exec::Channel& channel : program.channels) {
     WEIR_TRY(links_.open(channel, links_.sizes().plan_bytes));
     binding.senders.push_back(links_.sender(channel));
     binding.receivers.push_back(links_.receiver(channel));
   }
-  const bool pulls = std::any_of(program.places.begin(), program.places.end(), [](const exec::Place& place) {
-    return place.kind == exec::Place::Kind::peer_scratch;
-  });
   size_t capacity = links_.sizes().plan_bytes / program.message_chunks;
   if (pulls) {
-    capacity = std::min(capacity, scratch_.bytes / program.scratch_chunks);
+    if (scratch_.peers.empty())
+      return Status(
+          Code::invalid_usage,
+          "in the plan ranks read each other's scratch, and not all ranks of this communicator share "
+          "memory; expected a plan without pulls");
+    capacity = std::min(capacity, scratch_.bytes / std::max(program.scratch_chunks, 1u));
     binding.scratch = scratch_.own;
     binding.peer_scratch = scratch_.peers;
   }

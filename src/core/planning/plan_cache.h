@@ -93,7 +93,8 @@ class PlanCache {
   Result<SelectedPlan> prepare(Selector::Choice choice, Collective kind, Rank root);
   static size_t tile_bytes(const Prepared& plan, int divisor);
   Result<std::unique_ptr<Prepared>> make(const Recipe& recipe);
-  Result<exec::Binding> bind(const exec::Program& program);
+  /// `pulls`: whether ranks read each other's scratch in the plan.
+  Result<exec::Binding> bind(const exec::Program& program, bool pulls);
 
   const Rank self_;
   const int ranks_;

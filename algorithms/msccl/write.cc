@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "algorithms/msccl/blocks.h"
+#include "algorithms/msccl/file.h"
 #include "algorithms/msccl/msccl.h"
 #include "topology/formats/xml.h"
 

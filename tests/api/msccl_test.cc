@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Rank 0 sends what rank 1 has to all, MSCCL's way.
+/// Rank 0 sends what it has to all, in MSCCL's format.
 constexpr const char* kBroadcast =
     R"(<algo name="star" proto="Simple" nchannels="1" nchunksperloop="1" ngpus="3" coll="broadcast" root="0" inplace="1" outofplace="1" minBytes="0" maxBytes="0">
   <gpu id="0" i_chunks="1" o_chunks="1" s_chunks="0">

@@ -8,7 +8,7 @@ GPU r has the address 10.77.0.(r + 1), on an interface that is no cable; cables 
 import json
 import subprocess
 
-from network import ENDLESS, HOST_QUEUE, Network, call, limit
+from network import ENDLESS, Network, call, limit
 
 LINKS = ("xGMI", "NVLink")
 
@@ -66,9 +66,8 @@ class Mesh(Network):
         self.add_cable(end, self.space(f"host{a}"), f"to{a}", self.space(f"host{b}"))
       space = self.space(f"host{here}")
       call("ip", "-n", space, "link", "set", end, "up", "gso_max_segs", "1")
-      limit(space, end, self.machine.rates[here, there] * 8e-6 * self.share, max(HOST_QUEUE, ENDLESS), self.buffers.burst)
+      limit(space, end, self.machine.rates[here, there] * 8e-6 * self.share, ENDLESS, self.buffers.burst)
       self.cables[here, there] = (space, end)
-    self.farther = {}
 
   def route_to(self, gpu):
     distance = self.machine.distances(gpu)
@@ -84,6 +83,3 @@ class Mesh(Network):
 
   def weight(self, a, b):
     return max(1, round(self.machine.rates[a, b] / min(self.machine.rates.values())))
-
-  def plug_host(self, host, rail):
-    raise NotImplementedError("GPUs have no leaf")

@@ -113,7 +113,7 @@ void pin(int rank) {
   }
 }
 
-int fork_ranks(int ranks) {
+int fork_ranks(int ranks, bool pinned) {
   const pid_t parent = getpid();
   for (int rank = 1; rank < ranks; ++rank) {
     const pid_t child = fork();
@@ -121,10 +121,10 @@ int fork_ranks(int ranks) {
     if (child > 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    pin(rank);
+    if (pinned) pin(rank);
     return rank;
   }
-  pin(0);
+  if (pinned) pin(0);
   return 0;
 }
 

@@ -46,9 +46,9 @@ class Control {
   uint64_t arrivals_ = 0;
 };
 
-/// Forks so that `ranks` processes return, each with its rank; binds each to core rank % cores. The parent is
-/// rank 0.
-int fork_ranks(int ranks);
+/// Forks so that `ranks` processes return, each with its rank; binds each to core rank % cores if `pinned`.
+/// The parent is rank 0.
+int fork_ranks(int ranks, bool pinned = true);
 /// Binds this process to core rank % cores, if it is allowed to.
 void pin(int rank);
 /// The parent of fork_ranks() waits for its children. Returns the first status that is not 0.

@@ -2,6 +2,11 @@
 
 #include "bench/compare/loop.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -10,6 +15,8 @@
 #include <limits>
 #include <numeric>
 #include <sstream>
+#include <stop_token>
+#include <thread>
 
 namespace compare {
 namespace {
@@ -20,6 +27,7 @@ constexpr std::array<std::string_view, kOps> kNames = {"all_reduce", "all_gather
 constexpr int kRoot = 0;
 constexpr size_t kMostChecked = 1 << 16;
 constexpr size_t kPage = 4096;
+constexpr size_t kMostCalls = 50'000;  // in a batch: a call may take a hundred times as long in the next one
 
 [[noreturn]] void refuse(const std::string& sentence) {
   std::fprintf(stderr, "compare: %s\n", sentence.c_str());
@@ -91,6 +99,47 @@ bool right(const Call& call, int rank, int ranks) {
   return true;
 }
 
+/// Threads and processes that compute until the end.
+class Computing {
+ public:
+  Computing(int threads, int processes) {
+    for (int i = 0; i < processes; ++i) {
+      const pid_t child = fork();
+      if (child < 0) refuse("cannot start a process that computes");
+      if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        compute([] { return getppid() == 1; });
+        _exit(0);
+      }
+      processes_.push_back(child);
+    }
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back(
+          [](const std::stop_token& stop) { compute([&] { return stop.stop_requested(); }); });
+    }
+  }
+  ~Computing() {
+    for (const pid_t process : processes_) {
+      kill(process, SIGKILL);
+      waitpid(process, nullptr, 0);
+    }
+  }
+  Computing(const Computing&) = delete;
+  Computing& operator=(const Computing&) = delete;
+
+ private:
+  template <typename Over>
+  static void compute(Over over) {
+    volatile unsigned sum = 0;
+    while (!over()) {
+      for (int i = 0; i < 1 << 20; ++i) sum = sum + 1;
+    }
+  }
+
+  std::vector<std::jthread> threads_;
+  std::vector<pid_t> processes_;
+};
+
 double time_calls(Library& library, const Call& call, size_t calls) {
   const double begin = seconds();
   for (size_t i = 0; i < calls; ++i) library.run(call);
@@ -105,8 +154,9 @@ struct Batches {
   size_t calls = 0;
 };
 
-Batches run_batches(Library& library, Control& control, const Call& call, double budget) {
-  const double aim = control.crowded() ? 3e-3 : 2e-4;
+Batches run_batches(Library& library, Control& control, const Call& call, const LoopOptions& options) {
+  const double budget = options.budget_ms * 1e-3;
+  const double aim = options.batch_ms > 0 ? options.batch_ms * 1e-3 : control.crowded() ? 3e-3 : 2e-4;
   Batches batches;
   double best = std::numeric_limits<double>::infinity();
   double spent = 0;
@@ -115,16 +165,16 @@ Batches run_batches(Library& library, Control& control, const Call& call, double
     const double each = control.most(time_calls(library, call, calls));
     spent += each * static_cast<double>(calls);
     best = std::min(best, each);
-    if (best * static_cast<double>(calls) >= aim / 2) {
+    if (best * static_cast<double>(calls) >= aim / 2 || calls == kMostCalls) {
       batches.times.push_back(each * 1e6);
       batches.calls += calls;
     }
-    calls = std::clamp<size_t>(static_cast<size_t>(aim / best), 1, calls * 4);
+    calls = std::clamp<size_t>(static_cast<size_t>(aim / best), 1, std::min(calls * 4, kMostCalls));
   }
   return batches;
 }
 
-bool measure(Library& library, Control& control, const Call& call, size_t bytes, double budget) {
+bool measure(Library& library, Control& control, const Call& call, size_t bytes, const LoopOptions& options) {
   const int rank = control.rank();
   const int ranks = control.ranks();
   std::fill_n(call.output, output_count(call, rank, ranks), -1.0F);
@@ -132,7 +182,7 @@ bool measure(Library& library, Control& control, const Call& call, size_t bytes,
   control.barrier();
   library.run(call);
   const bool ok = control.most(right(call, rank, ranks) ? 0 : 1) == 0;
-  auto [times, calls] = run_batches(library, control, call, budget);
+  auto [times, calls] = run_batches(library, control, call, options);
   if (rank != 0) return ok;
   std::sort(times.begin(), times.end());
   const double mean = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
@@ -187,6 +237,12 @@ LoopOptions parse(int argc, char** argv) {
       options.mode = value;
     } else if (name == "--budget-ms") {
       options.budget_ms = std::atof(value.c_str());
+    } else if (name == "--batch-ms") {
+      options.batch_ms = std::atof(value.c_str());
+    } else if (name == "--computing") {
+      options.computing = std::atoi(value.c_str());
+    } else if (name == "--hogs") {
+      options.hogs = std::atoi(value.c_str());
     } else if (name == "--ops") {
       for (const std::string& part : split(value)) options.ops.push_back(op_of(part));
     } else if (name == "--sizes") {
@@ -213,7 +269,7 @@ Control begin(const LoopOptions& options) {
     return Control::shared_by_file(options.control, options.rank, ranks);
   }
   Control control = Control::shared_by_fork(ranks);
-  control.adopt(fork_ranks(ranks));
+  control.adopt(fork_ranks(ranks, options.pinned));
   return control;
 }
 
@@ -229,12 +285,12 @@ int run_loop(Library& library, Control& control, const LoopOptions& options) {
   float* output = library.allocate(most);
   for (size_t i = 0; i < most / sizeof(float); ++i) input[i] = pattern(control.rank(), i);
   bool ok = true;
+  const Computing computing(options.computing, control.rank() == 0 ? options.hogs : 0);
   for (const Op op : options.ops) {
     if (!library.does(op)) continue;
     for (const size_t bytes : options.sizes) {
       const size_t count = count_of(op, bytes, control.ranks());
-      if (count > 0)
-        ok &= measure(library, control, {op, count, input, output}, bytes, options.budget_ms * 1e-3);
+      if (count > 0) ok &= measure(library, control, {op, count, input, output}, bytes, options);
     }
   }
   control.barrier();

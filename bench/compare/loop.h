@@ -26,10 +26,13 @@ struct LoopOptions {
   std::vector<Op> ops;    ///< default: all_reduce
   std::vector<size_t> sizes;  ///< bytes as nccl-tests counts them; default: 8 B to 128 MiB in powers of 8
   double budget_ms = 60;      ///< time for one size; ms
+  double batch_ms = 0;        ///< time of one batch; ms. 0: short, so that many batches run undisturbed
+  int computing = 0;          ///< threads per rank that compute beside the calls
+  int hogs = 0;               ///< processes that compute beside the ranks
 };
 
-/// Parses --ranks --rank --control --interface --pin --mode --ops --sizes --budget-ms. Exits with an error
-/// message for any other argument.
+/// Parses --ranks --rank --control --interface --pin --mode --ops --sizes --budget-ms --batch-ms --computing
+/// --hogs. Exits with an error message for any other argument.
 LoopOptions parse(int argc, char** argv);
 
 /// Makes this process a rank: the one that --rank and --control specify, or rank 0 of --ranks (default 2) and

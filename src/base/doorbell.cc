@@ -4,7 +4,6 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +12,8 @@
 #include <climits>
 
 #include "src/base/clock.h"
+#include "src/base/contention.h"
+#include "src/base/time_slice.h"
 
 namespace weir {
 namespace {
@@ -23,7 +24,7 @@ constexpr int64_t kBlindNapNsPerRank = 20'000;  // per rank that shares the core
 constexpr int64_t kMostNapNs = 50'000'000;      // a sleeping rank must still check for failures
 constexpr int64_t kNapNsPerRank = 200'000;      // per rank on the core: polling takes about 5 % of it
 constexpr int64_t kMostYieldingNs = 100'000'000;
-constexpr uint32_t kYieldsPerClock = 16;  ///< yields between two reads of the clock
+constexpr uint32_t kLeastSpinsBesideLoad = 100;
 
 /// True if the kernel supports expedited membarrier and has registered this process for it.
 bool barrier_ready() {
@@ -52,30 +53,67 @@ void pause_instruction() {
 #endif
 }
 
+constinit thread_local ShortTimeSlice time_slice;
+constinit thread_local uint32_t spins_beside_load = UINT32_MAX;
+
 }  // namespace
 
 void prepare_doorbells() { barrier_ready(); }
 
-void Doorbell::wake() {
-  if (sleeping.exchange(0) == 0) return;  // another ringer has cleared the flag and wakes the owner
+void Doorbell::ring_fenced() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // what the owner may wait for comes before the load
+  uint32_t expected = asleep;
+  if (state.load(std::memory_order_relaxed) != asleep || missing.fetch_sub(1) > 1) return;
+  if (!state.compare_exchange_strong(expected, fenced)) return;  // another ringer wakes the owner
   rings.fetch_add(1);
   syscall(SYS_futex, word(rings), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-void Waiter::give_way() {
-  if (polls_++ < policy_.spins) return pause_instruction();
-  sched_yield();
-  if ((polls_ - policy_.spins) % kYieldsPerClock != 1) return;
-  const int64_t now = now_ns();
-  if (polls_ - policy_.spins == 1) yielding_since_ns_ = now;
-  if (now - yielding_since_ns_ > kMostYieldingNs) polls_ = policy_.spins + policy_.yields;
+/// A wait begins with what the last ones have left. If the load may have gone, everything is as before it.
+void Waiter::begin() {
+  spins_ = policy_.spins;
+  beside_load_ = false;
+  const bool fenced =
+      doorbell_ != nullptr && doorbell_->state.load(std::memory_order_relaxed) != Doorbell::awake;
+  if (!fenced && !time_slice.asked()) return;
+  if (contention.lasts(now_ns())) {
+    beside_load_ = true;
+    spins_ = std::min(spins_, spins_beside_load);
+    return;
+  }
+  if (fenced) doorbell_->state.store(Doorbell::awake);
+  if (time_slice.asked()) time_slice.give_back();
 }
 
-void Waiter::announce() {
+/// Beside load, spins pay as long as the peer has a core of its own.
+void Waiter::learn(bool spins_were_enough) {
+  spins_beside_load = spins_were_enough ? policy_.spins : std::max(spins_ / 2, kLeastSpinsBesideLoad);
+}
+
+void Waiter::give_way() {
+  if (polls_ == 0) begin();
+  if (polls_++ < spins_) return pause_instruction();
+  if (polls_ == spins_ + 1) {
+    if (beside_load_) learn(false);
+    yielding_since_ns_ = now_ns_ = now_ns();
+  }
+  if (!contention.found(now_ns_)) now_ns_ = yield_core(now_ns_, policy_.crowd);
+  if (contention.lasts(now_ns_)) time_slice.ask();
+  if (contention.found(now_ns_) || now_ns_ - yielding_since_ns_ > kMostYieldingNs) polls_ = exhausted_at();
+}
+
+void Waiter::announce(int32_t needed) {
   if (doorbell_ == nullptr) return;
   ticket_ = doorbell_->rings.load();
-  doorbell_->sleeping.store(1);
-  barrier_everywhere();  // a later ringer sees `sleeping`; the poll after this sees all earlier stores
+  doorbell_->missing.store(needed);
+  // A later ringer sees that the owner sleeps, and the poll after this sees all earlier stores.
+  if (doorbell_->state.exchange(Doorbell::asleep) == Doorbell::awake) barrier_everywhere();
+}
+
+/// Whether the owner needs no sleep: `rings` of those that it needs were found by the last poll, and ringers
+/// have counted the others; some may be counted twice, which only wakes it early.
+bool Waiter::heard(int32_t rings) {
+  return doorbell_ != nullptr && rings > 0 && doorbell_->missing.fetch_sub(rings) <= rings;
 }
 
 /// The nap's length; longer than kNapNs only where membarrier guarantees that no ring is missed.
@@ -95,7 +133,8 @@ void Waiter::nap() {
 }
 
 void Waiter::withdraw() {
-  if (doorbell_ != nullptr) doorbell_->sleeping.store(0);
+  if (doorbell_ == nullptr) return;
+  doorbell_->state.store(contention.lasts(now_ns()) ? Doorbell::fenced : Doorbell::awake);
 }
 
 }  // namespace weir

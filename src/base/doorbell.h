@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a rank waits: it spins first, then yields its core between polls, then sleeps until a peer rings.
+/// How a rank waits: it spins first, then yields its core between polls, then sleeps until a peer rings. On a
+/// core that others compute on it sleeps instead of yielding (contention.h, docs/waiting.md).
 ///
 /// A Doorbell lies in memory that all ranks that may wake the sleeper can address, in one process or several.
 /// After a rank has made something that the sleeper may wait for (a message, a free slot, a flag), it calls
 /// ring().
 ///
 /// In the common case, when the owner does not sleep, ringing costs one load of a cache line that stays
-/// shared: no fence, no locked instruction. The sleeper does the expensive part: it sets `sleeping`, makes
-/// every process that called prepare_doorbells() pass a barrier (membarrier, where the kernel has it), polls
-/// once more, and then sleeps for a limited time. Without membarrier a ring may be missed, which costs one
-/// sleep of at most kNapNs but never a hang.
+/// shared: no fence, no locked instruction. The sleeper does the expensive part: it announces that it sleeps,
+/// makes every process that called prepare_doorbells() pass a barrier (membarrier, where the kernel has it),
+/// polls once more, and then sleeps for a limited time. Without membarrier a ring may be missed, which costs
+/// one sleep of at most kNapNs but never a hang. An owner that sleeps often keeps the doorbell `fenced`
+/// between its sleeps: then ringers use a fence, and the barrier is needed once only.
 /// Tests: tests/base/doorbell_test.cc
 #pragma once
 
@@ -28,26 +30,28 @@ void prepare_doorbells();
 /// A doorbell of all zero bytes is valid, so fresh shared memory needs no construction. One thread at a time
 /// may sleep on it (a second one is safe, but may sleep one nap too long).
 struct alignas(64) Doorbell {
-  std::atomic<uint32_t> sleeping{0};  ///< set by the owner, cleared by the owner or the first ringer
-  std::atomic<uint32_t> rings{0};     ///< futex word, written by ringers
+  enum State : uint32_t { awake = 0, fenced = 1, asleep = 2 };
 
-  /// Wakes the owner if it sleeps. Any thread, any process.
+  std::atomic<uint32_t> state{awake};  ///< written by the owner; a ringer that wakes it makes it `fenced`
+  std::atomic<uint32_t> rings{0};      ///< futex word, written by the ringers that wake
+  std::atomic<int32_t> missing{0};     ///< rings until the owner is woken
+
+  /// Wakes the owner if it sleeps and this was the last ring that it needs. Any thread, any process.
   void ring() {
     std::atomic_signal_fence(
         std::memory_order_seq_cst);  // keeps the compiler from moving the load before earlier stores
-    if (sleeping.load(std::memory_order_relaxed) != 0) wake();
+    if (state.load(std::memory_order_relaxed) != awake) ring_fenced();
   }
 
  private:
-  void wake();
+  void ring_fenced();
 };
 static_assert(sizeof(Doorbell) == 64);
 
 /// How many times a rank polls before it yields its core, and before it sleeps. Going to sleep interrupts all
 /// cores (membarrier), so it pays only for long waits. Polls are counted instead of time, because time also
-/// passes while other threads run on this core. But on a busy core a yield may take tens of milliseconds, and
-/// thousands of yields minutes; so the rank sleeps at the latest after 100 ms of yielding, and then checks
-/// for failures.
+/// passes while other threads run on this core. Yields that take long end early: the rank sleeps after one
+/// that somebody's computing took, and at the latest after 100 ms of yielding; then it checks for failures.
 struct WaitPolicy {
   uint32_t spins = 2000;   ///< polls with a pause instruction between them; few when ranks outnumber cores
   uint32_t yields = 5000;  ///< polls with sched_yield() between them; fewer when very many ranks share a core
@@ -61,42 +65,60 @@ struct WaitPolicy {
 ///     Waiter waiter(policy, &doorbell);
 ///     while (!advance() && !waiter.pause(advance)) {}   // polls once more before it sleeps
 ///
-/// `pause` returns true if `advance` did. One waiter per waiting loop; not thread-safe.
+/// `pause` returns true if `advance` did. One waiter per waiting loop, used by one thread.
 class Waiter {
  public:
   /// `doorbell` may be null: then no peer rings, and sleeps last about 100 us, up to 10 ms where many ranks
   /// share a core.
-  Waiter(WaitPolicy policy, Doorbell* doorbell) : policy_(policy), doorbell_(doorbell) {}
+  Waiter(WaitPolicy policy, Doorbell* doorbell)
+      : policy_(policy), doorbell_(doorbell), spins_(policy.spins) {}
 
-  template <typename Look>
-  bool pause(Look&& look) {
-    if (polls_ < policy_.spins + policy_.yields) {
+  /// `rings_needed()` is the least number of rings, 1 or more, without which `look` cannot succeed; fewer
+  /// wake-ups for a rank that waits for many.
+  template <typename Look, typename Rings>
+  bool pause(Look&& look, Rings&& rings_needed) {
+    if (!exhausted()) {
       give_way();
       return false;
     }
-    announce();
+    const int32_t needed = rings_needed();
+    announce(needed);
     const bool found = look();
-    if (!found) nap();
+    if (!found && !heard(needed - rings_needed())) nap();
     withdraw();
     return found;
   }
+  template <typename Look>
+  bool pause(Look&& look) {
+    return pause(look, [] { return 1; });
+  }
   /// Call after progress: the waiter starts again with spinning.
-  void progress() { polls_ = 0; }
+  void progress() {
+    if (beside_load_ && polls_ > 0 && polls_ <= spins_) learn(true);
+    polls_ = 0;
+  }
   /// True once the waiter has begun to sleep: the caller should now check deadlines and dead peers.
-  bool exhausted() const { return polls_ >= policy_.spins + policy_.yields; }
+  bool exhausted() const { return polls_ >= exhausted_at(); }
 
  private:
   void give_way();  // one spin or yield
-  void announce();
+  void begin();
+  void learn(bool spins_were_enough);
+  uint32_t exhausted_at() const { return spins_ + policy_.yields; }
+  void announce(int32_t needed);
+  bool heard(int32_t rings);
   int64_t nap_ns() const;
   void nap();
   void withdraw();
 
   WaitPolicy policy_;
   Doorbell* doorbell_;
+  uint32_t spins_;  ///< of this wait
+  bool beside_load_ = false;
   uint32_t polls_ = 0;
   uint32_t ticket_ = 0;
   int64_t yielding_since_ns_ = 0;
+  int64_t now_ns_ = 0;  ///< after the last yield
 };
 
 }  // namespace weir

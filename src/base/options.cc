@@ -188,10 +188,14 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_ADMIT_FLUSH", &Options::admission_flushes, "", 0, 1,
               "1: a call that exceeds a limit waits until all earlier operations are done; 0: until the "
               "oldest ones are"},
-    OptionRow{"WEIR_SPIN", &Options::spins, "", -1, 1e9,
-              "polls without sched_yield() before a waiting rank begins to yield its core; -1: automatic"},
-    OptionRow{"WEIR_YIELD", &Options::yields, "", -1, 1e9,
-              "polls with sched_yield() before a waiting rank blocks; -1: automatic"},
+    OptionRow{
+        "WEIR_SPIN", &Options::spins, "", -1, 1e9,
+        "polls without sched_yield() before a waiting rank begins to yield its core, fewer on a core that "
+        "others compute on; -1: automatic"},
+    OptionRow{
+        "WEIR_YIELD", &Options::yields, "", -1, 1e9,
+        "polls with sched_yield() before a waiting rank blocks, one on a core that others compute on; -1: "
+        "automatic"},
     OptionRow{"WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
               "seconds without an answer after which a lost or stopped process is declared failed"},
     OptionRow{

@@ -2,10 +2,8 @@
 
 #include "src/device/host_stream.h"
 
-#include <sched.h>
-
-#include <chrono>
-
+#include "src/base/clock.h"
+#include "src/base/contention.h"
 #include "src/base/exception.h"
 #include "src/base/service_thread.h"
 
@@ -15,19 +13,13 @@ namespace {
 constexpr size_t kFirstPlaces = 16;
 constexpr int kLooks = 50;
 
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 template <typename Condition>
 bool HostStream::poll_until(Condition condition) {
   for (int look = 0; look < kLooks; ++look) {
     if (condition()) return true;
-    sched_yield();
+    if (!try_yield_core()) break;
   }
   return condition();
 }

@@ -24,6 +24,8 @@
 /// Tests: tests/exec/shm_collectives_test.cc
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "src/base/chunks.h"
@@ -63,6 +65,7 @@ class ShmCollectives final : public Task {
   Status serve(Rank& /*peer*/) override { return {}; }
   Status error() const override { return error_; }
   Rank waiting_for() const override { return awaited_; }
+  int rings_needed() const override { return std::max(1, std::popcount(pending_)); }
 
  private:
   enum class Phase : uint8_t {

@@ -35,6 +35,9 @@ class Task {
   virtual Rank waiting_for() const = 0;
   /// All ranks whose actions the task waits for, each once. REQUIRES: as waiting_for().
   virtual std::vector<Rank> awaited() const { return {waiting_for()}; }
+  /// The least number of doorbell rings, 1 or more, without which the task stays blocked. REQUIRES: as
+  /// waiting_for().
+  virtual int rings_needed() const { return 1; }
   /// The waiting step, for messages: "step 3 of 12 of lane 0"; empty if the task has no steps. REQUIRES: as
   /// waiting_for().
   virtual std::string place() const { return {}; }

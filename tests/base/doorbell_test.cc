@@ -7,11 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/contention.h"
 
 namespace weir {
 namespace {
@@ -95,13 +100,68 @@ TEST(Doorbell, NobodyAsleepMeansNoRing) {
   EXPECT_EQ(bell.rings.load(), 0u);
 }
 
-TEST(Doorbell, OneRingWakesAndClearsTheSleeper) {
+TEST(Doorbell, OneRingWakesTheSleeper) {
   Doorbell bell;
-  bell.sleeping = 1;
+  bell.state = Doorbell::asleep;
+  bell.missing = 1;
   bell.ring();
   bell.ring();
   EXPECT_EQ(bell.rings.load(), 1u);
-  EXPECT_EQ(bell.sleeping.load(), 0u);
+  EXPECT_EQ(bell.state.load(), Doorbell::fenced);
+}
+
+TEST(Doorbell, TheLastOfTheRingsThatItNeedsWakesTheSleeper) {
+  Doorbell bell;
+  bell.state = Doorbell::asleep;
+  bell.missing = 3;
+  for (int i = 0; i < 2; ++i) bell.ring();
+  EXPECT_EQ(bell.rings.load(), 0u);
+  EXPECT_EQ(bell.state.load(), Doorbell::asleep);
+  bell.ring();
+  EXPECT_EQ(bell.rings.load(), 1u);
+  EXPECT_EQ(bell.state.load(), Doorbell::fenced);
+}
+
+/// As two yields in a row that took very long.
+void find_load() {
+  for (int i = 0; i < 2; ++i) contention.note_yield(0, now_ns(), 1);
+}
+
+/// Every rank waits in each round for all others. Sleeps are long, so that a lost ring would be noticed.
+void meet(std::span<Doorbell> bells, std::span<std::atomic<uint32_t>> numbers, size_t self,
+          bool beside_load) {
+  constexpr uint32_t kRounds = 2000;
+  for (uint32_t round = 1; round <= kRounds; ++round) {
+    if (beside_load) find_load();
+    numbers[self].store(round, std::memory_order_release);
+    for (size_t peer = 0; peer < bells.size(); ++peer) {
+      if (peer != self) bells[peer].ring();
+    }
+    Waiter waiter(WaitPolicy{.spins = 0, .yields = 0, .crowd = 250}, &bells[self]);
+    int missing = 0;
+    const auto look = [&] {
+      missing = 0;
+      for (const std::atomic<uint32_t>& number : numbers)
+        missing += number.load(std::memory_order_acquire) < round;
+      return missing == 0;
+    };
+    while (!look() && !waiter.pause(look, [&] { return std::max(1, missing); })) {
+    }
+  }
+}
+
+TEST(Doorbell, RanksThatWaitForAllOthersLoseNoRing) {
+  for (const bool beside_load : {false, true}) {
+    std::array<Doorbell, 4> bells;
+    std::array<std::atomic<uint32_t>, 4> numbers{};
+    std::vector<std::thread> ranks;
+    const int64_t begin = now_ns();
+    for (size_t rank = 0; rank < bells.size(); ++rank)
+      ranks.emplace_back([&, rank] { meet(bells, numbers, rank, beside_load); });
+    for (std::thread& rank : ranks) rank.join();
+    // A nap takes 50 ms, so 2000 rounds of lost rings would take 100 s.
+    EXPECT_LT(now_ns() - begin, 30'000 * kNsPerMs);
+  }
 }
 
 TEST(Waiter, BecomesPatientAndEagerAgain) {
@@ -127,7 +187,16 @@ TEST(Waiter, ANapEndsByItself) {
   Doorbell bell;
   Waiter waiter(kSleepAtOnce, &bell);
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(waiter.pause([] { return false; }));
-  EXPECT_EQ(bell.sleeping.load(), 0u);
+  EXPECT_NE(bell.state.load(), Doorbell::asleep);
+}
+
+TEST(Waiter, SleepsInsteadOfYieldingBesideLoad) {
+  std::thread([] {
+    contention.note_yield(0, now_ns(), 1);  // a yield that took very long
+    Waiter waiter(WaitPolicy{0, 1u << 30}, nullptr);
+    EXPECT_FALSE(waiter.pause([] { return false; }));
+    EXPECT_TRUE(waiter.exhausted());
+  }).join();
 }
 
 }  // namespace

@@ -270,8 +270,12 @@ Status Execution::drive_on(std::span<Execution* const> executions) {
   const auto all_finished = [&] {
     return std::all_of(executions.begin(), executions.end(), [](const Execution* e) { return e->finished_; });
   };
+  const auto rings_needed = [&] {
+    return executions.size() == 1 && !first.opening_ && first.task_ != nullptr ? first.task_->rings_needed()
+                                                                               : 1;
+  };
   while (!all_finished()) {
-    if (advance_all() || waiter.pause(advance_all)) {
+    if (advance_all() || waiter.pause(advance_all, rings_needed)) {
       waiter.progress();
       blocked_since = 0;
       continue;

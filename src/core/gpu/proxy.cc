@@ -2,13 +2,12 @@
 
 #include "src/core/gpu/proxy.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "src/base/clock.h"
+#include "src/base/contention.h"
 #include "src/base/service_thread.h"
 
 namespace weir::core {
@@ -110,12 +109,13 @@ bool Proxy::rest(int64_t idle_ns) {
   std::unique_lock lock(mutex_);
   const bool over = trouble_.has_value() || dependencies_.aborted->load(std::memory_order_relaxed);
   const auto woken = [this] { return woken_; };
-  if (stop_.load(std::memory_order_relaxed) || (!over && idle_ns < (busy ? kEagerNs : kEagerForGraphsNs))) {
+  const bool stopping = stop_.load(std::memory_order_relaxed);
+  if (stopping || (!over && idle_ns < (busy ? kEagerNs : kEagerForGraphsNs))) {
     lock.unlock();
-    sched_yield();
-    return false;
+    if (try_yield_core()) return false;
+    lock.lock();
   }
-  if (over || (!busy && !graphs_)) {
+  if (!stopping && (over || (!busy && !graphs_))) {
     changed_.wait(lock, woken);
   } else {
     changed_.wait_for(lock, kNap, woken);

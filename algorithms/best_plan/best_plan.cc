@@ -38,7 +38,7 @@ struct Listed {
 Result<Listed> quickest(const PlanRequest& request) {
   std::optional<Listed> best;
   for (const Entry& entry : catalogue()) {
-    if (entry.kind != request.collective || entry.pulls) continue;
+    if (entry.kind != request.collective || entry.pulls || is_for_rank_order(entry)) continue;
     auto plan = plan_by(entry.algorithm, request);
     if (!plan.ok()) continue;  // the topology has no groups that this algorithm needs
     WEIR_TRY(ir::verify(*plan));

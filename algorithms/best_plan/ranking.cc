@@ -79,7 +79,7 @@ std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view
   std::vector<NamedPlan> plans;
   for (const Entry& entry : catalogue()) {
     if (entry.kind != request.collective || entry.pulls) continue;
-    if (!only.empty() && entry.algorithm != only) continue;
+    if (only.empty() ? is_for_rank_order(entry) : entry.algorithm != only) continue;
     auto plan = plan_by(entry.algorithm, request);
     if (plan.ok()) plans.push_back({std::string(entry.algorithm), std::move(*plan)});
   }

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "algorithms/catalogue/all_pairs.h"
 #include "algorithms/catalogue/binomial.h"
+#include "algorithms/catalogue/chain.h"
 #include "algorithms/catalogue/double_tree.h"
 #include "algorithms/catalogue/halving_doubling.h"
 #include "algorithms/catalogue/hierarchical.h"
@@ -83,6 +85,10 @@ constexpr std::string_view kRail =
 constexpr std::string_view kPairwise = "large blocks: one peer at a time";
 constexpr std::string_view kPlanned =
     "large messages on unequal links: trees or rings computed for a known network";
+constexpr std::string_view kAllPairs =
+    "medium and large messages, sums in rank order: each rank sums its part and sends it to all; two hops";
+constexpr std::string_view kRankChain =
+    "large messages, sums in rank order: partial sums pass from rank to rank; 2 (ranks - 1) hops";
 constexpr std::string_view kBinomial = "small messages, many ranks: log2(ranks) hops";
 
 /// The number of chunks of the layout's plan of that kind.
@@ -156,6 +162,11 @@ constexpr Entry kEntries[] = {
     {"two_shot", all_reduce, one_per_rank, two_shot_all_reduce, kTwoShot, true},
     {"two_shot", reduce_scatter, one, two_shot_reduce_scatter, kTwoShot, true},
     {"two_shot", all_gather, one, two_shot_all_gather, kTwoShot, true},
+    {"all_pairs", all_reduce, one_per_rank, all_pairs_all_reduce, kAllPairs},
+    {"all_pairs", reduce, one_per_rank, all_pairs_reduce, kAllPairs},
+    {"chain", all_reduce, one, chain_all_reduce, kRankChain},
+    {"chain", reduce, one, chain_reduce, kRankChain},
+    {"chain", reduce_scatter, one, chain_reduce_scatter, kRankChain},
     {"recursive_doubling", all_reduce, one, recursive_doubling_all_reduce, kDoubling},
     {"pairwise", all_to_all, one, pairwise_all_to_all, kPairwise},
     {"rail", all_to_all, one, nullptr, kRail, false, over_groups<rail_all_to_all>},
@@ -200,6 +211,15 @@ const Entry* find(std::string_view algorithm, Collective kind) {
     return e.algorithm == algorithm && e.kind == kind;
   });
   return entry == std::end(kEntries) ? nullptr : entry;
+}
+
+bool sums_in_rank_order(const Entry& entry) {
+  const bool direct = entry.algorithm == "one_shot" || entry.algorithm == "two_shot";
+  return reduces(entry.kind) && (direct || is_for_rank_order(entry));
+}
+
+bool is_for_rank_order(const Entry& entry) {
+  return entry.algorithm == "all_pairs" || entry.algorithm == "chain";
 }
 
 bool needs_layout(const Entry& entry, const Layout& layout) {

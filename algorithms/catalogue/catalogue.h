@@ -36,6 +36,13 @@ std::span<const Entry> catalogue();
 /// The entry, or null.
 const Entry* find(std::string_view algorithm, Collective kind);
 
+/// Whether the entry sums, and in the order of positions, so that all such entries give the same bits
+/// (ir::check_rank_order).
+bool sums_in_rank_order(const Entry& entry);
+
+/// Whether the entry exists for sums in rank order only, and is not considered where the order is free.
+bool is_for_rank_order(const Entry& entry);
+
 /// Whether the entry uses `make_on` for this layout: if there are groups, or if `make` is null.
 bool needs_layout(const Entry& entry, const Layout& layout);
 

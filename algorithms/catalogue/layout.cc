@@ -42,11 +42,16 @@ std::vector<Key> keys_of(const Graph& graph, std::span<const Index> hosts) {
 
 }  // namespace
 
+Layout layout_by_rank(size_t ranks) {
+  Layout layout;
+  layout.order.resize(ranks);
+  std::iota(layout.order.begin(), layout.order.end(), 0);
+  return layout;
+}
+
 Layout layout_of(const Graph& graph, std::span<const Index> hosts) {
   const std::vector<Key> keys = keys_of(graph, hosts);
-  Layout layout;
-  layout.order.resize(hosts.size());
-  std::iota(layout.order.begin(), layout.order.end(), 0);
+  Layout layout = layout_by_rank(hosts.size());
   const auto key_at = [&](size_t place) -> const Key& {
     return keys[static_cast<size_t>(layout.order[place])];
   };

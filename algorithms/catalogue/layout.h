@@ -39,6 +39,9 @@ struct Layout {
   std::shared_ptr<const std::vector<ir::Plan>> plans = {};
 };
 
+/// The layout in which every place is the rank of the same number, without groups, rings and network.
+Layout layout_by_rank(size_t ranks);
+
 /// The layout of ranks on hosts: ranks of one host are consecutive, and so are hosts that are attached to the
 /// same leaves, leaves below the same spines, and so on: a ring in this order enters and leaves each of these
 /// groups once, which is the minimum. Groups are in the order of their lowest ranks, so that a good order is

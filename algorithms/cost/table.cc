@@ -82,7 +82,7 @@ std::string size_words(size_t bytes) {
 
 CostTable::CostTable(Collective kind, const Environment& around, const Allowed& allowed) {
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
-    if (entry.kind != kind || (allowed && !allowed(entry))) continue;
+    if (entry.kind != kind || (allowed ? !allowed(entry) : algorithms::is_for_rank_order(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
     const auto profile = profile_for(entry, around);
     if (!profile || profile->tile_bytes < kLeastTile) continue;

@@ -48,10 +48,10 @@ using Allowed = std::function<bool(const algorithms::Entry&)>;
 
 class CostTable {
  public:
-  /// Considers all entries for `kind` that `allowed` accepts (null: any) and that can run in this
-  /// environment: entries that pull need shared scratch, and messages must fit into slots. The root is
-  /// assumed to be position 0. Beyond kMostRanks, plans with very many moves are not made: their profiles are
-  /// extrapolated from smaller ones (growth.h). Takes milliseconds.
+  /// Considers all entries for `kind` that `allowed` accepts (null: all but is_for_rank_order()) and that can
+  /// run in this environment: entries that pull need shared scratch, and messages must fit into slots. The
+  /// root is assumed to be position 0. Beyond kMostRanks, plans with very many moves are not made: their
+  /// profiles are extrapolated from smaller ones (growth.h). Takes milliseconds.
   CostTable(Collective kind, const Environment& around, const Allowed& allowed = nullptr);
 
   static constexpr int kMostRanks = 256;

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "algorithms/ir/rank_order.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/ir/verify.h"
 #include "src/exec/check.h"
@@ -49,6 +50,16 @@ TEST_P(EveryEntry, IsVerified) {
   each_plan(16, {1, 2, 3, 7}, [](const ir::Plan& plan, const std::string& words) {
     ASSERT_EQ(ir::verify(plan).message(), "") << words << "\n" << ir::draw_table(plan);
   });
+}
+
+TEST_P(EveryEntry, SumsInRankOrderIfItSaysSo) {
+  bool in_order = true;
+  each_plan(20, {1}, [&](const ir::Plan& plan, const std::string& words) {
+    const Status order = ir::check_rank_order(plan);
+    in_order = in_order && order.ok();
+    EXPECT_TRUE(order.ok() || !sums_in_rank_order(GetParam())) << words << ": " << order.message();
+  });
+  EXPECT_EQ(in_order, sums_in_rank_order(GetParam()) || !reduces(GetParam().kind));
 }
 
 TEST_P(EveryEntry, IsVerifiedForManyRanks) {

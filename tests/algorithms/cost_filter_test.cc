@@ -41,7 +41,7 @@ TEST(Filter, SpeaksNccl) {
   EXPECT_EQ(left("pat", reduce_scatter), "pat");
   EXPECT_EQ(left("^NVLS", all_reduce), all) << "what is not there is not missed";
   EXPECT_EQ(left("^tree,one_shot,two_shot", all_reduce),
-            "ring ring_set halving_doubling hierarchical recursive_doubling");
+            "ring ring_set halving_doubling hierarchical all_pairs chain recursive_doubling");
   EXPECT_EQ(left("ring,collnetdirect;allreduce:tree;broadcast:^ring", all_reduce),
             "double_tree tree4 tree8 planned");
   EXPECT_EQ(left("ring,collnetdirect;allreduce:tree;broadcast:^ring", all_gather),

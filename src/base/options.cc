@@ -161,6 +161,10 @@ constexpr std::array kTable = {
         "WEIR_PLAN_FILE", &Options::plan_file, "", 0, 0,
         "plan to run (weir plan --emit, or MSCCL's XML) for the calls that it is made for, or a folder of "
         "plans; rank 0 reads it"},
+    OptionRow{
+        "WEIR_ORDER", &Options::order, "", 0, 0,
+        "order of sums: run (the same in every run of a job), any (the fastest, from measured rates) or "
+        "ranks (that of the ranks, for any size, algorithm and distribution over hosts)"},
     OptionRow{"NCCL_MIN_NCHANNELS", &Options::least_rings, "", 1, 64,
               "minimum number of parallel rings; existing rings are duplicated to reach it"},
     OptionRow{"NCCL_MAX_NCHANNELS", &Options::most_rings, "", 1, 64,
@@ -229,7 +233,7 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "NCCL version code that ncclGetVersion reports"},
 };
-static_assert(kTable.size() <= 85);
+static_assert(kTable.size() <= 86);
 
 /// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {

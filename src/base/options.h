@@ -80,6 +80,7 @@ struct Options {
   std::string nccl_protocols;
   std::string graph_file;
   std::string plan_file;
+  std::string order = "run";
   int64_t least_rings = 1;
   int64_t most_rings = 64;
   bool calibration = true;

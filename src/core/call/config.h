@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
+#include "src/base/sum_order.h"
 #include "transports/transports.h"
 
 namespace weir::device {
@@ -24,6 +26,7 @@ struct Config {
   /// Limits of parallel rings in plans, within those of the options; rank 0's apply to all. 0: the options'.
   size_t least_rings = 0;
   size_t most_rings = 0;
+  std::optional<SumOrder> order;  ///< nullopt: the option's; the same on all ranks
 };
 
 }  // namespace weir::core

@@ -112,6 +112,7 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& o
   dependencies.aborted = &owner.lifecycle.aborted();
   dependencies.routes = resources.routes.get();
   dependencies.layout = resources.plans->layout();
+  dependencies.order = resources.peer_table->order;
   dependencies.loaded = resources.loaded_plans.get();
   dependencies.bootstrap = std::move(*own);
   dependencies.fail = [lifecycle = &owner.lifecycle, activity = &bootstrap.activity()](const Status& status) {

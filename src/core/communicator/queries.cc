@@ -67,6 +67,11 @@ Result<std::vector<RankPlace>> places_of(const Communicator& communicator) {
   return communicator.resources()->peer_table->cluster.places();
 }
 
+Result<SumOrder> order_of(const Communicator& communicator) {
+  if (communicator.resources() == nullptr) return why_not_connected(communicator);
+  return communicator.resources()->peer_table->order;
+}
+
 Status set_stuck_timeout(const Communicator& communicator, int64_t ms) {
   if (communicator.resources() == nullptr) return why_not_connected(communicator);
   communicator.resources()->bootstrap->watchdog().set_stuck_ms(ms);

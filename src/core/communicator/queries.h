@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "src/base/sum_order.h"
 #include "src/core/bootstrap/bootstrap.h"
 #include "src/core/call/operation.h"
 #include "src/core/call/rank_place.h"
@@ -20,6 +21,8 @@ class Communicator;
 Result<std::vector<Presence>> presences_of(const Communicator& communicator);
 /// Where the ranks are, by rank.
 Result<std::vector<RankPlace>> places_of(const Communicator& communicator);
+/// The order of its sums, the same on all ranks.
+Result<SumOrder> order_of(const Communicator& communicator);
 /// How long a rank that runs may keep the others waiting in a call, from now on; 0: for ever.
 Status set_stuck_timeout(const Communicator& communicator, int64_t ms);
 /// Seconds that operations of one call or group are predicted to take, by the costs that choose plans

@@ -103,6 +103,15 @@ std::string exchanged_words(const std::bitset<kCollectives>& exchanged) {
   return fmt::format(", {} through shared memory", all ? "collectives" : names);
 }
 
+std::string_view order_words(SumOrder order) {
+  switch (order) {
+    case SumOrder::run: return "run (the same in every run of this job; WEIR_ORDER)";
+    case SumOrder::any: return "any (plans of sums depend on measured rates; WEIR_ORDER)";
+    case SumOrder::ranks: return "ranks (each sum is ((x0 + x1) + x2) + ...; WEIR_ORDER)";
+  }
+  return "";
+}
+
 /// Adds the network between hosts to the layout if each host has one rank and all bandwidths are known. With
 /// several ranks per host, the links inside hosts have no known bandwidths that plans and costs could use.
 void join_hosts(const JobTopology& cluster, algorithms::Layout& layout) {
@@ -130,7 +139,7 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
                                                    const std::vector<PeerAddress>& peers, Rank self) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
   const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
-  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, ProvenPlans(here)});
+  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, ProvenPlans(here)});
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : all) {
     ByteReader reader(bytes);
@@ -139,6 +148,10 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
     if (contributions.size() == 1) peer_table->shared_settings = SharedSettings::get(reader);
   }
   WEIR_TRY(check_sharing(peer_table->peer_infos, peers));
+  auto order = common_order(peer_table->peer_infos, peers);
+  WEIR_TRY(order.status());
+  peer_table->order = *order;
+  if (*order == SumOrder::ranks) WEIR_TRY(peer_table->shared_settings.check_rank_order());
   auto assembled = JobTopology::assemble(contributions, peers);
   WEIR_TRY(assembled.status());
   peer_table->cluster = std::move(*assembled);
@@ -264,6 +277,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
                                    gpu != nullptr ? gpu->index() : -1);
   PeerInfo peer_info = PeerInfo::own(options, *routes, peers, self);
   if (gpu != nullptr) peer_info.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
+  peer_info.order = config.order ? std::string(name(*config.order)) : options.order;
   if (peer_info.calibrates) {
     const auto known = RateCache(options.cache_dir, circumstances(options, *routes, peers, self)).read();
     peer_info.knows = known.has_value();
@@ -288,7 +302,10 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   WEIR_INFO(init, "rank {} of {} uses {}", self, bootstrap->size(),
             gpu != nullptr ? gpu->description() : "host memory");
   count_neighbours();
-  if (self == 0) WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
+  if (self == 0) {
+    WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
+    WEIR_INFO(init, "Order of sums: {}", order_words(peer_table->order));
+  }
   if (self != options.topology_dump_rank || options.topology_dump_file.empty()) return {};
   if (const Status dumped = cluster.dump(self, options.topology_dump_file); !dumped.ok())
     WEIR_WARN("NCCL_TOPO_DUMP_FILE: {}", dumped.message());
@@ -347,6 +364,10 @@ Status Resources::settle(Runtime& runtime, const Config& config) {
 
 void Resources::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
   cost::Environment around = environment_of(peer_table->peer_infos, bootstrap->peers());
+  around.slot_bytes = links->sizes().plan_bytes;
+  around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
+  cost::Environment by_rank = around;
+  by_rank.layout = algorithms::layout_by_rank(layout.order.size());
   if (layout.network) around.links = cost::NetworkLinks::of(*layout.network);
   auto leaves = around.links == nullptr
                     ? cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts)
@@ -354,10 +375,8 @@ void Resources::make_selector(const algorithms::Layout& layout, const SharedScra
   if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
   around.layout = layout;
-  around.slot_bytes = links->sizes().plan_bytes;
-  around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
-  selector =
-      std::make_unique<Selector>(std::move(around), peer_table->shared_settings.filter(), peer_table->tables);
+  selector = std::make_unique<Selector>(std::move(around), std::move(by_rank), peer_table->order,
+                                        peer_table->shared_settings.filter(), peer_table->tables);
 }
 
 /// Sets the receive credit; called once the rates are known.
@@ -373,7 +392,8 @@ Status Resources::settle_rates(const Options& options) {
   auto rates = select_rates(
       {options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings}, *execution);
   WEIR_TRY(rates.status());
-  selector->set_rates(*rates);
+  const cost::Rates stated = environment_of(peer_table->peer_infos, bootstrap->peers()).rates;
+  selector->set_rates(*rates, peer_table->shared_settings.override(stated));
   if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};
   WEIR_INFO(init, "Costs: {}", core::describe(selector->environment()));
   if (exchanged[static_cast<size_t>(Collective::all_reduce)]) return {};
@@ -401,7 +421,8 @@ Status Resources::take_loaded_plans(const Config& config, const std::string& pat
   if (!peer_table->shared_settings.loads_plans || bootstrap->size() == 1) return {};
   Bytes own;
   if (bootstrap->rank() == 0)
-    own = encode_plans(read_plan_files(path, config.name, bootstrap->size(), links->sizes().slots));
+    own = encode_plans(
+        read_plan_files(path, config.name, bootstrap->size(), links->sizes().slots, peer_table->order));
   auto all = bootstrap->gather(own);
   WEIR_TRY(all.status());
   auto told = (*all)->derive<ir::LoadedPlans>([&]() -> Result<std::shared_ptr<ir::LoadedPlans>> {

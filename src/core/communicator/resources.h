@@ -42,6 +42,7 @@ namespace weir::core {
 /// process share one object and only read it, except `tables` and `plans`, which are thread-safe.
 struct PeerTable {
   std::vector<PeerInfo> peer_infos;  ///< infos by rank
+  SumOrder order = SumOrder::run;
   SharedSettings shared_settings;
   JobTopology cluster;
   SharedTables tables;

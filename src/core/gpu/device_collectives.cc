@@ -35,7 +35,8 @@ DeviceCollectives::DeviceCollectives(Dependencies dependencies, std::unique_ptr<
       gpu_(peer_access_->gpu()),
       own_(dependencies_.gpus, &gpu_, dependencies_.rank),
       plans_({dependencies_.ranks, &peer_access_->executor(), peer_access_->addresses_buffers(),
-              peer_access_->proxied() != nullptr, dependencies_.layout, dependencies_.loaded}) {
+              peer_access_->proxied() != nullptr, dependencies_.layout, dependencies_.order,
+              dependencies_.loaded}) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type))

@@ -43,6 +43,7 @@ class DeviceCollectives {
     /// Routes to ranks of other hosts; only this object uses their transports.
     const Routes* routes = nullptr;
     algorithms::Layout layout;
+    SumOrder order = SumOrder::run;
     const ir::LoadedPlans* loaded = nullptr;  ///< the user's plans, which outlive this; null: none
     /// Bootstrap of its own scope, through which the monitor asks about peers.
     std::unique_ptr<Bootstrap> bootstrap;

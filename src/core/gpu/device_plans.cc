@@ -9,6 +9,7 @@
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/catalogue/direct.h"
 #include "algorithms/catalogue/ordered.h"
+#include "algorithms/ir/rank_order.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/log.h"
 #include "src/exec/check.h"
@@ -37,6 +38,14 @@ constexpr std::string_view kDirect = "direct";
 /// Bytes that a rank sends with one_shot.
 size_t sent_bytes(int ranks, size_t bytes) { return bytes * static_cast<size_t>(ranks - 1); }
 
+/// The algorithms that sum in rank order, the best one for the size first; the last one needs the fewest
+/// channels.
+std::vector<std::string_view> ordered_algorithms(Collective kind, int ranks, size_t bytes) {
+  if (kind == Collective::reduce_scatter) return {"one_shot", "chain"};
+  if (sent_bytes(ranks, bytes) <= kOneShotUpTo) return {"one_shot", "all_pairs", "chain"};
+  return {"all_pairs", "one_shot", "chain"};
+}
+
 std::string_view algorithm_for(Collective kind, int ranks, size_t bytes) {
   const bool small = sent_bytes(ranks, bytes) <= kOneShotUpTo;
   switch (kind) {
@@ -60,11 +69,18 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
 }  // namespace
 
 /// A network needs few blocks, so that the others stay free for the rest of the GPU's work.
-std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_t bytes, Means means) {
+std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_t bytes, Means means,
+                                               SumOrder order) {
   const bool packets = bytes <= kPacketsUpTo && means != Means::proxies;
   const exec::gpu::RunParameters way{
       packets ? exec::gpu::RingProtocol::packet : exec::gpu::RingProtocol::bandwidth,
       packets ? kPacketShards : exec::gpu::GpuSegmentTable::kRings};
+  if (order == SumOrder::ranks && reduces(kind)) {
+    std::vector<DeviceChoice> ordered;
+    for (const std::string_view algorithm : ordered_algorithms(kind, ranks, bytes))
+      ordered.push_back({algorithm, way});
+    return ordered;
+  }
   const std::string_view first = algorithm_for(kind, ranks, bytes);
   std::vector<DeviceChoice> all{{first, way}, {other_algorithm(kind, first), way}};
   if (means == Means::direct && !packets && ranks > 1)
@@ -92,7 +108,7 @@ std::vector<DeviceChoice> DevicePlans::candidates(Collective kind, Rank root, si
   const Means means = dependencies_.far                 ? Means::proxies
                       : dependencies_.direct && !scales ? Means::direct
                                                         : Means::slots;
-  std::vector<DeviceChoice> all = choices(kind, dependencies_.ranks, bytes, means);
+  std::vector<DeviceChoice> all = choices(kind, dependencies_.ranks, bytes, means, dependencies_.order);
   if (dependencies_.loaded == nullptr) return all;
   if (const ir::LoadedPlan* const loaded = dependencies_.loaded->find(kind, root, bytes); loaded != nullptr)
     all.insert(all.begin(), {loaded->key, slots, loaded});
@@ -140,7 +156,7 @@ Result<ir::Plan> DevicePlans::plan_of(const DeviceChoice& choice, Collective kin
   if (entry == nullptr)
     return Status(Code::internal_error,
                   fmt::format("there is no algorithm {} for {}", choice.algorithm, name(kind)));
-  if (!dependencies_.far)
+  if (!dependencies_.far || keeps_rank_order(kind))
     return algorithms::emit(choice.algorithm, {kind, ranks, root, algorithms::default_chunks(*entry, ranks)});
   const uint32_t chunks = algorithms::default_chunks(*entry, ranks, dependencies_.layout);
   return algorithms::emit_in_order(choice.algorithm, {kind, ranks, root, chunks}, dependencies_.layout);
@@ -157,6 +173,7 @@ Result<DevicePlans::Made> DevicePlans::emit(const DeviceChoice& choice, Collecti
                               choice.algorithm, name(kind), dependencies_.ranks, proof.message()));
   };
   if (const Status proof = ir::verify(*plan); !proof.ok()) return wrong(proof);
+  if (keeps_rank_order(kind)) WEIR_TRY(ir::check_rank_order(*plan));
   std::vector<exec::Program> programs;
   for (Rank rank = 0; rank < dependencies_.ranks; ++rank) {
     auto program = exec::lower(*plan, rank, exec::Peers::buffers);

@@ -14,6 +14,7 @@
 
 #include "algorithms/catalogue/layout.h"
 #include "algorithms/ir/loaded_plan.h"
+#include "src/base/sum_order.h"
 #include "src/exec/gpu/queued.h"
 
 namespace weir::core {
@@ -29,10 +30,11 @@ class DevicePlans {
  public:
   struct Dependencies {
     int ranks = 1;
-    exec::gpu::Queued* executor = nullptr;    ///< outlives the plans
-    bool direct = false;                      ///< ranks can address each other's buffers
-    bool far = false;                         ///< ranks are on several hosts
-    algorithms::Layout layout = {};           ///< layout of the hosts; unused if they are on one host
+    exec::gpu::Queued* executor = nullptr;  ///< outlives the plans
+    bool direct = false;                    ///< ranks can address each other's buffers
+    bool far = false;                       ///< ranks are on several hosts
+    algorithms::Layout layout = {};         ///< layout of the hosts; unused if they are on one host
+    SumOrder order = SumOrder::run;
     const ir::LoadedPlans* loaded = nullptr;  ///< the user's plans; they outlive this; null: none
   };
   explicit DevicePlans(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
@@ -52,8 +54,10 @@ class DevicePlans {
     direct,   ///< direct access to all buffers
     proxies,  ///< proxies, between hosts
   };
-  /// The choices that find() tries, in this order, until one fits.
-  static std::vector<DeviceChoice> choices(Collective kind, int ranks, size_t bytes, Means means);
+  /// The choices that find() tries, in this order, until one fits. None depends on measured rates, so that
+  /// sums have the same order in every run.
+  static std::vector<DeviceChoice> choices(Collective kind, int ranks, size_t bytes, Means means,
+                                           SumOrder order = SumOrder::run);
   /// Bytes of a chunk in a pass, so that the work is spread over all shards. Pure.
   static size_t tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint32_t chunks);
 
@@ -68,6 +72,9 @@ class DevicePlans {
   /// The choices that find() tries, in this order.
   std::vector<DeviceChoice> candidates(Collective kind, Rank root, size_t bytes, bool scales,
                                        const ir::LoadedPlan* asked) const;
+  bool keeps_rank_order(Collective kind) const {
+    return dependencies_.order == SumOrder::ranks && reduces(kind);
+  }
   const Made& make(const DeviceChoice& choice, Collective kind, Rank root);
   Result<ir::Plan> plan_of(const DeviceChoice& choice, Collective kind, Rank root) const;
   Result<Made> emit(const DeviceChoice& choice, Collective kind, Rank root);

@@ -102,7 +102,8 @@ PeerInfo PeerInfo::own(const Options& options, const Routes& routes, const std::
 }
 
 void PeerInfo::put(ByteWriter& out) const {
-  out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu).put_string(gpu);
+  out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu);
+  out.put_string(order).put_string(gpu);
   out.put(stated).put(known);
 }
 
@@ -114,6 +115,7 @@ PeerInfo PeerInfo::get(ByteReader& in) {
   peer_info.calibrates = in.get<bool>();
   peer_info.knows = in.get<bool>();
   peer_info.shares_gpu = in.get<bool>();
+  peer_info.order = printable(in.get_string());
   peer_info.gpu = printable(in.get_string());
   peer_info.stated = in.get<cost::Rates>();
   peer_info.known = in.get<cost::Rates>();
@@ -137,6 +139,24 @@ Status check_sharing(std::span<const PeerInfo> peer_infos, const std::vector<Pee
                     other, rank, peer_info.gpu, peers[rank].hostname, peer_info.shares_gpu ? other : rank)};
   }
   return {};
+}
+
+Result<SumOrder> common_order(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers) {
+  for (size_t rank = 0; rank < peer_infos.size(); ++rank) {
+    const std::string& order = peer_infos[rank].order;
+    if (!sum_order_of(order))
+      return Status(
+          Code::invalid_argument,
+          fmt::format("the order of sums of {} is \"{}\"; expected WEIR_ORDER to be run, any or ranks",
+                      peers[rank].describe(static_cast<Rank>(rank)), order));
+    if (order == peer_infos[0].order) continue;
+    return Status(
+        Code::invalid_usage,
+        fmt::format("the order of sums is {} at rank 0 and {} at {}; expected the same on all ranks "
+                    "(WEIR_ORDER, or the order of the communicator's configuration)",
+                    peer_infos[0].order, order, peers[rank].describe(static_cast<Rank>(rank))));
+  }
+  return *sum_order_of(peer_infos[0].order);
 }
 
 SharedSettings SharedSettings::of(const Options& options) {
@@ -195,6 +215,27 @@ cost::Filter SharedSettings::filter() const {
   if (!algorithm.empty()) return cost::Filter::only(algorithm);
   const auto filter = cost::Filter::parse(nccl_algorithms);
   return filter.ok() ? *filter : cost::Filter();  // always ok: rank 0 has checked it
+}
+
+Status SharedSettings::check_rank_order() const {
+  const cost::Filter plans = filter();
+  for (const Collective kind : {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
+    std::string ordered;
+    bool any = false;
+    for (const algorithms::Entry& entry : algorithms::catalogue()) {
+      if (entry.kind != kind || !sums_in_rank_order(entry)) continue;
+      any = any || plans.allows(entry);
+      ordered += fmt::format("{}{}", ordered.empty() ? "" : ", ", entry.algorithm);
+    }
+    if (any) continue;
+    const bool ours = !algorithm.empty();
+    return {Code::invalid_usage,
+            fmt::format(
+                "{}={} allows no algorithm that sums {} in the order of the ranks, as WEIR_ORDER=ranks "
+                "promises; expected one of {}, or another order of sums",
+                ours ? "WEIR_ALGO" : "NCCL_ALGO", ours ? algorithm : nccl_algorithms, name(kind), ordered)};
+  }
+  return {};
 }
 
 std::bitset<kCollectives> SharedSettings::exchanged() const {

@@ -15,6 +15,7 @@
 #include "src/base/bytes.h"
 #include "src/base/host.h"
 #include "src/base/options.h"
+#include "src/base/sum_order.h"
 #include "src/core/channels/routes.h"
 #include "src/core/diagnosis/watchdog.h"
 
@@ -27,6 +28,7 @@ struct PeerInfo {
   bool calibrates = false;  ///< its options allow measuring rates
   bool knows = false;       ///< it has measured rates from before: `known`
   bool shares_gpu = true;   ///< other ranks may use its GPU
+  std::string order;        ///< its order of sums, as in WEIR_ORDER
   std::string gpu;          ///< PCI address of its GPU, or else the process's name for it; empty: none
   cost::Rates stated;       ///< rates that the transports to its peers state, the slowest of them
   cost::Rates known;
@@ -41,6 +43,10 @@ struct PeerInfo {
 
 /// invalid_usage, with the same message on all ranks, if two ranks use one GPU and either forbids sharing it.
 Status check_sharing(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers);
+
+/// The order of sums of all ranks. The same error on all ranks: invalid_argument if one has no valid order,
+/// invalid_usage if two differ.
+Result<SumOrder> common_order(std::span<const PeerInfo> peer_infos, const std::vector<PeerAddress>& peers);
 
 /// The options of rank 0 that apply to all ranks.
 struct SharedSettings {
@@ -66,6 +72,8 @@ struct SharedSettings {
   void narrow(size_t least, size_t most);
 
   cost::Filter filter() const;
+  /// invalid_usage if WEIR_ALGO or NCCL_ALGO leave a collective no algorithm that sums in rank order.
+  Status check_rank_order() const;
   /// The collectives whose fast paths may be used: neither these nor the algorithm or protocol that they
   /// correspond to are switched off (NCCL_PROTO, NCCL_ALGO, WEIR_ALGO).
   std::bitset<kCollectives> exchanged() const;

@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "algorithms/catalogue/catalogue.h"
+#include "algorithms/ir/rank_order.h"
 #include "src/base/log.h"
 #include "src/core/planning/pace.h"
 #include "src/core/planning/proven_plan.h"
@@ -26,6 +27,7 @@ PlanCache::PlanCache(Rank self, algorithms::Layout layout, Links& links, SharedS
     : self_(self),
       ranks_(static_cast<int>(layout.order.size())),
       layout_(std::move(layout)),
+      rank_order_(algorithms::layout_by_rank(layout_.order.size())),
       links_(links),
       scratch_(std::move(scratch)),
       selector_(selector),
@@ -60,19 +62,19 @@ Result<SelectedPlan> PlanCache::prepare(Selector::Choice choice, Collective kind
     return Status(Code::internal_error,
                   fmt::format("there is no plan for {} over {} ranks", name(kind), ranks_));
   }
-  const algorithms::Layout& layout = layout_with(choice.rings);
+  const algorithms::Layout& layout = layout_for(choice);
   if (choice.rings > 0) choice.entry = algorithms::find(layout.rings.empty() ? "ring" : "ring_set", kind);
   const ir::Shape shape{kind, ranks_, root, algorithms::default_chunks(*choice.entry, ranks_, layout)};
   const std::string algorithm(choice.entry->algorithm);
   auto plan = prepare(Recipe{algorithm, choice.entry->algorithm.data(), shape, choice.rings,
-                             [&] { return emit_proven(algorithm, shape, layout); }});
+                             [&] { return ordered(emit_proven(algorithm, shape, layout)); }});
   WEIR_TRY(plan.status());
   return SelectedPlan{*plan, tile_bytes(**plan, choice.tile_divisor)};
 }
 
 Result<SelectedPlan> PlanCache::prepare(const ir::LoadedPlan& loaded) {
-  auto plan = prepare(Recipe{loaded.key, "loaded plan", loaded.plan.shape, 0,
-                             [&]() -> Result<ir::Plan> { return loaded.plan; }});
+  auto plan =
+      prepare(Recipe{loaded.key, "loaded plan", loaded.plan.shape, 0, [&] { return ordered(loaded.plan); }});
   WEIR_TRY(plan.status());
   return SelectedPlan{*plan, tile_bytes(**plan, 1)};
 }
@@ -82,10 +84,21 @@ size_t PlanCache::tile_bytes(const Prepared& plan, int divisor) {
   return std::max(part / kTileAlignment, size_t{1}) * kTileAlignment;
 }
 
-const algorithms::Layout& PlanCache::layout_with(size_t rings) {
-  if (rings == 0) return layout_;
-  const auto [found, added] = layouts_.try_emplace(rings, layout_);
-  if (added) limit_rings(found->second, rings, rings);
+Result<ir::Plan> PlanCache::ordered(Result<ir::Plan> plan) const {
+  if (!plan.ok() || selector_.order() != SumOrder::ranks) return plan;
+  const Status order = ir::check_rank_order(*plan);
+  if (order.ok()) return plan;
+  return Status(Code::invalid_usage,
+                fmt::format("the plan {} of {} is not run, because the order of sums is that of the ranks "
+                            "(WEIR_ORDER=ranks): {}",
+                            plan->algorithm, name(plan->shape.kind), order.message()));
+}
+
+const algorithms::Layout& PlanCache::layout_for(const Selector::Choice& choice) {
+  if (choice.in_rank_order) return rank_order_;
+  if (choice.rings == 0) return layout_;
+  const auto [found, added] = layouts_.try_emplace(choice.rings, layout_);
+  if (added) limit_rings(found->second, choice.rings, choice.rings);
   return found->second;
 }
 

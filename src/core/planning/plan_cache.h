@@ -79,14 +79,16 @@ class PlanCache {
   static constexpr int kSizeClasses = 64;  // numbers of significant bits of `bytes`
   static constexpr size_t kMost = 256;
 
-  /// The layout with this number of rings; 0: unchanged.
-  const algorithms::Layout& layout_with(size_t rings);
+  /// The layout of a choice: that of the communicator, with the rings that it asks for, or the ranks.
+  const algorithms::Layout& layout_for(const Selector::Choice& choice);
+  /// The plan, where the order of sums is that of the ranks only if it keeps to it.
+  Result<ir::Plan> ordered(Result<ir::Plan> plan) const;
   /// What a prepared plan is made of.
   struct Recipe {
     std::string algorithm;  ///< unique name
     const char* plan = "";  ///< as in Prepared
     ir::Shape shape;
-    size_t rings = 0;                        ///< as in layout_with()
+    size_t rings = 0;                        ///< number of rings of its layout
     std::function<Result<ir::Plan>()> emit;  ///< makes the plan, proven
   };
   Result<Prepared*> prepare(const Recipe& recipe);
@@ -99,6 +101,7 @@ class PlanCache {
   const Rank self_;
   const int ranks_;
   const algorithms::Layout layout_;
+  const algorithms::Layout rank_order_;           ///< the layout of plans whose places are the ranks
   std::map<size_t, algorithms::Layout> layouts_;  ///< layouts by requested number of rings
   Links& links_;
   const SharedScratch scratch_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/ir/rank_order.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/any_plan.h"
 #include "src/base/log.h"
@@ -65,7 +66,7 @@ Result<ir::LoadedPlan> read_plan_file(const std::string& file) {
 }
 
 Result<ir::LoadedPlans> read_plan_files(const std::string& path, const std::string& communicator, int ranks,
-                                        uint32_t slots) {
+                                        uint32_t slots, SumOrder order) {
   auto files = files_of(path, communicator);
   WEIR_TRY(files.status());
   ir::LoadedPlans plans;
@@ -81,6 +82,12 @@ Result<ir::LoadedPlans> read_plan_files(const std::string& path, const std::stri
     if (const Status proof = exec::prove(plan, slots); !proof.ok())
       return Status(Code::invalid_usage,
                     fmt::format("{} is not run, because its plan is wrong: {}", file, proof.message()));
+    const Status in_order = order == SumOrder::ranks ? ir::check_rank_order(plan) : Status();
+    if (!in_order.ok())
+      return Status(Code::invalid_usage,
+                    fmt::format("{} is not run, because the order of sums is that of the ranks "
+                                "(WEIR_ORDER=ranks): {}",
+                                file, in_order.message()));
     WEIR_INFO(init, "WEIR_PLAN_FILE: {} of {} runs the plan {} of {} (proven: {} moves, {} slots)",
               name(plan.shape.kind), sizes_words(plan), plan.algorithm, file, plan.moves.size(), slots);
     plans.add(std::make_shared<const ir::LoadedPlan>(std::move(*read)));

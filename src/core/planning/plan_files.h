@@ -14,14 +14,15 @@
 #include "algorithms/ir/loaded_plan.h"
 #include "src/base/bytes.h"
 #include "src/base/status.h"
+#include "src/base/sum_order.h"
 
 namespace weir::core {
 
 /// The plans below `path` for `ranks`. `slots`: messages that a channel holds. Logs each plan that it takes
-/// or leaves out. Errors, with the file: it cannot be read, it has no plan, or its plan is wrong (with the
-/// number of the move).
+/// or leaves out. Errors, with the file: it cannot be read, it has no plan, its plan is wrong (with the
+/// number of the move), or it does not sum in the order.
 Result<ir::LoadedPlans> read_plan_files(const std::string& path, const std::string& communicator, int ranks,
-                                        uint32_t slots);
+                                        uint32_t slots, SumOrder order = SumOrder::run);
 
 /// The plan of one file; well-formed, not proven. Errors: as above.
 Result<ir::LoadedPlan> read_plan_file(const std::string& file);

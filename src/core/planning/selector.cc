@@ -2,13 +2,27 @@
 
 #include "src/core/planning/selector.h"
 
+#include <utility>
+
 #include "src/base/log.h"
 
 namespace weir::core {
 
-void Selector::set_rates(const cost::Rates& rates) { environment_.rates = rates; }
+Selector::Selector(cost::Environment environment, cost::Environment rank_order, SumOrder order,
+                   cost::Filter filter, SharedTables& tables)
+    : environment_(std::move(environment)),
+      sums_(order == SumOrder::ranks ? std::move(rank_order) : environment_),
+      order_(order),
+      filter_(std::move(filter)),
+      shared_(tables) {}
+
+void Selector::set_rates(const cost::Rates& rates, const cost::Rates& shipped) {
+  environment_.rates = rates;
+  sums_.rates = order_ == SumOrder::run ? shipped : rates;
+}
 
 bool Selector::allows(const algorithms::Entry& entry) const {
+  if (keeps_rank_order(entry.kind)) return sums_in_rank_order(entry) && filter_.allows(entry);
   if (environment_.layout.rings.empty()) return filter_.allows(entry);
   if (entry.algorithm == "ring") return false;
   return filter_.allows(entry) || (entry.algorithm == "ring_set" && filter_.allows("ring", entry.kind));
@@ -21,6 +35,7 @@ bool Selector::wants_plan(Collective kind, Rank root, size_t bytes) const {
 
 Selector::Choice Selector::choose(Collective kind, Rank root, size_t bytes) {
   Choice choice;
+  choice.in_rank_order = keeps_rank_order(kind);
   if (loaded_plans_ != nullptr) {
     choice.sizes = loaded_plans_->sizes_like(kind, root, bytes);
     choice.loaded = loaded_plans_->find(kind, root, bytes);
@@ -46,9 +61,17 @@ Selector::Choice Selector::choose(Collective kind, Rank root, size_t bytes) {
 }
 
 cost::CostTable Selector::make_table(Collective kind) const {
-  cost::CostTable table(kind, environment_, [this](const algorithms::Entry& entry) { return allows(entry); });
+  const cost::Environment& around = reduces(kind) ? sums_ : environment_;
+  const bool in_rank_order = keeps_rank_order(kind);
+  const auto table_of = [&](const cost::Allowed& allowed) { return cost::CostTable(kind, around, allowed); };
+  cost::CostTable table = table_of([&](const algorithms::Entry& entry) {
+    return allows(entry) && (in_rank_order || !is_for_rank_order(entry));
+  });
+  // Those that exist for sums in rank order only may have been requested.
+  if (table.at(0).best.entry == nullptr) table = table_of([&](const auto& entry) { return allows(entry); });
   // The requested algorithms may not support these ranks; then the request is ignored.
-  if (table.at(0).best.entry == nullptr) table = cost::CostTable(kind, environment_);
+  if (table.at(0).best.entry == nullptr)
+    table = in_rank_order ? table_of(algorithms::sums_in_rank_order) : table_of(nullptr);
   for (const std::string& line : cost::lines_of(table)) WEIR_INFO(tuning, "{}: {}", name(kind), line);
   return table;
 }

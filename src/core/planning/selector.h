@@ -11,6 +11,7 @@
 #include "algorithms/cost/filter.h"
 #include "algorithms/cost/table.h"
 #include "algorithms/ir/loaded_plan.h"
+#include "src/base/sum_order.h"
 #include "src/core/planning/common.h"
 #include "src/core/planning/tuning_result.h"
 
@@ -18,14 +19,18 @@ namespace weir::core {
 
 class Selector {
  public:
-  /// `environment` and `filter` are the same on all ranks. If the layout has several rings, "ring" means all
-  /// of them. `tables`: the communicator's tables in this process, which outlive the selector.
-  Selector(cost::Environment environment, cost::Filter filter, SharedTables& tables)
-      : environment_(std::move(environment)), filter_(std::move(filter)), shared_(tables) {}
+  /// The arguments are the same on all ranks. If the layout of `environment` has several rings, "ring" means
+  /// all of them. With SumOrder::ranks, collectives that sum are planned in `rank_order`, whose places are
+  /// the ranks; otherwise it is not used. `tables`: the communicator's tables in this process, which outlive
+  /// the selector.
+  Selector(cost::Environment environment, cost::Environment rank_order, SumOrder order, cost::Filter filter,
+           SharedTables& tables);
 
   const cost::Environment& environment() const { return environment_; }
-  /// Sets the rates. REQUIRES: no table was made yet.
-  void set_rates(const cost::Rates& rates);
+  SumOrder order() const { return order_; }
+  /// Sets the rates: those known best, and those that were shipped, which choose the plans of sums with
+  /// SumOrder::run. REQUIRES: no table was made yet.
+  void set_rates(const cost::Rates& rates, const cost::Rates& shipped);
 
   /// Lets a tuning result overrule the costs from now on. It outlives the selector.
   void follow(const TuningResult& tuning_result) { tuning_result_ = &tuning_result; }
@@ -44,6 +49,7 @@ class Selector {
     const algorithms::Entry* entry = nullptr;  ///< algorithm; null: there is none
     int tile_divisor = 1;                      ///< divides the tile size, as in cost::Estimate
     size_t rings = 0;                          ///< number of rings for an entry over rings; 0: the layout's
+    bool in_rank_order = false;                ///< the plan's places are the ranks
   };
   Choice choose(Collective kind, Rank root, size_t bytes);
 
@@ -51,10 +57,13 @@ class Selector {
   const cost::CostTable& table(Collective kind);
 
  private:
+  bool keeps_rank_order(Collective kind) const { return order_ == SumOrder::ranks && reduces(kind); }
   bool allows(const algorithms::Entry& entry) const;
   cost::CostTable make_table(Collective kind) const;
 
   cost::Environment environment_;
+  cost::Environment sums_;  ///< environment of collectives that sum
+  const SumOrder order_;
   const cost::Filter filter_;
   const TuningResult* tuning_result_ = nullptr;
   const ir::LoadedPlans* loaded_plans_ = nullptr;

@@ -5,10 +5,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "src/api/process.h"
 #include "src/base/log.h"
+
+#pragma GCC visibility push(default)
+#include "weir/config.h"
+#pragma GCC visibility pop
 
 namespace weir::api {
 namespace {
@@ -52,16 +58,53 @@ Status check_field(const Field& field, int value) {
                                               field.name, value, field.least, most)};
 }
 
-}  // namespace
+/// What a weirConfig_t has behind the caller's ncclConfig_t, whatever the version of that.
+struct Appendix {
+  unsigned mark = 0;
+  int order = weirOrderUnset;
+};
+static_assert(offsetof(weirConfig_t, mark) == sizeof(ncclConfig_t));
+static_assert(sizeof(weirConfig_t) == sizeof(ncclConfig_t) + sizeof(Appendix));
 
-Result<ncclConfig_t> read_config(const ncclConfig_t* config) {
+constexpr size_t kLeastBytes = offsetof(ncclConfig_t, version) + sizeof(ncclConfig_t::version);
+
+/// Of a config of this size; without a mark if that is one of NCCL.
+Appendix appendix_of(const ncclConfig_t* config, size_t size) {
+  Appendix appendix;
+  if (size < kLeastBytes + sizeof(appendix)) return {};
+  std::memcpy(&appendix, reinterpret_cast<const std::byte*>(config) + size - sizeof(appendix),
+              sizeof(appendix));
+  return appendix.mark == WEIR_CONFIG_MARK ? appendix : Appendix();
+}
+
+size_t size_in(const ncclConfig_t* config) {
   size_t size = 0;
   std::memcpy(&size, &config->size, sizeof(size));
-  if (size < offsetof(ncclConfig_t, version) + sizeof(config->version)) {
+  return size;
+}
+
+Result<std::optional<SumOrder>> sum_order_in(const ncclConfig_t* config) {
+  const int order = order_in(config);
+  if (order == weirOrderUnset) return std::optional<SumOrder>();
+  if (order < weirOrderRun || order > weirOrderRanks)
+    return Status(Code::invalid_argument,
+                  fmt::format("Invalid config order attribute value {}; expected {} to {}, or {} for none",
+                              order, int{weirOrderRun}, int{weirOrderRanks}, int{weirOrderUnset}));
+  return std::optional(static_cast<SumOrder>(order));
+}
+
+}  // namespace
+
+int order_in(const ncclConfig_t* config) { return appendix_of(config, size_in(config)).order; }
+
+Result<ncclConfig_t> read_config(const ncclConfig_t* config) {
+  size_t size = size_in(config);
+  if (size < kLeastBytes) {
     return Status(
         Code::invalid_argument,
         fmt::format("ncclConfig_t has the size {}: it was not made with NCCL_CONFIG_INITIALIZER", size));
   }
+  if (appendix_of(config, size).mark != 0) size -= sizeof(Appendix);
   ncclConfig_t own = NCCL_CONFIG_INITIALIZER;
   std::memcpy(&own, config, std::min(size, sizeof(own)));
   if (own.magic != kMagic) {
@@ -97,6 +140,10 @@ Result<core::Config> communicator_config(const ncclConfig_t* config, const core:
     if (read->trafficClass != kUnset) result.network.traffic_class = read->trafficClass;
     if (read->minCTAs != kUnset) result.least_rings = static_cast<size_t>(read->minCTAs);
     if (read->maxCTAs != kUnset) result.most_rings = static_cast<size_t>(read->maxCTAs);
+    auto order = sum_order_in(config);
+    WEIR_TRY(order.status());
+    result.order = *order;
+    if (!result.order && parent != nullptr) result.order = parent->order;
   } else if (parent != nullptr) {
     result = *parent;
   }

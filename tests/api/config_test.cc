@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/api/abi.h"
+#include "weir/config.h"
 
 namespace weir::api {
 namespace {
@@ -126,6 +127,47 @@ TEST(Config, MinimumAloneExceedsAnUnsetMaximumAsInNccl) {
   EXPECT_THAT(refusal(config), HasSubstr("maxCTAs is 1"));
   config.maxCTAs = 2;
   EXPECT_TRUE(read_config(&config).ok());
+}
+
+TEST(Config, AWeirConfigHasAnOrder) {
+  weirConfig_t config = weirConfig();
+  const auto order_of = [&](const core::Config* parent) {
+    const auto made = communicator_config(&config.nccl, parent);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return made->order;
+  };
+  core::Config parent;
+  parent.order = SumOrder::any;
+  EXPECT_EQ(order_of(nullptr), std::nullopt);
+  EXPECT_EQ(order_of(&parent), SumOrder::any);
+  config.order = weirOrderRanks;
+  EXPECT_EQ(order_of(&parent), SumOrder::ranks);
+  const ncclConfig_t plain = initial();
+  EXPECT_EQ(communicator_config(&plain, &parent)->order, SumOrder::any);
+  EXPECT_EQ(communicator_config(nullptr, &parent)->order, SumOrder::any);
+  config.order = 3;
+  EXPECT_EQ(communicator_config(&config.nccl, nullptr).status().message(),
+            "Invalid config order attribute value 3; expected 0 to 2, or -1 for none");
+}
+
+/// Callers whose ncclConfig_t is shorter or longer than ours: the order comes last in any case, and is not
+/// taken for a field that the caller's header does not have.
+TEST(Config, AWeirConfigMayContainAnyVersionOfNccls) {
+  for (const size_t size : {48u, 80u, 136u}) {
+    auto bytes = caller_of_size(size + 8, NCCL_VERSION(2, 30, 7));
+    const struct {
+      unsigned mark = WEIR_CONFIG_MARK;
+      int order = weirOrderAny;
+    } appendix;
+    std::memcpy(bytes.data() + size, &appendix, sizeof(appendix));
+    const auto* const config = reinterpret_cast<const ncclConfig_t*>(bytes.data());
+    const auto made = communicator_config(config, nullptr);
+    ASSERT_TRUE(made.ok()) << size << ": " << made.status().message();
+    EXPECT_EQ(made->order, SumOrder::any) << size;
+    if (size < sizeof(ncclConfig_t)) {
+      EXPECT_EQ(read_config(config)->graphUsageMode, NCCL_CONFIG_UNDEF_INT);
+    }
+  }
 }
 
 TEST(Config, WithoutOneTheParentsIsInherited) {

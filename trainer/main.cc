@@ -65,8 +65,9 @@ void add_model(CLI::App& app, Arguments& arguments) {
       ->transform(CLI::CheckedTransformer(recomputes));
   app.add_option("--deterministic", arguments.determinism,
                  "run: the same command gives the same bits; canonical: any number of ranks, strategy, "
-                 "transport and micro-batch give the same bits, too")
-      ->check(CLI::IsMember({"run", "canonical"}))
+                 "transport and micro-batch give the same bits, too; off: neither, sums between ranks take "
+                 "the fastest order")
+      ->check(CLI::IsMember({"run", "canonical", "off"}))
       ->capture_default_str();
   const std::map<std::string, DeviceChoice> devices{
       {"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"gpu", DeviceChoice::gpu}};
@@ -245,8 +246,22 @@ std::string ranks_words(const Sharded& engine) {
   return words;
 }
 
+/// The order that `--deterministic` needs. The environment may ask for that of the ranks, which promises
+/// more.
+int order_for(const std::string& determinism) {
+  if (determinism == "off") return weirOrderAny;
+  const char* const asked = std::getenv("WEIR_ORDER");
+  return asked != nullptr && std::string_view(asked) == "ranks" ? weirOrderRanks : weirOrderRun;
+}
+
+/// `order`: of the sums between ranks.
+std::string determinism_words(const Arguments& arguments, const std::string& order) {
+  return fmt::format("{}, order of sums between ranks: {}{}", arguments.determinism, order,
+                     arguments.automatic ? "; --auto may choose other settings in another run" : "");
+}
+
 void print_beginning(const Arguments& arguments, int ranks, const Text& text, const Ops& ops,
-                     const Sharded& engine) {
+                     const Sharded& engine, const std::string& order) {
   fmt::print("{}\n", model_words(engine.model()));
   if (ranks > 1) fmt::print("{}\n", ranks_words(engine));
   fmt::print("text {}: {} bytes, the last {} held out\n", text.name(), text.bytes().size(),
@@ -254,11 +269,12 @@ void print_beginning(const Arguments& arguments, int ranks, const Text& text, co
   fmt::print("{}, {}: at most {:.3f} TFLOP/s measured\n", ops.description(),
              plural(arguments.threads, "thread"), arguments.report.peak / 1e12);
   fmt::print("{}\n", memory_words(engine));
+  if (ranks > 1) fmt::print("deterministic {}\n", determinism_words(arguments, order));
 }
 
 /// Fills in what the page shows of the run, and losses to compare with.
 Status tell_page(JournalSettings& journal, const Arguments& arguments, const Text& text, const Ops& ops,
-                 const Sharded& engine) {
+                 const Sharded& engine, const std::string& order) {
   if (journal.page.empty()) return {};
   const Settings& settings = engine.settings();
   journal.facts = {{"model", model_words(engine.model())},
@@ -270,7 +286,7 @@ Status tell_page(JournalSettings& journal, const Arguments& arguments, const Tex
                    {"products", fmt::format("{}, at most {:.3f} TFLOP/s per rank measured", ops.description(),
                                             arguments.report.peak / 1e12)},
                    {"memory", memory_words(engine)},
-                   {"determinism", arguments.determinism}};
+                   {"determinism", determinism_words(arguments, order)}};
   journal.levels = {{"order-1 entropy of the text", order_one_entropy(text.bytes())}};
   const Result<double> xz = xz_bits(text.held_out());
   if (!xz.ok()) return xz.status();
@@ -311,8 +327,10 @@ Status train_together(const World& world, const Arguments& arguments, const Text
   report.ranks = world.ranks();
   report.prints = world.rank() == 0;
   if (report.prints) {
-    print_beginning(arguments, report.ranks, text, ops, **engine);
-    WEIR_TRY(tell_page(report.journal, arguments, text, ops, **engine));
+    const auto order = world.order_of_sums();
+    WEIR_TRY(order.status());
+    print_beginning(arguments, report.ranks, text, ops, **engine, *order);
+    WEIR_TRY(tell_page(report.journal, arguments, text, ops, **engine, *order));
   }
   const Status status = train(**engine, (*engine)->settings(), report);
   if (!status.ok()) (*engine)->abort();
@@ -346,7 +364,7 @@ Status run(Arguments& arguments) {
   Ops& ops = device->ops();
   settings.sharding.gpu = device->gpu_ops.get();
   arguments.report.peak = device->peak;
-  auto world = World::join();
+  auto world = World::join(order_for(arguments.determinism));
   WEIR_TRY(world.status());
   if (arguments.automatic && settings.parts.parts() > 1)
     return Status(Code::invalid_argument,

@@ -127,7 +127,7 @@ def hash_of(model):
 
 def be_a_rank(options):
   if options.backend == "weir":
-    import weir_torch  # noqa: F401
+    import weir_torch
   torch.set_num_threads(options.threads)
   dist.init_process_group(options.backend)  # env://
   torch.manual_seed(1)
@@ -147,6 +147,8 @@ def be_a_rank(options):
   if dist.get_rank() == 0:
     count = sum(parameter.numel() for parameter in model.parameters())
     rate = total[0].item() / (total[1].item() / len(hashes))
+    if options.backend == "weir":
+      print(f"order of sums: {weir_torch.sum_order()}", flush=True)
     print(f"{options.backend}, {len(hashes)} ranks, {count} parameters: {rate:.0f} tokens/s, parameters {hashes[0]}"
           + ("" if len(set(hashes)) == 1 else f": ranks DIFFER, {hashes}"), flush=True)
   dist.barrier()

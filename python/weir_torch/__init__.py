@@ -17,7 +17,9 @@ import torch.distributed as _dist
 
 from . import _C
 
-__all__ = ["abort", "monitored_barrier"]
+__all__ = ["abort", "monitored_barrier", "set_sum_order", "sum_order"]
+
+_ORDERS = ("run", "any", "ranks")  # as in weir/config.h, from 0 on
 
 
 def _register():
@@ -50,6 +52,22 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=True):
     backend.monitored_barrier(wait_all_ranks=wait_all_ranks)
   else:
     backend.monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
+
+
+def set_sum_order(order, group=None):
+  """Sets the order in which the group sums: "run" (the same in every run), "any" (the fastest) or "ranks" (that of the ranks).
+
+  To be called on all ranks before the group's first operation; without it WEIR_ORDER counts.
+  """
+  if order not in _ORDERS:
+    raise ValueError(f"weir: the order of sums is {order!r}; expected one of {', '.join(_ORDERS)}")
+  _C.set_order(_backend_of(group), _ORDERS.index(order))
+
+
+def sum_order(group=None):
+  """The order in which the group sums, once it has done an operation; before, the one that was set, or None."""
+  order = _C.order(_backend_of(group))
+  return None if order < 0 else _ORDERS[order]
 
 
 _register()

@@ -324,6 +324,16 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_
                     effective(options.timeout));
 }
 
+void Backend::set_order(int order) {
+  communicator_.set_order(order);
+  gpu_communicator_.set_order(order);
+}
+
+int Backend::order() const {
+  const int order = communicator_.order();
+  return order != weirOrderUnset ? order : gpu_communicator_.order();
+}
+
 void Backend::abort() {
   communicator_.abort();
   gpu_communicator_.abort();

@@ -62,6 +62,11 @@ class Backend final : public Base {
   /// Number of collectives that this rank has issued.
   uint64_t getSequenceNumberForGroup() override { return issued_.load(); }
 
+  /// Sets the order of the group's sums, one of weir/config.h. Throws after the group's first operation.
+  void set_order(int order);
+  /// The order of the group's sums; weirOrderUnset before its first operation if none was set.
+  int order() const;
+
   /// Ends all operations in flight and all later ones with an error. May be called by any thread.
   void abort();
   /// Waits a short time for operations in flight, aborts the rest and ends the threads; later operations

@@ -36,6 +36,18 @@ bool Communicator::aborted() const {
   return aborted_;
 }
 
+void Communicator::set_order(int order) {
+  const std::lock_guard lock(mutex_);
+  if (joins_)
+    refuse(about_ + "the order of sums was set after the first operation of the group; expected it before");
+  order_ = order;
+}
+
+int Communicator::order() const {
+  const std::lock_guard lock(mutex_);
+  return order_;
+}
+
 ncclComm_t Communicator::get(Milliseconds timeout) {
   if (current() == nullptr) connect(timeout);
   ncclComm_t comm = current();
@@ -66,9 +78,18 @@ void Communicator::connect(Milliseconds timeout) {
            std::to_string(sizeof(id.internal)));
   }
   std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
+  weirConfig_t config = weirConfig();
+  {
+    const std::lock_guard lock(mutex_);
+    joins_ = true;
+    config.order = order_;
+  }
   ncclComm_t made = nullptr;
-  check(ncclCommInitRank(&made, size_, id, rank_));
+  check(ncclCommInitRankConfig(&made, size_, id, rank_, &config.nccl));
+  int order = weirOrderUnset;
+  check(static_cast<ncclResult_t>(weirCommOrder(made, &order)));
   std::unique_lock lock(mutex_);
+  order_ = order;
   if (aborted_) {
     lock.unlock();
     ncclCommAbort(made);

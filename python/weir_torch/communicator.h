@@ -11,6 +11,7 @@
 
 #include "nccl.h"
 #include "python/weir_torch/base.h"
+#include "weir/config.h"
 
 namespace weir_torch {
 
@@ -25,6 +26,12 @@ class Communicator {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+
+  /// Sets the order of its sums, one of weir/config.h. Throws if it has joined the other ranks. Any thread
+  /// may call this and order().
+  void set_order(int order);
+  /// The order of its sums once it has joined; before, the one that was set.
+  int order() const;
 
   /// Returns the communicator; its operations fail if a running rank keeps the others waiting for `timeout`
   /// (0: unlimited). The first call joins the other ranks; throws an error that names those that have not
@@ -51,6 +58,8 @@ class Communicator {
   mutable std::mutex mutex_;
   ncclComm_t comm_ = nullptr;
   bool aborted_ = false;
+  int order_ = weirOrderUnset;
+  bool joins_ = false;        ///< it joins, or has joined, with this order
   Milliseconds timeout_{-1};  ///< current timeout of the communicator
 };
 

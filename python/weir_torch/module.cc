@@ -51,11 +51,20 @@ c10::intrusive_ptr<Base> create(const StorePtr& store, int rank, int size, Milli
 
 void close_all() { backends().close_all(); }
 
-void abort_group(const c10::intrusive_ptr<Base>& group) {
+Backend& backend_in(const c10::intrusive_ptr<Base>& group, const char* what) {
   auto* backend = dynamic_cast<Backend*>(group.get());
-  if (backend == nullptr) refuse("abort was given a group of another back end; expected a group of weir");
-  backend->abort();
+  if (backend == nullptr)
+    refuse(std::string(what) + " was given a group of another back end; expected a group of weir");
+  return *backend;
 }
+
+void set_order(const c10::intrusive_ptr<Base>& group, int order) {
+  backend_in(group, "set_sum_order").set_order(order);
+}
+
+void abort_group(const c10::intrusive_ptr<Base>& group) { backend_in(group, "abort").abort(); }
+
+int order(const c10::intrusive_ptr<Base>& group) { return backend_in(group, "sum_order").order(); }
 
 }  // namespace
 }  // namespace weir_torch
@@ -67,4 +76,7 @@ PYBIND11_MODULE(_C, module) {
              py::arg("timeout"), py::call_guard<py::gil_scoped_release>());
   module.def("close_all", &weir_torch::close_all, py::call_guard<py::gil_scoped_release>());
   module.def("abort", &weir_torch::abort_group, py::arg("group"), py::call_guard<py::gil_scoped_release>());
+  module.def("set_order", &weir_torch::set_order, py::arg("group"), py::arg("order"),
+             py::call_guard<py::gil_scoped_release>());
+  module.def("order", &weir_torch::order, py::arg("group"), py::call_guard<py::gil_scoped_release>());
 }

@@ -77,6 +77,29 @@ def sequence_numbers(ranks):
   expect(backend._get_sequence_number_for_group() == before + 1, "a barrier is not one operation")
 
 
+def orders(ranks):
+  """A group sums in the order that was set, and tells which one it is."""
+  dist, torch = ranks.dist, ranks.torch
+  expect(ranks.weir.sum_order() == "run", "the order of the world is", ranks.weir.sum_order())
+  inputs = [torch.randn(10_000, generator=torch.Generator().manual_seed(rank)) * 10.0**rank for rank in range(ranks.size)]
+  in_order = inputs[0].clone()
+  for other in inputs[1:]:
+    in_order += other
+  group = dist.new_group(list(range(ranks.size)))
+  expect(ranks.weir.sum_order(group) is None, "the order is known before any operation")
+  ranks.weir.set_sum_order("ranks", group)
+  for elements in (5, 10_000):
+    tensor = inputs[ranks.rank][:elements].clone()
+    dist.all_reduce(tensor, group=group)
+    expect(torch.equal(tensor, in_order[:elements]), "a sum of", elements, "elements is not in rank order")
+  expect(ranks.weir.sum_order(group) == "ranks", "the order is", ranks.weir.sum_order(group))
+  error = harness.error_of("an order that comes late", lambda: ranks.weir.set_sum_order("any", group))
+  expect("the order of sums was set after the first operation of the group" in error, error)
+  error = harness.error_of("a wrong order", lambda: ranks.weir.set_sum_order("rank", group))
+  expect("the order of sums is 'rank'; expected one of run, any, ranks" in error, error)
+  dist.destroy_process_group(group)
+
+
 def again(ranks):
   """A process may leave its group and join another one."""
   ranks.dist.destroy_process_group()
@@ -103,7 +126,7 @@ def again(ranks):
   ranks.dist.barrier()
 
 
-CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, again)
+CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, orders, again)
 
 
 if __name__ == "__main__":

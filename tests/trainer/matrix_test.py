@@ -88,6 +88,29 @@ def plain(program):
   assert len(digests) == 1, digests
 
 
+def on_hosts(program, hosts, *options, **variables):
+  """Four ranks on as many simulated hosts: the digest."""
+  weir = os.path.join(os.path.dirname(program), "weir")
+  launch = (weir, "run", "-n", "4", "--nodes", f"{hosts}", "--plain", "--", program, "--data", some_text().name)
+  return train(program, 4, *options, launch=launch, **variables)[0]
+
+
+def orders(program):
+  """The order of sums between ranks: measured rates do not change it, and hosts and sizes of messages only if they may."""
+  with tempfile.TemporaryDirectory() as folder:
+    digests = {on_hosts(program, 2, WEIR_CALIBRATION="1", WEIR_CACHE_DIR=f"{folder}/{turn}") for turn in range(4)}
+  assert len(digests) == 1, digests
+  digests = {on_hosts(program, hosts, *options, WEIR_ORDER="ranks", WEIR_FAST=fast)
+             for hosts, fast, options in ((1, "1", ()), (2, "1", ()), (4, "0", ()), (2, "0", ("--prefetch", "0")))}
+  assert len(digests) == 1, digests
+  for option, variables, order in (("run", {}, "run"), ("run", {"WEIR_ORDER": "any"}, "run"), ("run", {"WEIR_ORDER": "ranks"}, "ranks"),
+                                   ("off", {"WEIR_ORDER": "run"}, "any")):
+    said = subprocess.run((program, "--ranks", "2", "--data", some_text().name, "--preset", "tiny", "--steps", "1", "--sample", "0",
+                           "--evaluation-sequences", "2", "--batch", "2", "--deterministic", option),
+                          capture_output=True, text=True, timeout=120, check=True, env=os.environ | variables).stdout
+    assert f"deterministic {option}, order of sums between ranks: {order}\n" in said, said
+
+
 def cut(stages, slices):
   return ("--pipeline", f"{stages}", "--tensor", f"{slices}")
 
@@ -129,4 +152,4 @@ def switches(program):
 
 
 if __name__ == "__main__":
-  {"canonical": canonical, "plain": plain, "parts": parts, "switches": switches}[sys.argv[2]](sys.argv[1])
+  {"canonical": canonical, "orders": orders, "plain": plain, "parts": parts, "switches": switches}[sys.argv[2]](sys.argv[1])

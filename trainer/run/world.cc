@@ -17,7 +17,7 @@
 
 namespace weir::trainer {
 
-Result<World> World::join() {
+Result<World> World::join(int order) {
   const Launched launched =
       find_launched([](const char* name) { return std::getenv(name); }).value_or(Launched());
   if (!launched.wrong.empty()) return Status(Code::invalid_argument, launched.wrong);
@@ -30,8 +30,17 @@ Result<World> World::join() {
   ncclUniqueId id;
   WEIR_TRY(shard::checked(ncclGetUniqueId(&id), "making an id"));
   ncclComm_t comm = nullptr;
-  WEIR_TRY(shard::checked(ncclCommInitRank(&comm, launched.size, id, launched.rank), "joining the ranks"));
+  weirConfig_t config = weirConfig();
+  config.order = order;
+  WEIR_TRY(shard::checked(ncclCommInitRankConfig(&comm, launched.size, id, launched.rank, &config.nccl),
+                          "joining the ranks"));
   return World(comm, launched.rank, launched.size);
+}
+
+Result<std::string> World::order_of_sums() const {
+  int order = weirOrderUnset;
+  WEIR_TRY(shard::checked(weirCommOrder(comm_, &order), "the order of sums"));
+  return std::string(order == weirOrderRanks ? "ranks" : order == weirOrderAny ? "any" : "run");
 }
 
 World::~World() {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/status.h"
+#include "weir/config.h"
 
 namespace weir::trainer {
 
@@ -16,9 +17,9 @@ class World {
  public:
   /// Takes rank and size from the launcher's variables (weir/launched.h), or is the only rank if there are
   /// none. Ranks meet at the address in NCCL_COMM_ID ("host:port" of the first rank), which `weir run` sets.
-  /// Waits for all ranks. Errors: invalid_argument if the launcher's numbers or the address are invalid;
-  /// those of the library.
-  static Result<World> join();
+  /// Waits for all ranks. `order`: of the sums of this communicator and its children (weir/config.h). Errors:
+  /// invalid_argument if the launcher's numbers or the address are invalid; those of the library.
+  static Result<World> join(int order = weirOrderUnset);
   World(World&& other) noexcept
       : comm_(std::exchange(other.comm_, nullptr)), rank_(other.rank_), ranks_(other.ranks_) {}
   World& operator=(World&&) = delete;
@@ -33,6 +34,8 @@ class World {
   ncclComm_t comm() const { return comm_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  /// The order in which ranks sum: "run", "any" or "ranks".
+  Result<std::string> order_of_sums() const;
 
  private:
   World(ncclComm_t comm, int rank, int ranks) : comm_(comm), rank_(rank), ranks_(ranks) {}

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <barrier>
+#include <bit>
+#include <cmath>
 #include <fstream>
 #include <random>
 #include <string>
@@ -196,6 +198,54 @@ TEST(DeviceCollectives, RanksOfOneGpuTakeTheDirectPlan) {
     EXPECT_EQ(logged.text().find("all_reduce on GPUs: direct") != std::string::npos, directly);
     EXPECT_EQ(logged.text().find("all_reduce on GPUs: ring") != std::string::npos, !directly);
   }
+}
+
+TEST(DeviceCollectives, WithTheOrderOfRanksOnlyPlansThatKeepItAreTried) {
+  using Means = DevicePlans::Means;
+  const auto tried = [](Collective kind, size_t bytes, Means means) {
+    std::string names;
+    for (const DeviceChoice& choice : DevicePlans::choices(kind, 4, bytes, means, SumOrder::ranks))
+      names += std::string(choice.algorithm) + " ";
+    return names;
+  };
+  for (const Means means : {Means::slots, Means::direct, Means::proxies}) {
+    EXPECT_EQ(tried(Collective::all_reduce, 1024, means), "one_shot all_pairs chain ");
+    EXPECT_EQ(tried(Collective::reduce, size_t{1} << 20, means), "all_pairs one_shot chain ");
+    EXPECT_EQ(tried(Collective::reduce_scatter, size_t{1} << 20, means), "one_shot chain ");
+  }
+  EXPECT_EQ(tried(Collective::all_gather, size_t{1} << 20, Means::slots), "ring one_shot ");
+}
+
+/// On the GPUs a sum of floats has the bits of a loop over the ranks.
+TEST(DeviceCollectives, SumInTheOrderOfRanks) {
+  const auto input = [](int rank, size_t i) {
+    const auto bits = static_cast<uint32_t>((i + 1) * 2654435761u + static_cast<size_t>(rank) * 40503u);
+    return std::ldexp(static_cast<float>(bits & 0xffff) - 30'000, static_cast<int>(bits >> 28));
+  };
+  Options options = device_options();
+  options.order = "ranks";
+  GpuSite site(options);
+  const Logged logged("TUNING");
+  with_device_ranks(site, 3, {0, 1}, [&](Communicator& communicator, int rank, GpuRank& gpu_rank) {
+    Elements in(gpu_rank, 180'000), out(gpu_rank, 180'000);
+    for (const Collective kind : {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter}) {
+      for (const size_t count : {size_t{7}, size_t{60'000}}) {
+        in.fill(3 * count, [&](size_t i) { return std::bit_cast<int>(input(rank, i)); });
+        Operation one = operation(kind, in.data(), out.data(), count, 0);
+        std::get<CollectiveOp>(one).type = DataType::float32;
+        const Status status = communicator.run({&one, 1}, gpu_rank.place());
+        ASSERT_TRUE(status.ok()) << status.message();
+        const std::vector<int>& got = out.read(count);
+        if (kind == Collective::reduce && rank != 0) continue;
+        const size_t first = kind == Collective::reduce_scatter ? static_cast<size_t>(rank) * count : 0;
+        for (size_t i = 0; i < count; ++i) {
+          const float sum = input(0, first + i) + input(1, first + i) + input(2, first + i);
+          ASSERT_EQ(got[i], std::bit_cast<int>(sum)) << name(kind) << " of " << count << ", element " << i;
+        }
+      }
+    }
+  });
+  EXPECT_THAT(logged.text(), HasSubstr("all_reduce on GPUs: all_pairs"));
 }
 
 /// Two ranks of a large GPU keep most of its blocks busy where shards need no room for messages.

@@ -59,6 +59,7 @@ TEST(PeerInfo, Travels) {
   PeerInfo told = peer_info(7, 0b0011, 99, 1e-7);
   told.gpu = "0000:3b:00.0";
   told.shares_gpu = false;
+  told.order = "any";
   told.knows = true;
   told.known.gamma = 3;
   ByteWriter out;
@@ -73,6 +74,7 @@ TEST(PeerInfo, Travels) {
   EXPECT_EQ(got.quota, 99);
   EXPECT_EQ(got.gpu, told.gpu);
   EXPECT_FALSE(got.shares_gpu);
+  EXPECT_EQ(got.order, "any");
   EXPECT_TRUE(got.knows);
   EXPECT_EQ(got.stated.inside, told.stated.inside);
   EXPECT_EQ(got.known.gamma, 3);
@@ -99,6 +101,39 @@ TEST(PeerInfo, AGpuIsSharedOnlyIfAllOnItLetOthers) {
                   std::to_string(rank)));
     peer_infos[rank].shares_gpu = true;
   }
+}
+
+TEST(PeerInfo, AllRanksHaveOneOrderOfSums) {
+  std::vector<PeerInfo> peer_infos(3);
+  for (PeerInfo& peer_info : peer_infos) peer_info.order = "ranks";
+  const auto peers = on_hosts({70, 70, 80});
+  EXPECT_EQ(*common_order(peer_infos, peers), SumOrder::ranks);
+  peer_infos[2].order = "any";
+  const Status differs = common_order(peer_infos, peers).status();
+  EXPECT_EQ(differs.code(), Code::invalid_usage);
+  EXPECT_THAT(differs.message(), HasSubstr("the order of sums is ranks at rank 0 and any at rank 2"));
+  peer_infos[1].order = "";
+  const Status none = common_order(peer_infos, peers).status();
+  EXPECT_EQ(none.code(), Code::invalid_argument);
+  EXPECT_THAT(none.message(), HasSubstr("the order of sums of rank 1"));
+}
+
+TEST(SharedSettings, MayLeaveNoAlgorithmThatSumsInRankOrder) {
+  const auto refused = [](std::string_view ours, std::string_view nccls) {
+    SharedSettings shared_settings;
+    shared_settings.algorithm = ours;
+    shared_settings.nccl_algorithms = nccls;
+    return shared_settings.check_rank_order().message();
+  };
+  for (const char* const ours : {"", "one_shot", "two_shot", "all_pairs", "chain", "pairwise", "unknown"})
+    EXPECT_EQ(refused(ours, ""), "") << ours;
+  EXPECT_THAT(refused("ring", ""), HasSubstr("WEIR_ALGO=ring allows no algorithm that sums all_reduce"));
+  EXPECT_THAT(refused("pat", ""), HasSubstr("WEIR_ALGO=pat allows no algorithm that sums reduce_scatter"));
+  EXPECT_EQ(refused("", "^ring,tree"), "");
+  EXPECT_EQ(refused("", "chain"), "");
+  EXPECT_EQ(refused("", "broadcast:ring"), "");
+  EXPECT_THAT(refused("", "reduce:ring"),
+              HasSubstr("NCCL_ALGO=reduce:ring allows no algorithm that sums reduce"));
 }
 
 TEST(SharedSettings, TravelAndOverride) {

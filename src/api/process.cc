@@ -13,6 +13,7 @@
 #include "src/api/ras.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/process_id.h"
 
 namespace weir::api {
 
@@ -51,6 +52,7 @@ void go_on_in_parent() {
 void begin_in_child() {
   orphan_handles();
   forget_ras_server();
+  forget_announced_parent();
   go_on_in_parent();
   inherited.store(current.exchange(nullptr));
 }

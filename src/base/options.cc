@@ -200,8 +200,11 @@ constexpr std::array kTable = {
         "WEIR_YIELD", &Options::yields, "", -1, 1e9,
         "polls with sched_yield() before a waiting rank blocks, one on a core that others compute on; -1: "
         "automatic"},
-    OptionRow{"WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
-              "seconds without an answer after which a lost or stopped process is declared failed"},
+    OptionRow{
+        "WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
+        "seconds without an answer after which a process is declared lost where nothing else shows whether "
+        "it runs; longer while this process itself runs late. A process of the same host that is stopped: a "
+        "sixth of it, at least 2 s"},
     OptionRow{
         "WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
         "seconds after which a rank that runs but does not make the call that others wait for is declared "

@@ -95,8 +95,8 @@ struct Options {
   int64_t spins = -1;
   int64_t yields = -1;
   // Failures
-  double peer_timeout_s = 5;
-  double stuck_timeout_s = 0;
+  double peer_timeout_s = 30;
+  double stuck_timeout_s = 1800;
   double deadlock_timeout_s = 30;
   double stuck_warning_s = 30;
   std::string profiler_plugin;

@@ -37,8 +37,8 @@ TEST(Options, NothingSetGivesDefaults) {
   EXPECT_THAT(options.notes, IsEmpty());
   EXPECT_EQ(options.nccl_version, 22809);
   EXPECT_EQ(options.transports, "loop,shm,cma,net_plugin,verbs,tcp");
-  EXPECT_EQ(options.peer_timeout_s, 5);
-  EXPECT_EQ(options.stuck_timeout_s, 0);
+  EXPECT_EQ(options.peer_timeout_s, 30);
+  EXPECT_EQ(options.stuck_timeout_s, 1800);
   EXPECT_EQ(options.deadlock_timeout_s, 30);
   EXPECT_EQ(options.stuck_warning_s, 30);
 }

@@ -23,8 +23,9 @@ Status tell(const AgreementSpec& spec, Rank to, const Bytes& list) {
     spec.listener->put(key, list);
     return {};
   }
-  const Status status =
-      post(listener, key, spec.credentials, list, Deadline::in_ms(spec.send_ms, spec.abort));
+  const int64_t start = now_ns();
+  const Status status = post(listener, key, spec.credentials, list, Deadline::in_ms(spec.come_ms, spec.abort),
+                             [&] { return spec.watchdog->examine(to, now_ns() - start); });
   return status.ok() || aborted(spec) ? status : spec.watchdog->explain(to, status);
 }
 

@@ -22,8 +22,7 @@ struct AgreementSpec {
   Rank rank = 0;
   std::vector<Rank> excluded;    ///< sorted; not this rank
   Watchdog* watchdog = nullptr;  ///< watches all ranks of the agreement; has their addresses
-  int64_t send_ms = 5000;        ///< time limit for one message to a listener; ms
-  int64_t come_ms = 60'000;      ///< time limit for a rank that runs but sends no list; ms
+  int64_t come_ms = 60'000;      ///< time limit for a rank that runs but takes or sends no list; ms
   const std::atomic<bool>* abort = nullptr;
 };
 

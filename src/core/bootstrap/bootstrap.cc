@@ -28,7 +28,7 @@ constexpr int64_t kVerdictMs = 1000;  ///< time for the root to name the rank th
 
 Bytes encode(const PeerAddress& peer) {
   ByteWriter out;
-  out.put(peer.listener).put(peer.host).put(peer.pid).put_string(peer.hostname);
+  out.put(peer.listener).put(peer.host).put(peer.pid).put(peer.process).put_string(peer.hostname);
   out.put(static_cast<uint32_t>(peer.other_listeners.size()));
   for (const SocketAddress& listener : peer.other_listeners) out.put(listener);
   return out.take();
@@ -42,6 +42,7 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
     peer.listener = in.get<SocketAddress>();
     peer.host = in.get<uint64_t>();
     peer.pid = in.get<int32_t>();
+    peer.process = in.get<ProcessId>();
     peer.hostname = printable(in.get_string(), kMostPrintedName);
     const size_t others = in.count(sizeof(SocketAddress));
     for (size_t i = 0; i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
@@ -71,7 +72,8 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
   exchange.uid = listeners.uid;
   exchange.rank = spec.rank;
   exchange.ranks = spec.ranks;
-  exchange.send_ms = spec.timeouts.peer_ms;
+  // The root notices who does not answer. This only ends the wait for one that does, but takes nothing.
+  exchange.send_ms = std::max(spec.timeouts.init_ms, spec.timeouts.peer_ms);
   exchange.abort = spec.abort;
   exchange.listener_of = [&](Rank to) {
     const auto distance = static_cast<unsigned>((spec.rank - to + spec.ranks) % spec.ranks);
@@ -81,6 +83,7 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
   const auto serve = [&](int wait_ms) { return activity.failed() ? activity.status() : root.serve(wait_ms); };
   exchange.while_waiting = [&](Rank, int64_t) { return serve(0); };
   exchange.broken = [&](Rank to, const Status& status) {
+    if (status.is_shortage()) return status;
     const Deadline verdict = Deadline::in_ms(kVerdictMs, spec.abort);
     while (!verdict.over()) WEIR_TRY(serve(20));
     return Status(status.code(),
@@ -128,6 +131,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   hello.rank = spec.rank;
   hello.ranks = spec.ranks;
   hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
+  hello.peer.process = own_process_id();
   const std::vector<SocketAddress>& listeners = spec.listener->addresses();
   hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
   // Before other ranks get this listener's address:
@@ -274,7 +278,6 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   exchange.members = speakers;
   exchange.rank = static_cast<Rank>(std::ranges::find(speakers, rank_) - speakers.begin());
   exchange.ranks = static_cast<int>(speakers.size());
-  exchange.send_ms = spec_.timeouts.peer_ms;
   exchange.abort = spec_.abort;
   exchange.listener_of = [this](Rank to) { return peers()[static_cast<size_t>(to)].listener; };
   exchange.while_waiting = [this](Rank from, int64_t waited_ns) {

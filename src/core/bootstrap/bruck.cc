@@ -33,10 +33,12 @@ Status send(const BruckSpec& spec, const DeliveryKey& key, Bytes message) {
     return {};
   }
   const int64_t start = now_ns();
+  const Deadline deadline =
+      spec.send_ms > 0 ? Deadline::in_ms(spec.send_ms, spec.abort) : Deadline::never(spec.abort);
   Status verdict;
-  const Status status =
-      spec.connections->send(listener, key, message, Deadline::in_ms(spec.send_ms, spec.abort),
-                             [&] { return verdict = spec.while_waiting(key.to, now_ns() - start); });
+  const Status status = spec.connections->send(listener, key, message, deadline, [&] {
+    return verdict = spec.while_waiting(key.to, now_ns() - start);
+  });
   if (status.ok() || !verdict.ok() || (spec.abort != nullptr && spec.abort->load())) return status;
   return spec.broken(key.to, status);
 }

@@ -29,7 +29,7 @@ struct BruckSpec {
   int ranks = 1;
   /// The participants, if not all ranks take part; `rank` and `ranks` then refer to this list.
   std::span<const Rank> members = {};
-  int64_t send_ms = 5000;  ///< time limit for one message to a listener; ms
+  int64_t send_ms = 0;  ///< time limit for one message to a listener; 0: `while_waiting` alone ends it; ms
   const std::atomic<bool>* abort = nullptr;
   /// The listener of a member whose distance below this one is a power of two.
   std::function<SocketAddress(Rank)> listener_of;

@@ -20,6 +20,8 @@
 #include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/process_id.h"
+#include "src/base/scheduling_delay.h"
 #include "src/base/service_thread.h"
 #include "src/base/shortage.h"
 #include "src/core/bootstrap/frames.h"
@@ -41,6 +43,7 @@ constexpr int64_t kGraceNs = 200 * kNsPerMs;       ///< time of a stranger befor
 constexpr int64_t kLingerNs = 10'000 * kNsPerMs;   ///< time for which late ranks get the failure
 constexpr int64_t kLateNs = 2'000 * kNsPerMs;      ///< later joiners at a fixed address start a new bootstrap
 constexpr int64_t kHoldNs = 500 * kNsPerMs;        ///< delay of the failure for ranks of this process
+constexpr int64_t kWaitMs = 250;                   ///< longest time between two checks for failures
 constexpr int64_t kPortMs = 1'000;                 ///< time to wait for a port in use
 
 /// Whether a rank is in this process.
@@ -68,8 +71,13 @@ std::string list_ranks(const std::vector<bool>& there) {
 /// One bootstrap. Everything but start, stop and finished() happens on its own thread.
 class Root {
  public:
-  Root(Socket listener, const UniqueId& id, const Credentials& credentials, const Timeouts& timeouts)
-      : listener_(std::move(listener)), id_(id), credentials_(credentials), timeouts_(timeouts) {}
+  Root(Socket listener, const UniqueId& id, const Credentials& credentials, const Timeouts& timeouts,
+       uint64_t host)
+      : listener_(std::move(listener)),
+        id_(id),
+        credentials_(credentials),
+        timeouts_(timeouts),
+        host_(host) {}
   ~Root() {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
@@ -114,6 +122,7 @@ class Root {
   void welcome_late(Connection& connection, int64_t now);
   void show_proof(Connection& connection, const Hello& hello) const;
   void introduce();
+  std::string_view silence_of(Connection& connection, int64_t now) const;
   void look_for_trouble(int64_t now);
   void fail(const Status& status, Rank culprit = -1);
   bool give_up(const Status& why);
@@ -128,6 +137,7 @@ class Root {
   const UniqueId id_;
   const Credentials credentials_;
   const Timeouts timeouts_;
+  const uint64_t host_;
   Socket stop_;
   std::mutex working_;
   std::list<Connection> connections_;
@@ -143,6 +153,7 @@ class Root {
   int64_t next_ping_ns_ = 0;
   int64_t last_round_ns_ = 0;
   Status failure_;
+  SchedulingDelay delay_;
   Rejections rejections_;
   std::atomic<bool> began_{false};  ///< its thread holds working_ wherever it does not wait
   std::atomic<bool> finished_{false};
@@ -168,7 +179,9 @@ void Root::serve() {
   last_round_ns_ = now_ns();
   while (wait(working)) {
     const int64_t now = now_ns();
-    if (const int64_t pause = now - last_round_ns_; pause > kStallNs && !first_.empty()) {
+    const int64_t pause = now - last_round_ns_;
+    if (!first_.empty()) delay_.note(pause - kWaitMs * kNsPerMs);
+    if (pause > kStallNs && !first_.empty()) {
       for (Connection& connection : connections_) connection.heard_ns += pause;
     }
     last_round_ns_ = now;
@@ -195,7 +208,7 @@ bool Root::wait(std::unique_lock<std::mutex>& working) {
       connections_, [](const Connection& connection) { return connection.frames.pending(); });
   const bool idle = connections_.empty() && first_.empty();
   working.unlock();
-  const auto wait_ms = static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, 250));
+  const auto wait_ms = static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, kWaitMs));
   poll(polls_.data(), polls_.size(), pending ? 0 : idle ? -1 : wait_ms);
   working.lock();
   auto poll_of = polls_.cbegin() + 2;
@@ -372,7 +385,7 @@ void Root::welcome_late(Connection& connection, int64_t now) {
 
 /// A rank that is disconnected before its root's proof comes again.
 void Root::show_proof(Connection& connection, const Hello& hello) const {
-  connection.frames.send(root_wire::Welcome::to(hello, credentials_).encode());
+  connection.frames.send(root_wire::Welcome::to(hello, credentials_, host_).encode());
   if (credentials_.tls == nullptr || hello.encryption != credentials_.mode()) return;
   if (!connection.frames.secure(credentials_.tls, TlsRole::accepts, hello.proof).ok()) connection.gone = true;
 }
@@ -393,6 +406,21 @@ void Root::introduce() {
             static_cast<double>(now_ns() - began_ns_) / 1e6);
 }
 
+/// What the silence of a rank shows; empty: nothing yet. Of a process of this host the kernel knows more.
+std::string_view Root::silence_of(Connection& connection, int64_t now) const {
+  const int64_t silent_ns = now - connection.heard_ns;
+  const bool here = connection.hello->peer.host == host_;
+  if (here && silent_ns > timeouts_.stopped_ms() * kNsPerMs) {
+    const ProcessState state = state_of(connection.hello->peer.process);
+    if (state == ProcessState::stopped) return "is stopped (by a signal or a debugger)";
+    if (state == ProcessState::gone) return "is dead";
+    if (state == ProcessState::runs) connection.heard_ns = now;  // its host is busy
+    if (state == ProcessState::runs) return {};
+  }
+  const int64_t most_ns = root_wire::silence_ms(timeouts_) * kNsPerMs + delay_.allowance_ns();
+  return silent_ns > most_ns ? "is stopped or out of reach" : "";
+}
+
 void Root::look_for_trouble(int64_t now) {
   if (began_ns_ == 0) return;
   if (now >= next_ping_ns_) {
@@ -401,17 +429,16 @@ void Root::look_for_trouble(int64_t now) {
       if (connection.hello) connection.frames.send(root_wire::say(Word::ping));
     }
   }
-  for (const Connection& connection : connections_) {
-    if (!connection.hello || connection.done ||
-        now - connection.heard_ns < root_wire::silence_ms(timeouts_) * kNsPerMs)
-      continue;
-    return fail(
-        Status(Code::remote_error,
-               fmt::format("{} is stopped or out of reach: it has not answered for {:.1f} s while the "
-                           "communicator of {} ranks was being set up",
-                           connection.hello->peer.describe(connection.hello->rank),
-                           static_cast<double>(now - connection.heard_ns) / 1e9, first_.size())),
-        connection.hello->rank);
+  for (Connection& connection : connections_) {
+    if (!connection.hello || connection.done) continue;
+    const std::string_view silence = silence_of(connection, now);
+    if (silence.empty()) continue;
+    return fail(Status(Code::remote_error,
+                       fmt::format("{} {}: it has not answered for {:.1f} s while the communicator of {} "
+                                   "ranks was being set up",
+                                   connection.hello->peer.describe(connection.hello->rank), silence,
+                                   static_cast<double>(now - connection.heard_ns) / 1e9, first_.size())),
+                connection.hello->rank);
   }
   if (!introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
     std::vector<bool> there;
@@ -486,7 +513,7 @@ bool Root::over(int64_t now) const {
          std::ranges::all_of(connections_, [](const Connection& connection) { return connection.done; });
 }
 
-Roots::Roots() = default;
+Roots::Roots(uint64_t host) : host_(host) {}
 Roots::~Roots() = default;
 
 Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& timeouts,
@@ -500,7 +527,7 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   const auto credentials = Credentials::make(*secret, encryption);
   WEIR_TRY(credentials.status());
   const UniqueId id{*address, random_bits(), false, *secret};
-  auto root = std::make_unique<Root>(std::move(*listener), id, *credentials, timeouts);
+  auto root = std::make_unique<Root>(std::move(*listener), id, *credentials, timeouts, host_);
   const std::lock_guard lock(mutex_);  // taken before the thread starts, so that pause() finds the root
   WEIR_TRY(root->start());
   drop_finished();
@@ -523,7 +550,7 @@ Status Roots::start_fixed(const UniqueId& id, const Credentials& credentials, co
       if (!busy || previous.over()) {
         auto listener = Socket::listen(id.root);
         if (listener.ok()) {
-          auto root = std::make_unique<Root>(std::move(*listener), id, credentials, timeouts);
+          auto root = std::make_unique<Root>(std::move(*listener), id, credentials, timeouts, host_);
           WEIR_TRY(root->start());
           roots_.push_back(std::move(root));
           return {};

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <vector>
 
+#include "src/base/host.h"
 #include "src/base/status.h"
 #include "src/core/call/unique_id.h"
 #include "src/core/diagnosis/watchdog.h"
@@ -29,7 +30,8 @@ class Root;
 /// The roots of a process. Thread-safe; the destructor ends those that still run.
 class Roots {
  public:
-  Roots();
+  /// `host`: host_identity() of this process, with NCCL_HOSTID.
+  explicit Roots(uint64_t host = host_identity(""));
   ~Roots();
 
   /// Starts a root at a free port out of `ports` on `interface` (whose port is ignored) and returns the id
@@ -54,6 +56,7 @@ class Roots {
  private:
   void drop_finished();
 
+  const uint64_t host_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Root>> roots_;
 };

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "src/base/clock.h"
+#include "src/base/process_id.h"
 #include "src/core/diagnosis/watchdog.h"
 
 namespace weir::core {
@@ -18,6 +19,8 @@ using root_wire::Word;
 
 /// The root of the job before at a fixed address may still answer for this time.
 constexpr int64_t kStrangeMs = 11'000;
+/// Ranks look after their root at least as often as this.
+constexpr int64_t kServedMs = 100;
 
 std::string where(const UniqueId& id) {
   return id.fixed ? fmt::format("rank 0 at NCCL_COMM_ID={}", id.root.text())
@@ -47,6 +50,7 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const C
     attempt = Attempt::unreached;
     const std::string_view perhaps =
         id.fixed ? "" : "; it has ended, or this id has served a communicator already";
+    if (socket.status().is_shortage()) return socket.status();
     return Status(socket.status().code(),
                   fmt::format("{}{} cannot be reached: {}{}", where(id), id.fixed ? "" : ",",
                               socket.status().message(), perhaps));
@@ -88,7 +92,9 @@ Status RootLink::serve(int wait_ms) {
   poll(&entry, 1, frames_.pending() ? 0 : wait_ms);
   const Status connection = frames_.receive();
   const int64_t now = now_ns();
-  if (const int64_t pause = now - served_ns_; pause > kStallNs) heard_ns_ += pause;
+  const int64_t pause = now - served_ns_;
+  delay_.note(pause - kServedMs * kNsPerMs);
+  if (pause > kStallNs) heard_ns_ += pause;
   served_ns_ = now;
   WEIR_TRY(take_in());
   frames_.flush();
@@ -100,13 +106,25 @@ Status RootLink::serve(int wait_ms) {
                   welcome_ ? fmt::format("{}, ended while the ranks were joining there", where(id_))
                            : fmt::format("{}, closed the connection before it answered", where(id_)));
   }
-  if (now - heard_ns_ > root_wire::silence_ms(timeouts_) * kNsPerMs) {
+  if (is_silent(now)) {
     return Status(Code::remote_error,
                   fmt::format("{}, has not answered for {:.1f} s: it is stopped or out of reach{}",
                               where(id_), static_cast<double>(now - heard_ns_) / 1e9,
                               welcome_ ? "" : ", or not a process of weir"));
   }
   return {};
+}
+
+/// Whether the root has not answered for too long. Of a process of this host the kernel knows more.
+bool RootLink::is_silent(int64_t now) {
+  const int64_t silent_ns = now - heard_ns_;
+  const bool here = welcome_ && welcome_->host == hello_.peer.host;
+  if (here && silent_ns > timeouts_.stopped_ms() * kNsPerMs) {
+    const ProcessState state = state_of(welcome_->process);
+    if (state == ProcessState::runs) heard_ns_ = now;  // its host is busy
+    if (state != ProcessState::unknown) return state != ProcessState::runs;
+  }
+  return silent_ns > root_wire::silence_ms(timeouts_) * kNsPerMs + delay_.allowance_ns();
 }
 
 Status RootLink::take_in() {
@@ -143,7 +161,7 @@ Status RootLink::take_strange(BytesView frame) {
   const auto welcome = root_wire::Welcome::decode(frame);
   if (!welcome) return stranger("refuses: it belongs to another job, or has another secret");
   if (!welcome->is_proven(hello_, id_.secret)) return stranger("does not know the secret of this job");
-  welcome_ = true;
+  welcome_ = *welcome;
   frames_.trust();
   // Otherwise the root says next that the two differ.
   if (credentials_.tls != nullptr && welcome->encryption == hello_.encryption)

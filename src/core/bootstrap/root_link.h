@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "src/base/scheduling_delay.h"
 #include "src/core/bootstrap/frames.h"
 #include "src/core/bootstrap/root_wire.h"
 #include "src/core/call/unique_id.h"
@@ -50,6 +51,7 @@ class RootLink {
                                                     const root_wire::Hello& hello, const Timeouts& timeouts,
                                                     const Deadline& deadline, Attempt& attempt);
   Status take_in();
+  bool is_silent(int64_t now);
   Status take_strange(BytesView frame);
   Status stranger(std::string_view what);
 
@@ -61,10 +63,11 @@ class RootLink {
   const std::atomic<bool>* const abort_;
   int64_t heard_ns_;
   int64_t served_ns_;
+  SchedulingDelay delay_;
   bool said_hello_ = false;
-  bool welcome_ = false;
-  bool closed_ = false;   ///< the other side has closed the connection
-  bool strange_ = false;  ///< the other side is not the root of this job
+  std::optional<root_wire::Welcome> welcome_;  ///< that of the root, once it has proven to be it
+  bool closed_ = false;                        ///< the other side has closed the connection
+  bool strange_ = false;                       ///< the other side is not the root of this job
   bool told_ = false;
   std::optional<root_wire::Listeners> listeners_;
 };

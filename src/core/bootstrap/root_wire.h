@@ -25,7 +25,7 @@ namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Version of all that ranks exchange during set-up; raise it with every change of that.
-inline constexpr uint32_t kProtocol = 9;
+inline constexpr uint32_t kProtocol = 10;
 
 /// The longest frame of a side that has proven nothing.
 inline constexpr uint32_t kMostStrangeBytes = 1024;
@@ -85,6 +85,7 @@ struct Hello {
     if (!in.ok()) return std::nullopt;
     if (hello.protocol == kProtocol) {
       hello.peer.host = in.get<uint64_t>();
+      hello.peer.process = in.get<ProcessId>();
       hello.peer.listener = in.get<SocketAddress>();
       hello.encryption = in.get<TlsSettings::Mode>();
       if (!hello.peer.listener.valid()) return std::nullopt;
@@ -103,7 +104,12 @@ struct Hello {
   Bytes unproven() const {
     ByteWriter out;
     out.put(Word::hello).put(kMagic).put(protocol).put(nonce).put(rank).put(ranks);
-    out.put(peer.pid).put_string(peer.hostname).put(peer.host).put(peer.listener).put(encryption);
+    out.put(peer.pid)
+        .put_string(peer.hostname)
+        .put(peer.host)
+        .put(peer.process)
+        .put(peer.listener)
+        .put(encryption);
     out.put(challenge);
     return out.take();
   }
@@ -113,22 +119,28 @@ struct Hello {
 /// encrypt in the same way; otherwise the root goes on to say that they do not.
 struct Welcome {
   TlsSettings::Mode encryption = TlsSettings::Mode::off;  ///< of the root's sockets
+  uint64_t host = 0;                                      ///< host_identity() of the root
+  ProcessId process;                                      ///< of the root
   Proof proof{};
 
-  static Welcome to(const Hello& hello, const Credentials& credentials) {
-    Welcome welcome{credentials.mode(), {}};
+  static Welcome to(const Hello& hello, const Credentials& credentials, uint64_t host) {
+    Welcome welcome{credentials.mode(), host, own_process_id(), {}};
     welcome.proof = credentials.secret.prove(welcome.statement(hello));
     return welcome;
   }
   bool is_proven(const Hello& hello, const Secret& secret) const {
     return secret.accepts(statement(hello), proof);
   }
-  Bytes encode() const { return ByteWriter().put(Word::welcome).put(encryption).put(proof).take(); }
+  Bytes encode() const {
+    return ByteWriter().put(Word::welcome).put(encryption).put(host).put(process).put(proof).take();
+  }
   static std::optional<Welcome> decode(BytesView frame) {
     ByteReader in(frame);
     const bool right = in.get<Word>() == Word::welcome;
     Welcome welcome;
     welcome.encryption = in.get<TlsSettings::Mode>();
+    welcome.host = in.get<uint64_t>();
+    welcome.process = in.get<ProcessId>();
     welcome.proof = in.get<Proof>();
     if (!right || !in.ok()) return std::nullopt;
     return welcome;
@@ -137,7 +149,8 @@ struct Welcome {
  private:
   Bytes statement(const Hello& hello) const {
     ByteWriter out;
-    out.put_string("weir: welcome of a root").put(encryption).put(hello.challenge).put(hello.proof);
+    out.put_string("weir: welcome of a root").put(encryption).put(host).put(process);
+    out.put(hello.challenge).put(hello.proof);
     return out.take();
   }
 };
@@ -184,7 +197,8 @@ inline Status decode_failed(BytesView frame) {
   return Status(known ? static_cast<Code>(code) : Code::remote_error, printable(in.get_string()));
 }
 
-/// Longest silence of a side before it counts as stopped; each sends about once a second (see ping_ms).
+/// Longest silence of a side before it counts as stopped, on a host where nothing shows that it runs; each
+/// sends about once a second (see ping_ms).
 inline int64_t silence_ms(const Timeouts& timeouts) { return timeouts.peer_ms * 4 / 5; }
 inline int64_t ping_ms(const Timeouts& timeouts) { return std::min<int64_t>(1000, timeouts.peer_ms / 5); }
 

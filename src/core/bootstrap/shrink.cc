@@ -48,7 +48,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const s
   Watchdog watchdog({uid, parent.rank_, parent.watchdog_->shared_peers(), spec.activities, activity,
                      spec.timeouts, abort, spec.credentials()});
   const Status agreed = agree({spec.listener.get(), uid, spec.credentials(), parent.rank_, excluded,
-                               &watchdog, spec.timeouts.peer_ms, spec.timeouts.init_ms, abort});
+                               &watchdog, spec.timeouts.init_ms, abort});
   activity->end();
   spec.activities->leave(uid, parent.rank_);
   spec.listener->forget(uid, parent.rank_);
@@ -101,8 +101,14 @@ void Bootstrap::ask(std::span<const Rank> ranks, std::vector<Presence>& found) c
           std::make_unique<Inquiry>(at, uid_, spec_.credentials(), ActivityRegistry::question(asked.rank, 0));
     }
     const Deadline deadline = Deadline::in_ms(spec_.timeouts.peer_ms / static_cast<int64_t>(listeners));
+    const int64_t stopped_ns = now_ns() + spec_.timeouts.stopped_ms() * kNsPerMs;
     const auto is_known = [&](Asked& asked) {
-      if (!asked.inquiry->advance()) return false;
+      if (!asked.inquiry->advance()) {
+        const bool late = now_ns() > stopped_ns;
+        const ProcessState state = late ? watchdog_->state_here(asked.rank) : ProcessState::unknown;
+        if (state == ProcessState::gone) found[static_cast<size_t>(asked.rank)] = Presence::dead;
+        return state == ProcessState::gone || state == ProcessState::stopped;
+      }
       const Presence presence = presence_of(asked.inquiry->take());
       found[static_cast<size_t>(asked.rank)] = presence;
       return presence != Presence::silent;

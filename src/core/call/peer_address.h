@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/process_id.h"
 #include "src/base/types.h"
 #include "src/net/socket.h"
 
@@ -20,7 +21,8 @@ struct PeerAddress {
   int32_t pid = 0;
   std::string hostname;
   std::vector<SocketAddress> other_listeners =
-      {};  ///< addresses on further interfaces, used if `listener` does not answer
+      {};                  ///< addresses on further interfaces, used if `listener` does not answer
+  ProcessId process = {};  ///< for processes of the same host
 
   /// "rank 3 (pid 4711 on host alpha)".
   std::string describe(Rank rank) const {

@@ -40,6 +40,7 @@ Runtime::Runtime(Options options)
       credit_(first_credit(options_)),
       activities_(static_cast<size_t>(options_.recorded)),
       dumper_(options_, activities_, host_),
+      roots_(host_),
       kernels_(options_.gpu_kernels),
       process_(random_number()) {
   prepare_doorbells();  // cheapest while the process has few threads

@@ -10,7 +10,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
-#include "src/base/process_state.h"
+#include "src/core/diagnosis/wait_chain.h"
 #include "src/net/listener/inquiry.h"
 
 namespace weir::core {
@@ -19,10 +19,12 @@ namespace {
 constexpr int64_t kPeriodNs = 250 * kNsPerMs;
 /// Long enough for messages that a rank sent, or that were sent to it, before it ended to arrive.
 constexpr int64_t kConfirmNs = 300 * kNsPerMs;
+/// A waiting thread calls examine() at least this often.
+constexpr int64_t kExaminedNs = 100 * kNsPerMs;
 constexpr int64_t kCatchUpNs = 30 * kNsPerMs;
-constexpr int64_t kRetryNs = 200 * kNsPerMs;
+/// After this time without an answer it is looked whether this process itself runs late.
+constexpr int64_t kLateNs = 500 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
-constexpr size_t kMostMet = 256;  ///< maximum number of ranks in one chase
 constexpr size_t kListenersAtOnce = 256;
 
 std::string call_words(const CallRecord& call) {
@@ -31,93 +33,13 @@ std::string call_words(const CallRecord& call) {
 
 }  // namespace
 
-/// A walk from rank to rank along the chain of waits, with the inquiry in flight.
-class Watchdog::Chase {
- public:
-  explicit Chase(std::vector<Rank> first) : ranks_(std::move(first)), own_(ranks_.size()) {}
-
-  Rank at() const { return ranks_[at_]; }
-  /// Whether this rank itself waits for the current one.
-  bool is_direct() const { return at_ < own_; }
-  /// Appends ranks to visit, each once.
-  void add(const std::vector<Rank>& ranks, Rank except) {
-    complete_ = complete_ && ranks.size() <= Activity::kAlso && ranks_.size() < kMostMet;
-    if (ranks_.size() >= kMostMet) return;
-    for (const Rank rank : ranks) {
-      if (rank != except && std::ranges::find(ranks_, rank) == ranks_.end()) ranks_.push_back(rank);
-    }
-  }
-  /// True if no rank was skipped that may block the others.
-  bool complete() const { return complete_; }
-  /// Moves to the next rank; false if there is none.
-  bool go_on() {
-    if (at_ + 1 == ranks_.size()) return false;
-    ++at_;
-    ask_again();
-    return true;
-  }
-  /// Notes a rank that runs and does not wait; prefers one that is in no call.
-  void note(const Finding& slow) {
-    if (!slow_ || (slow.absent && !slow_->absent)) slow_ = slow;
-  }
-  const std::optional<Finding>& slow() const { return slow_; }
-  /// Notes how long a visited rank has waited.
-  void note_wait(int64_t ns) { least_wait_ns_ = std::min(least_wait_ns_, ns); }
-  int64_t least_wait_ns() const { return least_wait_ns_; }
-
-  /// The answer of the current rank, once it has arrived or `silence_ns` have passed, divided evenly among
-  /// its listeners. Repeats an inquiry that could not be sent (no route, no descriptors).
-  std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Credentials& credentials,
-                            const Bytes& question, int64_t now, int64_t silence_ns) {
-    if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
-    if (asked_ns_ == 0) asked_ns_ = now;
-    const auto listeners = static_cast<int64_t>(1 + peer.other_listeners.size());
-    const int64_t listener = std::min((now - asked_ns_) * listeners / silence_ns, listeners - 1);
-    if (inquiry_ == nullptr || listener != listener_) {
-      inquiry_ = std::make_unique<Inquiry>(
-          listener == 0 ? peer.listener : peer.other_listeners[static_cast<size_t>(listener - 1)], uid,
-          credentials, question);
-      listener_ = listener;
-    }
-    const bool in_time = now - asked_ns_ < silence_ns;
-    if (!inquiry_->advance() && in_time) return std::nullopt;
-    Answer answer = inquiry_->take();
-    const bool asked = answer.kind != Answer::Kind::silent && answer.kind != Answer::Kind::unasked;
-    if (!asked && in_time) {
-      inquiry_.reset();
-      retry_ns_ = now + kRetryNs;
-      return std::nullopt;
-    }
-    return answer;
-  }
-  /// Makes the next ask() start a new inquiry.
-  void ask_again() {
-    inquiry_.reset();
-    asked_ns_ = 0;
-  }
-  void forgive(int64_t stalled_ns) { asked_ns_ += stalled_ns; }
-
- private:
-  std::vector<Rank> ranks_;  ///< ranks to visit; those before at_ were asked
-  const size_t own_;         ///< number of them that this rank itself waits for
-  size_t at_ = 0;
-  std::optional<Finding> slow_;
-  int64_t least_wait_ns_ = INT64_MAX;
-  bool complete_ = true;
-  std::unique_ptr<Inquiry> inquiry_;
-  int64_t listener_ = 0;  ///< index of the rank's listener that the inquiry is sent to
-  int64_t asked_ns_ = 0;  ///< time of the first inquiry; 0: not yet
-  int64_t retry_ns_ = 0;
-};
-
 Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {}
 Watchdog::~Watchdog() = default;
 
-// Together with kConfirmNs and kTellMs, these stay below peer_ms.
 int64_t Watchdog::period_ns() const {
   return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kNsPerMs / 5);
 }
-int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kNsPerMs * 65 / 100; }
+int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kNsPerMs + delay_.allowance_ns(); }
 
 Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, const exec::Task* task) {
   Activity& own = *spec_.activity;
@@ -134,6 +56,9 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
     both_called_ns_ = 0;
     warned_ = false;
     warned_of_slow_ = false;
+    delay_ = {};
+  } else {
+    delay_.note(pause - kExaminedNs);
   }
   if (pause > kStallNs) both_called_ns_ = 0;
   opening_ = opening;
@@ -141,7 +66,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
   waited_ns_ = waited_ns;
   if (chase_ == nullptr) {
     if (waited_ns < period_ns() || now < next_chase_ns_) return {};
-    chase_ = std::make_unique<Chase>(awaited);
+    chase_ = std::make_unique<WaitChain>(awaited);
     ++chases_;
   } else if (pause > kStallNs) {
     chase_->forgive(pause);
@@ -151,38 +76,89 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
 
 /// The finding about the chase's current rank, whose call number `call` is compared with ours; empty while
 /// its answer is in flight.
-std::optional<Watchdog::Finding> Watchdog::look(Chase& chase, int64_t now, uint64_t call) const {
+std::optional<RankFinding> Watchdog::look(WaitChain& chase, int64_t now, uint64_t call) {
   const Rank rank = chase.at();
   if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call));
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   auto answer = chase.ask(peer, spec_.uid, spec_.credentials, ActivityRegistry::question(rank, call), now,
                           silence_ns());
-  if (!answer) return std::nullopt;
-  if (answer->kind == Answer::Kind::unasked) return unasked(rank, answer->why);
-  if (answer->kind == Answer::Kind::silent && runs_here(peer)) return busy(rank);
-  return interpret(rank, *answer);
+  if (!answer) return unanswered(chase, now);
+  switch (answer->kind) {
+    case Answer::Kind::given:
+      if (const auto report = ActivityRegistry::read_report(answer->bytes)) return interpret(rank, *report);
+      break;
+    case Answer::Kind::unasked: return unasked(rank, answer->why);
+    case Answer::Kind::silent: {
+      const ProcessState state = state_here(rank);
+      if (state == ProcessState::runs) return busy(rank, chase.silent_ns(now));
+      return silent(rank, state, chase.silent_ns(now), answer->why);
+    }
+    case Answer::Kind::refused:
+    case Answer::Kind::forbidden: break;
+  }
+  return ended(rank, state_here(rank));
 }
 
-/// Whether the process of a rank of this host is there and not stopped.
-bool Watchdog::runs_here(const PeerAddress& peer) const {
-  if (peer.host != peers()[static_cast<size_t>(spec_.rank)].host) return false;
-  const char state = process_state(peer.pid);
-  return is_alive(state) && !is_stopped(state);
+/// What is known of the current rank while it does not answer; empty: nothing yet.
+std::optional<RankFinding> Watchdog::unanswered(WaitChain& chase, int64_t now) {
+  const Rank rank = chase.at();
+  const int64_t silent_ns = chase.silent_ns(now);
+  if (silent_ns < kLateNs) return std::nullopt;
+  chase.measure(peers()[static_cast<size_t>(spec_.rank)].listener, spec_.uid, spec_.credentials,
+                ActivityRegistry::question(spec_.rank, 0), now, delay_);
+  if (silent_ns < spec_.timeouts.stopped_ms() * kNsPerMs || !chase.may_look(now)) return std::nullopt;
+  switch (const ProcessState state = state_here(rank)) {
+    case ProcessState::gone: return ended(rank, state);
+    case ProcessState::stopped: return silent(rank, state, silent_ns, "");
+    case ProcessState::runs: return busy(rank, silent_ns);
+    case ProcessState::unknown: break;
+  }
+  return std::nullopt;
+}
+
+ProcessState Watchdog::state_here(Rank rank) const {
+  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
+  const bool here = peer.host == peers()[static_cast<size_t>(spec_.rank)].host;
+  return here ? state_of(peer.process) : ProcessState::unknown;
 }
 
 /// A process that runs and does not answer has had no core for the thread that answers: that proves nothing.
-Watchdog::Finding Watchdog::busy(Rank rank) const {
-  Finding finding;
+RankFinding Watchdog::busy(Rank rank, int64_t silent_ns) const {
+  RankFinding finding;
   finding.rank = rank;
   finding.words =
       fmt::format("{} runs, but has not answered for {:.1f} s: its host is busy",
-                  peers()[static_cast<size_t>(rank)].describe(rank), static_cast<double>(silence_ns()) / 1e9);
+                  peers()[static_cast<size_t>(rank)].describe(rank), static_cast<double>(silent_ns) / 1e9);
+  return finding;
+}
+
+RankFinding Watchdog::silent(Rank rank, ProcessState state, int64_t silent_ns, std::string_view why) const {
+  RankFinding finding;
+  finding.kind = RankFinding::Kind::silent;
+  finding.rank = rank;
+  const std::string how = state == ProcessState::stopped
+                              ? "is stopped (by a signal or a debugger)"
+                              : fmt::format("is stopped or out of reach ({})", why);
+  finding.words = fmt::format("{} {}, it has not answered for {:.1f} s",
+                              peers()[static_cast<size_t>(rank)].describe(rank), how,
+                              static_cast<double>(silent_ns) / 1e9);
+  return finding;
+}
+
+RankFinding Watchdog::ended(Rank rank, ProcessState state) const {
+  const bool runs = state == ProcessState::runs || state == ProcessState::stopped;
+  RankFinding finding;
+  finding.kind = RankFinding::Kind::dead;
+  finding.rank = rank;
+  finding.words = fmt::format("{} {}", peers()[static_cast<size_t>(rank)].describe(rank),
+                              runs ? "has left: the process runs, but no longer accepts connections"
+                                   : "is dead: the process has ended");
   return finding;
 }
 
 /// A lack of this process proves nothing about the rank that it wanted to ask.
-Watchdog::Finding Watchdog::unasked(Rank rank, const std::string& why) const {
-  Finding finding;
+RankFinding Watchdog::unasked(Rank rank, const std::string& why) const {
+  RankFinding finding;
   finding.rank = rank;
   finding.words =
       fmt::format("{} could not be asked: {}", peers()[static_cast<size_t>(rank)].describe(rank), why);
@@ -196,17 +172,17 @@ Status Watchdog::pursue(int64_t now) {
                     (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
   const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
   for (;;) {
-    const bool known_silent = suspicion_ && suspicion_->finding.kind == Finding::Kind::silent &&
+    const bool known_silent = suspicion_ && suspicion_->finding.kind == RankFinding::Kind::silent &&
                               suspicion_->finding.rank == chase_->at();
     const uint64_t latest = spec_.activity->snapshot(0).sequence;
-    const std::optional<Finding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
+    const std::optional<RankFinding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
     if (!found) return {};
-    const Finding& finding = *found;
+    const RankFinding& finding = *found;
     if (chase_->is_direct()) WEIR_TRY(judge_opening(finding, now));
-    if (finding.kind == Finding::Kind::waits) {
+    if (finding.kind == RankFinding::Kind::waits) {
       chase_->note_wait(finding.waited_ns);
       if (far) chase_->add(finding.next, spec_.rank);
-    } else if (finding.kind == Finding::Kind::lives) {
+    } else if (finding.kind == RankFinding::Kind::lives) {
       chase_->note(finding);
     } else {
       return conclude(finding, now);
@@ -218,9 +194,9 @@ Status Watchdog::pursue(int64_t now) {
   }
 }
 
-Watchdog::Finding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
+RankFinding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
-  Finding finding;
+  RankFinding finding;
   finding.rank = rank;
   const Snapshot& there = report.snapshot;
   finding.calls = there.sequence;
@@ -230,19 +206,19 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const ActivityReport& report) c
     return finding;
   }
   if (there.failure) {
-    finding.kind = Finding::Kind::failed;
+    finding.kind = RankFinding::Kind::failed;
     finding.failure = *there.failure;
     return finding;
   }
   if (report.presence == ActivityReport::Presence::left) {
-    finding.kind = Finding::Kind::left;
+    finding.kind = RankFinding::Kind::left;
     finding.words = fmt::format("{} has destroyed or aborted this communicator", peer.describe(rank));
     return finding;
   }
   const Snapshot here = spec_.activity->snapshot(there.call ? there.call->sequence : 0);
   if (there.call && here.call && there.call->signature != here.call->signature &&
       there.call->signature != 0 && here.call->signature != 0) {
-    finding.kind = Finding::Kind::mismatched;
+    finding.kind = RankFinding::Kind::mismatched;
     finding.words =
         fmt::format("the ranks' calls do not match: call {} of the communicator is {} on {}, but {} on {}",
                     here.call->sequence, describe(here.call->operation),
@@ -256,7 +232,7 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const ActivityReport& report) c
     finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})",
                                 peer.describe(rank), there.sequence);
   } else if (has_next) {
-    finding.kind = Finding::Kind::waits;
+    finding.kind = RankFinding::Kind::waits;
     finding.waited_ns = there.waiting_ns;
     finding.next = {there.waiting_for};
     for (const Rank other : there.also) {
@@ -265,31 +241,6 @@ Watchdog::Finding Watchdog::interpret(Rank rank, const ActivityReport& report) c
     finding.words = fmt::format("{} waits for rank {}", peer.describe(rank), there.waiting_for);
   } else {
     finding.words = fmt::format("{} is at work in its call {}", peer.describe(rank), there.sequence);
-  }
-  return finding;
-}
-
-Watchdog::Finding Watchdog::interpret(Rank rank, const Answer& answer) const {
-  const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
-  if (answer.kind == Answer::Kind::given) {
-    if (const auto report = ActivityRegistry::read_report(answer.bytes)) return interpret(rank, *report);
-  }
-  Finding finding;
-  finding.rank = rank;
-  const bool same_host = peer.host == peers()[static_cast<size_t>(spec_.rank)].host;
-  const char state = same_host ? process_state(peer.pid) : '\0';
-  if (answer.kind == Answer::Kind::silent) {
-    finding.kind = Finding::Kind::silent;
-    const std::string how = is_stopped(state) ? "is stopped (by a signal or a debugger)"
-                                              : fmt::format("is stopped or out of reach ({})", answer.why);
-    finding.words = fmt::format("{} {}, it has not answered for {:.1f} s", peer.describe(rank), how,
-                                static_cast<double>(silence_ns()) / 1e9);
-  } else {
-    finding.kind = Finding::Kind::dead;
-    finding.words = is_alive(state)
-                        ? fmt::format("{} has left: the process runs, but no longer accepts connections",
-                                      peer.describe(rank))
-                        : fmt::format("{} is dead: the process has ended", peer.describe(rank));
   }
   return finding;
 }
@@ -305,8 +256,8 @@ bool Watchdog::has_caught_up(int64_t now) {
 }
 
 /// Decides on the finding at the end of a chain.
-Status Watchdog::conclude(const Finding& finding, int64_t now) {
-  using Kind = Finding::Kind;
+Status Watchdog::conclude(const RankFinding& finding, int64_t now) {
+  using Kind = RankFinding::Kind;
   if (finding.kind == Kind::failed) {
     // A rank that fails while it joins may not know all others, so it could not tell them.
     if (spec_.activity->stage() == Activity::Stage::joining) return fail(finding.failure, true);
@@ -336,8 +287,8 @@ Status Watchdog::conclude(const Finding& finding, int64_t now) {
 }
 
 /// No rank is dead, but the wait may have exceeded a limit.
-Status Watchdog::judge_the_slow(const Finding& finding, int64_t now) {
-  const bool ring = finding.kind == Finding::Kind::waits;
+Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
+  const bool ring = finding.kind == RankFinding::Kind::waits;
   const auto words = [&](std::string_view verdict) {
     return fmt::format("{}{}; {}{}{}", finding.words,
                        ring ? ", which closes a ring of ranks that wait for each other" : "", verdict,
@@ -372,8 +323,8 @@ Status Watchdog::pause(int64_t now) {
 bool Watchdog::has_waited(int64_t ms) const { return ms > 0 && waited_ns_ >= ms * kNsPerMs; }
 
 /// Checks whether a channel is overdue to open, given the state of the rank at its other end.
-Status Watchdog::judge_opening(const Finding& finding, int64_t now) {
-  using Kind = Finding::Kind;
+Status Watchdog::judge_opening(const RankFinding& finding, int64_t now) {
+  using Kind = RankFinding::Kind;
   const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
   const bool runs = finding.kind == Kind::waits || finding.kind == Kind::lives;
   const bool called =
@@ -471,13 +422,13 @@ void Watchdog::tell(const Failure& failure, Rank except) const {
 Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) {
   if (what.is_shortage() && !spec_.activity->failed())
     return exhausted(fmt::format("cannot go on: {}", what.message()), task);
-  using Kind = Finding::Kind;
+  using Kind = RankFinding::Kind;
   task_ = task;
   Activity& own = *spec_.activity;
   const bool broke = what.code() != Code::invalid_usage;  // otherwise a peer's message does not match
   const Deadline deadline = Deadline::in_ms(kExplainMs, spec_.abort);
-  Chase chase({peer});
-  std::optional<Finding> finding;
+  WaitChain chase({peer});
+  std::optional<RankFinding> finding;
   int64_t gone_ns = 0;
   uint64_t call = own.snapshot(0).sequence;
   while (!own.failed() && !deadline.over()) {

@@ -6,8 +6,12 @@
 /// on along the chain, until it finds a rank that does not wait:
 ///
 ///   its address refuses connections        the process is dead                          remote_error
-///   none of its addresses answers          it is stopped, or its host is out of reach   remote_error
-///   the same, but its process runs here    the host is busy: it counts as at work
+///   its process is of this host, and gone  the same, even while its address accepts     remote_error
+///   the same, and stopped                  after Timeouts::stopped_ms()                 remote_error
+///   the same, it runs, but does not answer the host is busy: it counts as at work
+///   none of its addresses answers, on      it is stopped, or its host is out of reach,
+///   another host                           after Timeouts::peer_ms, and ten times what
+///                                          this process itself runs late                remote_error
 ///   the rank left the communicator         destroyed or aborted too early               remote_error
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
 ///   it is in no call                       a slow caller: a warning after Timeouts::warn_ms, and an
@@ -23,10 +27,11 @@
 /// The rank that finds a culprit tells all other ranks before it returns the error, so that none of them
 /// blames a rank that ended because of the error. After the death of a process on a live host, it takes less
 /// than a second until examine() returns the error on every waiting rank and all other ranks have been told.
-/// After a process stops or a host dies, it takes at most Timeouts::peer_ms.
-/// Tests: tests/core/watchdog_test.cc
+/// After a process stops or a host dies, it takes little longer than the times above.
+/// Tests: tests/core/watchdog_test.cc, tests/core/silence_test.cc
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -36,9 +41,12 @@
 #include <vector>
 
 #include "src/base/clock.h"
+#include "src/base/process_id.h"
+#include "src/base/scheduling_delay.h"
 #include "src/base/status.h"
 #include "src/core/call/peer_address.h"
 #include "src/core/diagnosis/activity_registry.h"
+#include "src/core/diagnosis/rank_finding.h"
 #include "src/exec/task.h"
 #include "src/net/listener/listener.h"
 
@@ -55,13 +63,20 @@ inline constexpr int64_t kTellMs = 1000;
 
 /// Time limits, in milliseconds.
 struct Timeouts {
-  int64_t init_ms = 60'000;      ///< limit for ranks that do not join
-  int64_t peer_ms = 5'000;       ///< limit for reporting a dead or stopped process
-  int64_t stuck_ms = 0;          ///< limit for a process that runs but does not make its call; 0: none
+  int64_t init_ms = 60'000;  ///< limit for ranks that do not join
+  int64_t peer_ms =
+      30'000;  ///< time without an answer after which a process is lost, if nothing else is known
+  int64_t stuck_ms = 1'800'000;  ///< limit for a process that runs but does not make its call; 0: none
   int64_t open_ms = 60'000;      ///< limit for a channel to open, once both its ranks wait for it
   int64_t deadlock_ms = 30'000;  ///< limit for ranks that all wait for each other; 0: none
   int64_t warn_ms = 30'000;      ///< time without progress before a warning; 0: no warning
+
+  /// Time without an answer after which a process of this host counts as lost that the kernel shows as
+  /// stopped: short, but users who need more time for their debugger raise peer_ms.
+  int64_t stopped_ms() const { return std::max(peer_ms / 6, std::min<int64_t>(peer_ms * 65 / 100, 2'000)); }
 };
+
+class WaitChain;
 
 class Watchdog {
  public:
@@ -103,28 +118,17 @@ class Watchdog {
   /// The error if this process is out of memory; tells the others.
   Status exhausted(const exec::Task* task = nullptr);
 
+  /// What the kernel says of the process of a rank; unknown on other hosts.
+  ProcessState state_here(Rank rank) const;
+
   const std::vector<PeerAddress>& peers() const { return *spec_.peers; }
   /// The peers, for callers that keep a reference.
   const std::shared_ptr<const std::vector<PeerAddress>>& shared_peers() const { return spec_.peers; }
 
  private:
-  class Chase;
-
-  /// The state of a rank as this rank sees it.
-  struct Finding {
-    enum class Kind : uint8_t { waits, lives, failed, dead, silent, left, mismatched };
-    Kind kind = Kind::lives;
-    Rank rank = 0;
-    std::vector<Rank> next;  ///< waits: the ranks it waits for
-    bool absent = false;     ///< lives: it is in no call
-    int64_t waited_ns = 0;   ///< waits: its time without progress
-    std::string words;       ///< the rank's state, as part of a message
-    Failure failure;         ///< failed: the failure it reports
-    uint64_t calls = 0;      ///< number of calls the rank has begun, if it runs
-  };
   /// A finding that must be confirmed: the rank may have ended regularly, with its last messages in flight.
   struct Suspicion {
-    Finding finding;
+    RankFinding finding;
     int64_t since_ns;
     /// Asks this process's own listener. Once it has answered, its thread has read what had arrived before: a
     /// message that the suspect sent before it ended is there.
@@ -134,17 +138,18 @@ class Watchdog {
 
   int64_t period_ns() const;
   int64_t silence_ns() const;
-  std::optional<Finding> look(Chase& chase, int64_t now, uint64_t call) const;
+  std::optional<RankFinding> look(WaitChain& chase, int64_t now, uint64_t call);
+  std::optional<RankFinding> unanswered(WaitChain& chase, int64_t now);
   Status pursue(int64_t now);
-  Finding interpret(Rank rank, const ActivityReport& report) const;
-  bool runs_here(const PeerAddress& peer) const;
-  Finding busy(Rank rank) const;
-  Finding unasked(Rank rank, const std::string& why) const;
-  Finding interpret(Rank rank, const Answer& answer) const;
-  Status conclude(const Finding& finding, int64_t now);
-  Status judge_the_slow(const Finding& finding, int64_t now);
+  RankFinding interpret(Rank rank, const ActivityReport& report) const;
+  RankFinding busy(Rank rank, int64_t silent_ns) const;
+  RankFinding silent(Rank rank, ProcessState state, int64_t silent_ns, std::string_view why) const;
+  RankFinding ended(Rank rank, ProcessState state) const;
+  RankFinding unasked(Rank rank, const std::string& why) const;
+  Status conclude(const RankFinding& finding, int64_t now);
+  Status judge_the_slow(const RankFinding& finding, int64_t now);
   Status pause(int64_t now);
-  Status judge_opening(const Finding& finding, int64_t now);
+  Status judge_opening(const RankFinding& finding, int64_t now);
   bool has_waited(int64_t ms) const;
   std::string wait_words() const;
   std::string own_words() const;
@@ -157,7 +162,7 @@ class Watchdog {
 
   const Spec spec_;
   std::atomic<int64_t> stuck_ms_;
-  std::unique_ptr<Chase> chase_;
+  std::unique_ptr<WaitChain> chase_;
   std::optional<Suspicion> suspicion_;
   Rank waiting_for_ = -1;             ///< argument of the last examine()
   int64_t waited_ns_ = 0;             ///< argument of the last examine()
@@ -167,6 +172,7 @@ class Watchdog {
   int64_t both_called_ns_ = 0;        ///< time since which both ranks of the channel have called; 0: not yet
   bool warned_ = false;               ///< warned of the channel during this wait
   bool warned_of_slow_ = false;       ///< warned of missing progress during this wait
+  SchedulingDelay delay_;             ///< of this process during this wait
   int64_t next_chase_ns_ = 0;
   uint32_t chases_ = 0;  ///< number of chases during this wait
 };

@@ -20,6 +20,7 @@
 
 #include "src/base/exception.h"
 #include "src/base/log.h"
+#include "src/base/process_id.h"
 #include "src/base/service_thread.h"
 #include "src/base/shortage.h"
 #include "src/net/listener/admitted_jobs.h"
@@ -399,6 +400,7 @@ Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Lis
     WEIR_TRY(address.status());
     addresses.push_back(*address);
   }
+  announce_process();
   auto local = register_locally(addresses.front());
   if (local.ok())
     listeners.push_back(std::move(*local));

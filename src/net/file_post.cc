@@ -79,10 +79,13 @@ Result<bool> FilePost::send(const std::string& address, Rank to, const Socket& f
   return failed(fmt::format("cannot send a file descriptor to rank {}", to).c_str());
 }
 
-bool FilePost::take(std::vector<Socket>& files) const {
+Result<bool> FilePost::take(std::vector<Socket>& files) const {
   Envelope in;
   const ssize_t bytes = ::recvmsg(socket_.fd(), &in.header, MSG_CMSG_CLOEXEC);
   if (bytes < 0) return false;
+  // The kernel delivers the message, and drops the descriptor.
+  if ((in.header.msg_flags & MSG_CTRUNC) != 0)
+    return system_failure("cannot take the file descriptor that another rank has sent", EMFILE);
   Socket file;
   for (cmsghdr* one = CMSG_FIRSTHDR(&in.header); one != nullptr; one = CMSG_NXTHDR(&in.header, one)) {
     if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SCM_RIGHTS) continue;
@@ -104,7 +107,12 @@ Result<std::vector<Socket>> FilePost::exchange(std::span<const std::string> addr
   for (;;) {
     bool moved = false;
     Rank missing = -1, full = -1;
-    while (take(files)) moved = true;
+    for (;;) {
+      const Result<bool> taken = take(files);
+      WEIR_TRY(taken.status());
+      if (!*taken) break;
+      moved = true;
+    }
     for (size_t rank = 0; rank < addresses.size(); ++rank) {
       if (addresses[rank].empty() || static_cast<Rank>(rank) == rank_) continue;
       if (!sent[rank]) {

@@ -38,7 +38,7 @@ class FilePost {
   Result<bool> send(const std::string& address, Rank to, const Socket& file) const;
   /// Receives one message into `files`, ignoring it if it is not from one of the ranks; returns false if none
   /// has arrived.
-  bool take(std::vector<Socket>& files) const;
+  Result<bool> take(std::vector<Socket>& files) const;
 
   uint64_t uid_;
   Rank rank_;

@@ -8,6 +8,8 @@
 
 #include <thread>
 
+#include "tests/base/limited_child.h"
+
 namespace weir {
 namespace {
 
@@ -61,6 +63,24 @@ TEST(FilePost, AllGetTheFilesOfAll) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+/// Not that the other rank has sent nothing.
+TEST(FilePost, WhoHasNoDescriptorLeftSaysSo) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer of undefined behaviour needs descriptors to look at objects";
+#endif
+  const std::string said = testing::in_child([] {
+    Office office(2);
+    const Socket own = file_with(0), other = file_with(1);
+    constexpr int64_t kSoonNs = 1'000'000;  // it sends, and hears nothing
+    (void)office.posts[1].exchange(office.addresses, other, kSoonNs);
+    testing::allow_no_descriptors();
+    const Status status = office.posts[0].exchange(office.addresses, own, kTimeoutNs).status();
+    return (status.is_shortage() ? "short: " : "") + status.message();
+  });
+  EXPECT_THAT(said,
+              ::testing::AllOf(::testing::StartsWith("short: "), HasSubstr("no file descriptors left")));
 }
 
 TEST(FilePost, StrangersAreNotHeard) {

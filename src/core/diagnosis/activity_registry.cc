@@ -2,13 +2,10 @@
 
 #include "src/core/diagnosis/activity_registry.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "src/base/clock.h"
 #include "src/base/printable.h"
-#include "src/core/diagnosis/failure_relay.h"
 
 namespace weir::core {
 namespace {
@@ -16,17 +13,12 @@ namespace {
 /// A rank that has not called wait_for() for this long counts as working.
 constexpr int64_t kFreshNs = 250'000'000;
 
-/// A failure before this time says nothing about who leaves now.
-constexpr int64_t kRecentNs = 60'000 * kNsPerMs;
-
-enum class Question : uint8_t { what_do_you_do = 1, communicator_failed, has_cause, connection_ended };
+enum class Question : uint8_t { what_do_you_do = 1, communicator_failed = 2 };
 
 void write_failure(ByteWriter& out, const Failure& failure) {
   out.put(failure.culprit)
       .put(static_cast<int32_t>(failure.status.code()))
-      .put_string(failure.status.message())
-      .put(failure.process)
-      .put(failure.gone);
+      .put_string(failure.status.message());
 }
 
 Failure read_failure(ByteReader& in) {
@@ -35,16 +27,10 @@ Failure read_failure(ByteReader& in) {
   const auto code = in.get<int32_t>();
   const bool known = code > 0 && code <= static_cast<int32_t>(Code::remote_error);
   failure.status = Status(known ? static_cast<Code>(code) : Code::remote_error, printable(in.get_string()));
-  failure.process = in.get<SocketAddress>();
-  failure.gone = in.get<uint8_t>() != 0;
   return failure;
 }
 
 }  // namespace
-
-ActivityRegistry::ActivityRegistry(size_t recorded)
-    : recorded_(recorded), relay_(std::make_unique<FailureRelay>(*this)) {}
-ActivityRegistry::~ActivityRegistry() = default;
 
 void Activity::fail(Failure failure) {
   const std::lock_guard lock(mutex_);
@@ -76,11 +62,9 @@ void Activity::tell_about(std::string name, std::string device, int gpu) {
   about_.gpu = gpu;
 }
 
-void Activity::tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers,
-                          const Credentials& credentials) {
+void Activity::tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers) {
   const std::lock_guard lock(mutex_);
   about_.peers = std::move(peers);
-  about_.credentials = credentials;
 }
 
 Activity::About Activity::about() const {
@@ -124,8 +108,8 @@ std::shared_ptr<Activity> ActivityRegistry::enter(uint64_t uid, Rank rank) {
   auto& entry = activities_[{uid, rank}];
   if (entry != nullptr) return entry;
   entry = std::make_shared<Activity>(recorded_);
-  for (const Past& past : failed_) {
-    if (past.uid == uid) entry->fail(past.failure);
+  for (const auto& [failed, failure] : failed_) {
+    if (failed == uid) entry->fail(failure);
   }
   return entry;
 }
@@ -134,7 +118,6 @@ void ActivityRegistry::leave(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
   auto node = activities_.extract({uid, rank});
   if (node.empty()) return;
-  leave_words(uid, rank, *node.mapped());
   node.mapped()->tell_peers(nullptr);
   left_by_age_.push_back(node.key());
   left_.insert(std::move(node));
@@ -165,107 +148,27 @@ void ActivityRegistry::for_each(const Each& each) const {
   for (const auto& [key, activity] : activities_) each(key.first, key.second, *activity);
 }
 
-/// For whom the only rank of `uid` in this process waits in another communicator.
-std::string ActivityRegistry::elsewhere(uint64_t uid) const {
-  int ranks = 0;
-  std::string words;
-  for (const auto& [key, activity] : activities_) {
-    if (key.first == uid) ++ranks;
-    if (key.first == uid || !words.empty()) continue;
-    const Rank peer = activity->snapshot(0).waiting_for;
-    const auto peers = peer >= 0 ? activity->about().peers : nullptr;
-    if (peers != nullptr && static_cast<size_t>(peer) < peers->size())
-      words = fmt::format("waits for {} in communicator {:#x}",
-                          (*peers)[static_cast<size_t>(peer)].describe(peer), key.first);
-  }
-  return ranks == 1 ? words : std::string();
-}
-
 ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
-    ActivityReport here{ActivityReport::Presence::here, found->second->snapshot(sequence), {}};
-    if (here.snapshot.state == Snapshot::State::outside) here.elsewhere = elsewhere(uid);
-    return here;
+    return {ActivityReport::Presence::here, found->second->snapshot(sequence)};
   }
   if (const auto found = left_.find({uid, rank}); found != left_.end()) {
-    return {ActivityReport::Presence::left, found->second->snapshot(sequence), {}};
+    return {ActivityReport::Presence::left, found->second->snapshot(sequence)};
   }
-  return {ActivityReport::Presence::not_yet, {}, {}};
+  return {ActivityReport::Presence::not_yet, {}};
 }
 
 void ActivityRegistry::fail(uint64_t uid, const Failure& failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    Past past{uid, failure, now_ns(), nullptr};
-    for (auto at = activities_.lower_bound({uid, INT32_MIN});
-         at != activities_.end() && at->first.first == uid; ++at) {
-      at->second->fail(failure);
-      past.peers = at->second->about().peers;
-    }
-    if (std::ranges::find(failed_, uid, &Past::uid) != failed_.end()) return;
-    failed_.push_back(std::move(past));
-    if (failed_.size() > kMostFailed) failed_.pop_front();
-  }
-  if (failure.spreads()) relay_->tell_others({uid, failure});
-}
-
-/// The latest failure that explains why processes leave. `member`: of a communicator with this process; null:
-/// of any one.
-const ActivityRegistry::Past* ActivityRegistry::recent_failure(const SocketAddress* member) const {
-  const int64_t now = now_ns();
-  for (auto past = failed_.rbegin(); past != failed_.rend() && now - past->when_ns < kRecentNs; ++past) {
-    if (!past->failure.spreads()) continue;
-    if (member == nullptr) return &*past;
-    if (past->peers != nullptr &&
-        std::ranges::find(*past->peers, *member, &PeerAddress::listener) != past->peers->end())
-      return &*past;
-  }
-  return nullptr;
-}
-
-/// Where another communicator has failed, that is why this one is left: whoever asks gets to know.
-void ActivityRegistry::leave_words(uint64_t uid, Rank rank, Activity& activity) const {
-  const auto peers = activity.about().peers;
-  const Past* const past = activity.failed() || peers == nullptr ? nullptr : recent_failure(nullptr);
-  if (past == nullptr || past->uid == uid) return;
-  activity.fail(failure_by_cause(*peers, rank, {past->uid, past->failure}));
-}
-
-void ActivityRegistry::learn(uint64_t uid, Rank from, const Cause& cause) {
-  std::optional<Failure> failure;
-  {
-    const std::lock_guard lock(mutex_);
-    causes_.insert_or_assign({uid, from}, cause);
-    if (causes_.size() > kMostCauses) causes_.erase(causes_.begin());
-    const auto own = activities_.lower_bound({uid, INT32_MIN});
-    if (own == activities_.end() || own->first.first != uid || own->second->failed()) return;
-    const auto peers = own->second->about().peers;
-    if (peers == nullptr) return;
-    const auto lost = std::ranges::find(*peers, cause.failure.process, &PeerAddress::listener);
-    if (!cause.failure.gone || lost == peers->end()) return;
-    failure = failure_by_cause(*peers, static_cast<Rank>(lost - peers->begin()), cause);
-  }
-  fail(uid, *failure);
-}
-
-std::optional<Cause> ActivityRegistry::cause_of(uint64_t uid, Rank rank) const {
   const std::lock_guard lock(mutex_);
-  const auto own = activities_.lower_bound({uid, INT32_MIN});
-  const bool known = own != activities_.end() && own->first.first == uid;
-  const auto peers = known ? own->second->about().peers : nullptr;
-  if (peers == nullptr || static_cast<size_t>(rank) >= peers->size()) return std::nullopt;
-  const SocketAddress& process = (*peers)[static_cast<size_t>(rank)].listener;
-  for (auto at = causes_.lower_bound({uid, INT32_MIN}); at != causes_.end() && at->first.first == uid; ++at) {
-    const auto from = static_cast<size_t>(at->first.second);
-    if (from < peers->size() && (*peers)[from].listener == process) return at->second;
+  for (auto at = activities_.lower_bound({uid, INT32_MIN}); at != activities_.end() && at->first.first == uid;
+       ++at) {
+    at->second->fail(failure);
   }
-  const Past* const past = recent_failure(&process);
-  if (past == nullptr || past->uid == uid || past->failure.process == process) return std::nullopt;
-  return Cause{past->uid, past->failure};
+  if (std::ranges::find(failed_, uid, &std::pair<uint64_t, Failure>::first) != failed_.end()) return;
+  failed_.emplace_back(uid, failure);
+  if (failed_.size() > kMostFailed) failed_.pop_front();
 }
-
-void ActivityRegistry::settle() { relay_->settle(); }
 
 Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   ByteReader in(question);
@@ -273,18 +176,6 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   if (kind == Question::communicator_failed) {
     const Failure failure = read_failure(in);
     if (in.ok()) fail(uid, failure);
-    return {};
-  }
-  if (kind == Question::has_cause) {
-    const auto from = in.get<Rank>();
-    const auto other = in.get<uint64_t>();
-    const Failure failure = read_failure(in);
-    if (in.ok() && from >= 0) learn(uid, from, {other, failure});
-    return {};
-  }
-  if (kind == Question::connection_ended) {
-    const auto lost = in.get<Rank>();
-    if (in.ok()) relay_->check({uid, lost});
     return {};
   }
   const auto rank = in.get<Rank>();
@@ -302,7 +193,6 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
     out.put(now.call->sequence).put(now.call->signature).put(pack(call)).put(uint64_t{call.count});
   }
   if (now.failure) write_failure(out, *now.failure);
-  out.put_string(what.elsewhere);
   return out.take();
 }
 
@@ -329,7 +219,6 @@ std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
     record.operation = *operation;
   }
   if (failure) now.failure = read_failure(in);
-  what.elsewhere = printable(in.get_string());
   if (!in.ok() || what.presence > ActivityReport::Presence::left || now.state > Snapshot::State::joining)
     return std::nullopt;
   return what;
@@ -344,17 +233,6 @@ Bytes ActivityRegistry::notice(const Failure& failure) {
   out.put(Question::communicator_failed);
   write_failure(out, failure);
   return out.take();
-}
-
-Bytes ActivityRegistry::cause(Rank from, const Cause& cause) {
-  ByteWriter out;
-  out.put(Question::has_cause).put(from).put(cause.uid);
-  write_failure(out, cause.failure);
-  return out.take();
-}
-
-Bytes ActivityRegistry::last_will(Rank rank) {
-  return ByteWriter().put(Question::connection_ended).put(rank).take();
 }
 
 }  // namespace weir::core

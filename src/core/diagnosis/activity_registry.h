@@ -27,28 +27,13 @@
 #include "src/core/call/operation_summary.h"
 #include "src/core/call/peer_address.h"
 #include "src/core/diagnosis/recorder.h"
-#include "src/net/listener/listener.h"
 
 namespace weir::core {
-
-class FailureRelay;
 
 /// Why a communicator failed, and which rank caused it.
 struct Failure {
   Rank culprit = -1;  ///< rank that caused it; -1: none known
   Status status;      ///< never success
-  /// Listener of the process to blame, which may have no rank in this communicator; not valid: none.
-  SocketAddress process = {};
-  bool gone = false;  ///< that process has ended
-
-  /// Whether it explains that a process gives up its other communicators, too.
-  bool spreads() const { return process.valid() && status.code() == Code::remote_error; }
-};
-
-/// A failure of another communicator that a process takes part in, because of which it may leave this one.
-struct Cause {
-  uint64_t uid = 0;  ///< of the communicator that has failed
-  Failure failure;
 };
 
 /// A call as the watchdog sees it. `signature` 0 is not compared (sends and receives differ between ranks).
@@ -88,8 +73,7 @@ class Activity {
     std::string device;  ///< "host memory", or a description of the GPU
     int gpu = -1;        ///< the GPU's number in the process; -1: host memory
     std::shared_ptr<const std::vector<PeerAddress>>
-        peers;                ///< addresses by rank; null: not in the ActivityRegistry any more
-    Credentials credentials;  ///< of the job, for the listeners of the peers
+        peers;  ///< addresses by rank; null: not in the ActivityRegistry any more
   };
 
   explicit Activity(size_t recorded = Recorder::kDefaultCapacity) : recorder_(recorded) {}
@@ -125,7 +109,7 @@ class Activity {
   Stage stage() const { return stage_.load(std::memory_order_relaxed); }
   /// Set the facts of about(). Any thread.
   void tell_about(std::string name, std::string device, int gpu = -1);
-  void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers, const Credentials& credentials = {});
+  void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers);
   About about() const;
 
   /// One load.
@@ -165,16 +149,13 @@ struct ActivityReport {
   };
   Presence presence = Presence::not_yet;
   Snapshot snapshot;
-  std::string elsewhere;  ///< for whom it waits in another communicator, in words; empty: for nobody
 };
 
 /// Thread-safe. Outlives the listener that it answers for.
 class ActivityRegistry {
  public:
   /// `recorded`: number of operations that are kept for each communicator.
-  explicit ActivityRegistry(size_t recorded = Recorder::kDefaultCapacity);
-  /// Waits until what is known of failures was told.
-  ~ActivityRegistry();
+  explicit ActivityRegistry(size_t recorded = Recorder::kDefaultCapacity) : recorded_(recorded) {}
 
   /// A rank that is joining a communicator, which has no uid yet.
   struct Joining {
@@ -210,23 +191,12 @@ class ActivityRegistry {
   /// Marks all ranks of `uid` in this process as failed, also those that enter later: a failure may be
   /// reported before a rank has joined.
   void fail(uint64_t uid, const Failure& failure);
-  /// Takes note that the process of rank `from` of `uid` has the cause to leave it. Where the process to
-  /// blame is gone and has a rank of `uid` itself, that has failed.
-  void learn(uint64_t uid, Rank from, const Cause& cause);
-  /// Why the process of `rank` of `uid` may have left; empty: nothing is known.
-  std::optional<Cause> cause_of(uint64_t uid, Rank rank) const;
-  /// Waits until other processes were told of the failures so far, at most a second: to be called before the
-  /// user learns of a failure, because of which the process may end.
-  void settle();
 
   /// The listener's handler: answers messages made by the functions below.
   Bytes answer(uint64_t uid, BytesView question);
 
   static Bytes question(Rank rank, uint64_t sequence);
   static Bytes notice(const Failure& failure);
-  static Bytes cause(Rank from, const Cause& cause);
-  /// For a listener to give to answer() when the process of `rank` has ended (Listener::kLastWill).
-  static Bytes last_will(Rank rank);
   /// Decodes the answer to question(); empty if the bytes are not one.
   static std::optional<ActivityReport> read_report(BytesView answer);
 
@@ -234,28 +204,14 @@ class ActivityRegistry {
   using Key = std::pair<uint64_t, Rank>;
   static constexpr size_t kMostLeft = 1024;
   static constexpr size_t kMostFailed = 64;
-  static constexpr size_t kMostCauses = 4096;
-  /// A failure of this process's communicators.
-  struct Past {
-    uint64_t uid;
-    Failure failure;
-    int64_t when_ns;
-    std::shared_ptr<const std::vector<PeerAddress>> peers;  ///< may be null
-  };
-
-  std::string elsewhere(uint64_t uid) const;
-  const Past* recent_failure(const SocketAddress* member) const;
-  void leave_words(uint64_t uid, Rank rank, Activity& activity) const;
 
   const size_t recorded_;
   mutable std::mutex mutex_;
   std::map<Key, std::shared_ptr<Activity>> activities_;
   std::map<Key, std::shared_ptr<Activity>> left_;
   std::deque<Key> left_by_age_;
-  std::deque<Past> failed_;  ///< failures by age, the latest last
-  std::map<Key, Cause> causes_;
+  std::deque<std::pair<uint64_t, Failure>> failed_;  ///< failures by age, the latest last
   std::list<Joining> joining_;
-  const std::unique_ptr<FailureRelay> relay_;  ///< the last member: its thread uses the others
 };
 
 }  // namespace weir::core

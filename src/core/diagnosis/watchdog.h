@@ -58,6 +58,8 @@ namespace weir::core {
 
 /// A rank that has not run for this long was itself stopped, so missing answers in that time prove nothing.
 inline constexpr int64_t kStallNs = 500 * kNsPerMs;
+/// Long enough that a busy peer learns of the failure before it sees this rank exit and blames it.
+inline constexpr int64_t kTellMs = 1000;
 
 /// Time limits, in milliseconds.
 struct Timeouts {
@@ -156,7 +158,7 @@ class Watchdog {
   bool is_local(Rank rank) const;
   Status exhausted(std::string_view what, const exec::Task* task);
   Status fail(Failure failure, bool culprit_is_gone);
-  Failure caused(Rank rank, const Cause& cause) const;
+  void tell(const Failure& failure, Rank except) const;
 
   const Spec spec_;
   std::atomic<int64_t> stuck_ms_;

@@ -165,7 +165,7 @@ TEST(Doorbell, RanksThatWaitForAllOthersLoseNoRing) {
 }
 
 TEST(Waiter, BecomesPatientAndEagerAgain) {
-  Waiter waiter(WaitPolicy{3, 2}, nullptr);
+  Waiter waiter(WaitPolicy{.spins = 5, .yields = 0}, nullptr);  // yields may find load
   const auto never = [] { return false; };
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(waiter.exhausted());

@@ -88,9 +88,10 @@ std::map<weirGrainSum_t, OpenSum> open_sums;
 
 extern "C" {
 
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
   rank_here = rank;
-  return real<decltype(ncclCommInitRank)>("ncclCommInitRank")(comm, ranks, id, rank);
+  return real<decltype(ncclCommInitRankConfig)>("ncclCommInitRankConfig")(comm, ranks, id, rank, config);
 }
 
 ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,

@@ -61,9 +61,10 @@ constinit thread_local uint32_t spins_beside_load = UINT32_MAX;
 void prepare_doorbells() { barrier_ready(); }
 
 void Doorbell::ring_fenced() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // what the owner may wait for comes before the load
+  // Not a load: either the owner's exchange of the state comes later, and then it sees what was stored before
+  // this, or this sees that the owner sleeps.
+  if (state.fetch_or(0) != asleep || missing.fetch_sub(1) > 1) return;
   uint32_t expected = asleep;
-  if (state.load(std::memory_order_relaxed) != asleep || missing.fetch_sub(1) > 1) return;
   if (!state.compare_exchange_strong(expected, fenced)) return;  // another ringer wakes the owner
   rings.fetch_add(1);
   syscall(SYS_futex, word(rings), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);

@@ -2,12 +2,15 @@
 
 #include "src/drivers/files.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string_view>
 
 namespace weir::drivers {
 namespace {
@@ -16,6 +19,10 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = size_t{16} << 20;
 constexpr int kMostSymlinks = 40;  // links followed in a path, as in the kernel
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { closedir(folder); }
+};
 
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> parts;
@@ -58,10 +65,12 @@ class DirectFiles final : public Files {
     std::vector<std::string> names;
     const auto real = real_path(path);
     if (!real) return names;
-    std::error_code error;
-    for (fs::directory_iterator entry(root_ + *real, error), end; !error && entry != end;
-         entry.increment(error))
-      names.push_back(entry->path().filename());
+    // Not a directory_iterator, which ends the process where memory ends.
+    const std::unique_ptr<DIR, CloseFolder> folder(opendir((root_ + *real).c_str()));
+    while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+    }
     std::sort(names.begin(), names.end());
     return names;
   }

@@ -11,6 +11,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import random
 import re
 import socket
 import subprocess
@@ -36,13 +37,23 @@ def example():
   return module
 
 
+def free_port():
+  """One below those that the system gives to sockets that ask for any: nobody else gets it until it is used."""
+  with socket.socket() as free:
+    while True:
+      try:
+        free.bind(("", random.randrange(20000, 32000)))
+        return free.getsockname()[1]
+      except OSError:
+        continue
+
+
 def port_of(ranks, name):
   """One that is free, found by rank 0 and told to the others by a file."""
   told = f"{ranks.folder}/{name}"
   if ranks.rank == 0:
-    with socket.socket() as free, open(told + ".new", "w", encoding="utf-8") as file:
-      free.bind(("127.0.0.1", 0))
-      file.write(str(free.getsockname()[1]))
+    with open(told + ".new", "w", encoding="utf-8") as file:
+      file.write(str(free_port()))
     os.replace(told + ".new", told)
   while not os.path.exists(told):
     time.sleep(0.01)

@@ -41,6 +41,11 @@ def parse(arguments):
   unknown = set(options.situations) - set(SITUATIONS)
   if unknown:
     parser.error(f"unknown situation '{unknown.pop()}'; expected {', '.join(SITUATIONS)}")
+  unknown = set(options.peers) - set(PEERS)
+  if unknown:
+    parser.error(f"unknown peer '{unknown.pop()}'; expected {', '.join(PEERS)}")
+  if options.before and not os.path.isfile(options.before):
+    parser.error(f"--before {options.before}: there is no such file")
   return options
 
 

@@ -3,8 +3,10 @@
 
 import json
 import os
+import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import arrows
 import budgets
@@ -13,6 +15,7 @@ import cpp_shape
 import documents
 import floors
 import headers
+import passed
 import source_tree
 import sources
 import summary
@@ -43,6 +46,9 @@ class ToyTree(unittest.TestCase):
     folder = tempfile.TemporaryDirectory()
     self.addCleanup(folder.cleanup)
     self.root = folder.name
+    cache = unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=os.path.join(self.root, ".cache"))
+    cache.start()
+    self.addCleanup(cache.stop)
     self.write("docs/architecture.md", DOCUMENT)
 
   def write(self, path, text):
@@ -273,6 +279,33 @@ class Headers(ToyTree):
     self.write("src/base/b.h", "#pragma once\nint g();\n")
     self.write("src/base/b.cc", '#include <string>\n#include "src/base/b.h"\n')
     self.assertEqual([header for header, _ in headers.jobs(self.root, "c++", "cc")], ["src/base/b.h"])
+
+
+class WhatPassed(ToyTree):
+  def file(self, *options):
+    return passed.Passed(self.root).file_of("src/base/a.cc", ["c++", *options])
+
+  def test_is_known_until_something_that_it_reads_changes(self):
+    self.write("src/base/deep.h", "int f();\n")
+    self.write("src/base/a.h", '#pragma once\n#ifdef F\n#include "src/base/deep.h"\n#endif\n')
+    self.write("src/base/a.cc", '#include "a.h"\n#include <string>\n')
+    before = self.file()
+    self.write("src/base/other.h", "int g();\n")
+    self.assertEqual(self.file(), before)
+    self.assertNotEqual(self.file("-O3"), before)
+    self.write("src/base/deep.h", "int f(int);\n")
+    self.assertNotEqual(self.file(), before)
+
+  def test_is_not_compiled_again(self):
+    self.write("src/base/a.h", "#pragma once\nint f();\n")
+    self.write("src/base/leans.h", "#pragma once\nstd::string f();\n")
+    passed.version("c++")
+    with unittest.mock.patch("subprocess.run", wraps=subprocess.run) as run:
+      for compiled in (2, 1):
+        before = run.call_count
+        complaints, count = headers.check(self.root)
+        self.assertEqual((len(complaints), count), (1, 2))
+        self.assertEqual(run.call_count - before, compiled)
 
 
 class Sources(ToyTree):

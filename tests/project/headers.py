@@ -16,6 +16,7 @@ import tempfile
 
 import source_tree
 from ahead import Ahead, CXX, WARNINGS
+from passed import Passed
 
 C_HEADERS = ("include/nccl.h", "include/rccl/rccl.h", "include/weir/config.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/grains.h", "include/weir/net_stats.h", "include/weir/places.h", "include/weir/stream.h")
 # These need MPI's wrapper compilers or Gloo, which are there only where bench/compare is built, or PyTorch.
@@ -44,9 +45,9 @@ def jobs(root, cxx, cc):
   """(header, compiler command) of everything to try."""
   for header in source_tree.source_files(root, (".h",)):
     if needs_compiling(root, header):
-      yield header, [cxx, *CXX]
+      yield header, (cxx, *CXX)
     if header in C_HEADERS:
-      yield header, [cc, "-std=c11", "-Wstrict-prototypes", "-x", "c"]
+      yield header, (cc, "-std=c11", "-Wstrict-prototypes", "-x", "c")
 
 
 def compile_alone(root, header, command, ahead):
@@ -64,11 +65,13 @@ def compile_alone(root, header, command, ahead):
 def check(root, cxx="c++", cc="cc", workers=2):
   """(complaints, number of compilations)."""
   work = list(jobs(root, cxx, cc))
+  passed = Passed(root)
+  left = passed.unknown(work, lambda job: (job[0], [*job[1], *WARNINGS]))
   with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(workers) as pool:
-    ahead = Ahead(root, folder, cxx, {header for header, _ in work})
+    ahead = Ahead(root, folder, cxx, {header for header, _ in left})
     ahead.make_all(pool)
-    results = list(pool.map(lambda job: compile_alone(root, *job, ahead), work))
-  return [result for result in results if result], len(work)
+    complaints = passed.run(pool, left, lambda job: compile_alone(root, *job, ahead))
+  return complaints, len(work)
 
 
 def main():

@@ -17,6 +17,7 @@ import tempfile
 
 from ahead import Ahead
 from headers import first_include
+from passed import Passed
 
 # What decides how a source is read; the others decide what code is made of it.
 KEPT = re.compile(r"-D|-U|-I|-std=|-W|-pthread|-fopenmp")
@@ -65,13 +66,15 @@ def compile_alone(root, source, compiler, options, ahead):
 def check(build, root, workers):
   """(complaints, number of sources)."""
   work = commands(build, root)
-  sources = [source for source in work if source.endswith(".cc")]
+  passed = Passed(root)
+  left = passed.unknown(work, lambda source: (source, [work[source][0], *work[source][1]]))
+  sources = [source for source in left if source.endswith(".cc")]
   compiler = work[sources[0]][0] if sources else "c++"
   with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(workers) as pool:
     ahead = Ahead(root, folder, compiler, sources, lambda source: read_first(root, source))
     ahead.make_all(pool)
-    results = list(pool.map(lambda source: compile_alone(root, source, *work[source], ahead), work))
-  return [result for result in results if result], len(work)
+    complaints = passed.run(pool, left, lambda source: compile_alone(root, source, *work[source], ahead))
+  return complaints, len(work)
 
 
 def main():

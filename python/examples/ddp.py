@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 import math
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -156,11 +157,20 @@ def be_a_rank(options):
   return 0 if len(set(hashes)) == 1 else 1
 
 
+def free_port():
+  """One below those that the system gives to sockets that ask for any: nobody else gets it until it is used."""
+  with socket.socket() as free:
+    while True:
+      try:
+        free.bind(("", random.randrange(20000, 32000)))
+        return free.getsockname()[1]
+      except OSError:
+        continue
+
+
 def start_ranks(options):
   """Starts this program once per rank; the first failure ends the others."""
-  with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = str(free.getsockname()[1])
+  port = str(free_port())
   processes = [subprocess.Popen([sys.executable, *sys.argv],
                                 env=dict(os.environ, RANK=str(rank), WORLD_SIZE=str(options.ranks), MASTER_PORT=port,
                                          MASTER_ADDR="127.0.0.1"))

@@ -11,9 +11,7 @@ import contextlib
 import importlib.util
 import io
 import os
-import random
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -37,23 +35,12 @@ def example():
   return module
 
 
-def free_port():
-  """One below those that the system gives to sockets that ask for any: nobody else gets it until it is used."""
-  with socket.socket() as free:
-    while True:
-      try:
-        free.bind(("", random.randrange(20000, 32000)))
-        return free.getsockname()[1]
-      except OSError:
-        continue
-
-
 def port_of(ranks, name):
   """One that is free, found by rank 0 and told to the others by a file."""
   told = f"{ranks.folder}/{name}"
   if ranks.rank == 0:
     with open(told + ".new", "w", encoding="utf-8") as file:
-      file.write(str(free_port()))
+      file.write(str(example().free_port()))
     os.replace(told + ".new", told)
   while not os.path.exists(told):
     time.sleep(0.01)
@@ -114,9 +101,10 @@ def launched(ranks):
     return
   environment = {name: value for name, value in os.environ.items() if name not in LAUNCHERS}
   environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(ranks.weir.__file__))
-  # The defaults of --redirects and --tee fail with PyTorch 1.13 on Python 3.11.
-  launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "--redirects", "1", "--tee", "1",
-              "--log_dir", ranks.folder]
+  # The defaults of --redirects and --tee fail with PyTorch 1.13 on Python 3.11. A port that the launcher chooses itself may be
+  # another program's before it is used.
+  launcher = ["-m", "torch.distributed.run", "--master_addr=127.0.0.1", f"--master_port={example().free_port()}",
+              "--nproc_per_node=2", "--redirects", "1", "--tee", "1", "--log_dir", ranks.folder]
   running = [subprocess.Popen([sys.executable, *command, *SMALL], env=environment, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) for command in ([EXAMPLE, "--ranks", "2"], [*launcher, EXAMPLE])]
   hashes = []

@@ -6,7 +6,8 @@
 ///     scale --ranks 1000 --processes 8 --hosts 4    simulates 4 hosts, over TCP
 ///
 /// One row per number of ranks. `order` is the order of growth of a time since the previous row: 1 is linear
-/// in the ranks, 2 quadratic. `per peer` is the growth of a rank's memory for each additional rank.
+/// in the ranks, 2 quadratic; `cpu` is the time of processors of all processes together. `per peer` is the
+/// growth of a rank's memory for each additional rank.
 
 #include <fmt/format.h>
 
@@ -36,13 +37,13 @@ std::string order(double before, double after, double growth) {
 }
 
 void print_head() {
-  fmt::print(
-      "{:>6} {:>9} {:>6} {:>8} {:>9} {:>6} {:>9} {:>6} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8}\n",
-      "ranks", "processes", "hosts", "init", "order", "first", "order", "later", "end", "memory", "per rank",
-      "per peer", "peak", "files", "maps", "threads");
-  fmt::print(
-      "{:>6} {:>9} {:>6} {:>8} {:>9} {:>6} {:>9} {:>6} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>8}\n", "",
-      "", "", "ms", "", "ms", "", "ms", "ms", "MiB", "KiB", "bytes", "MiB", "", "", "");
+  constexpr const char* kHead =
+      "{:>6} {:>9} {:>6} {:>8} {:>6} {:>7} {:>8} {:>6} {:>7} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} "
+      "{:>8}\n";
+  fmt::print(kHead, "ranks", "processes", "hosts", "init", "order", "cpu", "first", "order", "cpu", "later",
+             "end", "memory", "per rank", "per peer", "peak", "files", "maps", "threads");
+  fmt::print(kHead, "", "", "", "ms", "", "s", "ms", "", "s", "ms", "ms", "MiB", "KiB", "bytes", "MiB", "",
+             "", "");
 }
 
 void print_row(const Row& row, const Row* before) {
@@ -57,11 +58,10 @@ void print_row(const Row& row, const Row* before) {
                            (per_rank(row) - per_rank(*before)) / (row.setting.ranks - before->setting.ranks));
   }
   fmt::print(
-      "{:>6} {:>9} {:>6} {:>8.1f} {:>9} {:>6.1f} {:>9} {:>6.2f} {:>8.1f} {:>9.1f} {:>9.1f} {:>9} {:>9.1f} "
-      "{:>7} "
-      "{:>7} {:>8}\n",
+      "{:>6} {:>9} {:>6} {:>8.1f} {:>6} {:>7.2f} {:>8.1f} {:>6} {:>7.2f} {:>8.2f} {:>8.1f} {:>9.1f} {:>9.1f} "
+      "{:>9} {:>9.1f} {:>7} {:>7} {:>8}\n",
       row.setting.ranks, row.setting.processes, row.setting.hosts, times.init * 1e3, init_order,
-      times.first * 1e3, first_order, times.later * 1e3, times.end * 1e3,
+      times.init_cpu, times.first * 1e3, first_order, times.first_cpu, times.later * 1e3, times.end * 1e3,
       static_cast<double>(idle.resident) / kMiB, per_rank(row) / 1024, per_peer,
       static_cast<double>(peak) / kMiB, used.descriptors, used.mappings, used.threads);
   std::fflush(stdout);

@@ -45,13 +45,16 @@ struct ProcessCosts {
   Footprint before;
   Footprint idle;
   Footprint used;
+  Span processor[kStages];  ///< seconds of processors that the process had used
 };
 
-double now() {
+double seconds_of(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
+
+double now() { return seconds_of(CLOCK_MONOTONIC); }
 
 /// First number of part `index`, if `total` numbers are divided into `parts` parts.
 int first_of(int index, int total, int parts) { return static_cast<int>(int64_t{total} * index / parts); }
@@ -90,9 +93,17 @@ class Shared {
     }
     return end - begin;
   }
+  double used(Stage stage) const {
+    double sum = 0;
+    for (int process = 0; process < setting_.processes; ++process)
+      sum += costs_[process].processor[stage].end - costs_[process].processor[stage].begin;
+    return sum;
+  }
   Outcome outcome() const {
     Outcome out;
-    out.times = {took(kInit), took(kFirst), took(kLater) / std::max(setting_.calls, 1), took(kEnd)};
+    out.times = {
+        took(kInit), used(kInit), took(kFirst), used(kFirst), took(kLater) / std::max(setting_.calls, 1),
+        took(kEnd)};
     for (int process = 0; process < setting_.processes; ++process) {
       const ProcessCosts& costs = costs_[process];
       out.idle += costs.idle - costs.before;
@@ -126,7 +137,6 @@ class RankThread {
     });
     measure(costs.idle);
     timed(kFirst, [&] { sum(comm); });
-    shared_.meet();
     timed(kLater, [&] {
       for (int call = 0; call < shared_.setting().calls; ++call) sum(comm);
     });
@@ -138,9 +148,13 @@ class RankThread {
   template <typename Work>
   void timed(Stage stage, Work work) {
     Span& span = shared_.times(rank_).spans[stage];
+    Span& processor = shared_.costs(process_).processor[stage];
+    if (measures_) processor.begin = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
     span.begin = now();
     work();
     span.end = now();
+    shared_.meet();
+    if (measures_) processor.end = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
   }
   void measure(Footprint& to) {
     shared_.meet();

@@ -16,10 +16,13 @@ struct Setting {
   int limit_s = 120;  ///< time limit
 };
 
-/// Seconds from the begin of the first rank to the end of the last one.
+/// Seconds from the begin of the first rank to the end of the last one. Those of processors are the sum over
+/// all processes: as long as other jobs run, they say more than the time that passed.
 struct Times {
   double init = 0;
+  double init_cpu = 0;
   double first = 0;  ///< first all-reduce of 8 bytes
+  double first_cpu = 0;
   double later = 0;  ///< each later all-reduce
   double end = 0;    ///< ncclCommDestroy
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,10 +13,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "src/base/host.h"
 #include "src/base/shortage.h"
 #include "src/device/mapped_file.h"
 
@@ -36,6 +39,30 @@ std::string memfd_name(uint64_t token) { return fmt::format("weir-{:016x}", toke
 uint64_t pid_namespace() {
   struct stat info;
   return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+}
+
+std::string link_text(const char* path) {
+  char text[64] = {};
+  return readlink(path, text, sizeof(text) - 1) > 0 ? text : "";
+}
+
+/// A hash of all that decides which processes may look into this one (ptrace(2)); 0 where /proc does not
+/// tell.
+uint64_t access_of_this_process() {
+  std::ifstream status("/proc/self/status");
+  std::string all;
+  for (std::string line; std::getline(status, line);) {
+    for (const std::string_view name : {"Uid:", "Gid:", "Groups:", "Cap", "Seccomp:"})
+      if (line.starts_with(name)) all += line;
+  }
+  if (all.empty()) return 0;
+  std::string label;
+  std::ifstream file("/proc/self/attr/current");  // without a security module it cannot be read
+  std::getline(file, label);
+  all += label;
+  for (const char* space : {"/proc/self/ns/user", "/proc/self/ns/pid", "/proc/self/ns/mnt"})
+    all += link_text(space);
+  return hash_text(all + std::to_string(prctl(PR_GET_DUMPABLE)));
 }
 
 Result<uint64_t> random_token() {
@@ -245,16 +272,16 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
   }
   const Result<std::byte*> data = map(file.get(), 0, rounded.value(), pages);
   if (!data.ok()) return data.status();
-  const ShareHandle handle{getpid(),    file.get(), pid_namespace(), token.value(), info.st_dev,
-                           info.st_ino, 0,          rounded.value()};
+  const ShareHandle handle{getpid(),    file.get(), pid_namespace(), token.value(),           info.st_dev,
+                           info.st_ino, 0,          rounded.value(), access_of_this_process()};
   return SharedMemory(handle, file.release(), data.value(), true);
 }
 
 Result<SharedMemory> SharedMemory::adopt(const void* data, size_t bytes) {
   Result<MappedFile> found = find_mapped_file(data, bytes);
   if (!found.ok()) return found.status();
-  const ShareHandle handle{getpid(),      found->file.get(), pid_namespace(), 0,
-                           found->device, found->inode,      found->offset,   found->bytes};
+  const ShareHandle handle{getpid(),     found->file.get(), pid_namespace(), 0, found->device,
+                           found->inode, found->offset,     found->bytes,    0};
   if (!is_named_by(found->file.get(), handle)) {
     return Status(Code::invalid_argument,
                   fmt::format("{} bytes at {} extend beyond the end of the mapped file", bytes, data));

@@ -31,6 +31,9 @@ struct ShareHandle {
   uint64_t inode = 0;
   uint64_t offset = 0;  ///< offset in the file in bytes, whole pages
   uint64_t size = 0;    ///< size in bytes, whole pages
+  /// Equal for processes that the kernel treats alike: same user, groups, capabilities, namespaces and
+  /// security label, as they were when the owner created the segment. 0: unknown, and for adopted files.
+  uint64_t access = 0;
 
   bool operator==(const ShareHandle&) const = default;
 };

@@ -73,5 +73,23 @@ TEST(Shm, RefusesAnOwnerThatHasGone) {
   EXPECT_THAT(here->reach(address).why_not, HasSubstr("released"));
 }
 
+TEST(Shm, ProbesOneOfThePeersThatTheKernelTreatsAlike) {
+  const auto own_segment = test_segment(1);
+  const auto here = make_shm(test_identity(1), own_segment.get(), false);
+  Bytes gone;
+  {
+    const auto segment = test_segment(0);
+    gone = make_shm(test_identity(0), segment.get(), false)->address();
+  }
+  const auto there_segment = test_segment(2);
+  const auto there = make_shm(test_identity(2), there_segment.get(), false);
+  EXPECT_TRUE(here->reach(there->address()).ok);
+  EXPECT_TRUE(here->reach(gone).ok) << "a peer like one that was reached is not probed";
+  EXPECT_THAT(here->segment_mapper()->map(gone).status().message(), HasSubstr("released"));
+  Bytes of_another_user = gone;
+  of_another_user.back() ^= std::byte{1};  // the address ends with ShareHandle::access
+  EXPECT_THAT(here->reach(of_another_user).why_not, HasSubstr("released"));
+}
+
 }  // namespace
 }  // namespace weir::testing

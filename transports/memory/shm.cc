@@ -2,6 +2,8 @@
 
 #include "transports/memory/shm.h"
 
+#include <set>
+
 namespace weir {
 namespace {
 
@@ -19,7 +21,10 @@ class Shm final : public MemoryTransport {
   }
   Status probe(const device::ShareHandle& handle, uint64_t host) const override {
     WEIR_TRY(may_reach(handle, host));
-    return device::SharedMemory::probe(handle);
+    if (reached_.contains(handle.access)) return {};
+    WEIR_TRY(device::SharedMemory::probe(handle));
+    if (handle.access != 0) reached_.insert(handle.access);
+    return {};
   }
 
  private:
@@ -31,6 +36,9 @@ class Shm final : public MemoryTransport {
   }
 
   const bool disabled_;
+  /// ShareHandle::access of a peer that was probed: the kernel lets this process reach the others with the
+  /// same, or none of them. A probe takes five system calls, and there may be a thousand peers.
+  mutable std::set<uint64_t> reached_;
 };
 
 }  // namespace

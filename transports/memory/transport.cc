@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kMemoryAddressVersion = 1;
+constexpr uint32_t kMemoryAddressVersion = 2;
 // Half a round trip, and bandwidth of a stream of 64 KiB messages between two cores with two copies.
 constexpr Cost kMemoryCost = {.latency_us = 0.15, .gigabytes_per_s = 30};
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 #include <string>
 
@@ -47,6 +48,8 @@ class Tcp final : public Transport {
     return address.take();
   }
   Reach reach(BytesView peer_address) const override {
+    const Bytes way = way_to(peer_address);
+    if (const auto known = reached_.find(way); known != reached_.end()) return {true, known->second, {}};
     const Result<Peer> peer = peer_of(peer_address);
     if (!peer.ok()) return {false, {}, peer.status().message()};
     Cost cost = kTcpCost;
@@ -54,6 +57,7 @@ class Tcp final : public Transport {
       cost.merging = kMerging;
       cost.unasked = kUnasked;
     }
+    reached_.emplace(way, cost);
     return {true, cost, {}};
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {
@@ -93,6 +97,29 @@ class Tcp final : public Transport {
     Limits limits = Limits::nobody;
     uint64_t machine = 0;
   };
+
+  /// All in a transport address that routes depend on: the same for all ranks of a host with the same rails.
+  Bytes way_to(BytesView address) const {
+    ByteReader reader(address);
+    const Result<AddressHead> head = read_address(reader, name(), kTcpAddressVersion);
+    if (!head.ok()) return {};
+    const auto put_without_port = [](ByteWriter& to, SocketAddress socket_address) {
+      socket_address.set_port(0);
+      to.put(socket_address);
+    };
+    ByteWriter way;
+    way.put(head->host);
+    put_without_port(way, reader.get<SocketAddress>());
+    way.put(reader.get<Limits>());
+    const size_t count = reader.count(sizeof(SocketAddress));
+    way.put(count);
+    for (size_t i = 0; reader.ok() && i < count; ++i) {
+      way.put_string(reader.get_string());
+      put_without_port(way, reader.get<SocketAddress>());
+      way.put(reader.get<uint32_t>());
+    }
+    return way.take();
+  }
 
   static std::vector<tcp::Rail> own_rails(const Listener& listener) {
     const auto interfaces = list_interfaces();
@@ -142,6 +169,8 @@ class Tcp final : public Transport {
   const TcpSettings settings_;
   const Limits limits_;
   const std::vector<tcp::Rail> rails_;
+  /// The results of reach() by way_to(): each takes system calls, and a host may have a thousand ranks.
+  mutable std::map<Bytes, Cost> reached_;
   PathUses uses_;
   tcp::Counters counters_;
   std::atomic<int64_t> dropped_before_{

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "src/base/clock.h"
+#include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/core/diagnosis/wait_chain.h"
 #include "src/net/listener/inquiry.h"
@@ -17,6 +18,8 @@ namespace weir::core {
 namespace {
 
 constexpr int64_t kPeriodNs = 250 * kNsPerMs;
+/// Where more ranks share a core, they ask less often, or their inquiries would keep it busy.
+constexpr int64_t kAskersPerCore = 32;
 /// Long enough for messages that a rank sent, or that were sent to it, before it ended to arrive.
 constexpr int64_t kConfirmNs = 300 * kNsPerMs;
 /// A waiting thread calls examine() at least this often.
@@ -33,11 +36,15 @@ std::string call_words(const CallRecord& call) {
 
 }  // namespace
 
-Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {}
+Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {
+  const uint64_t here = peers()[static_cast<size_t>(spec_.rank)].host;
+  crowd_ = std::max<int64_t>(
+      1, std::ranges::count(peers(), here, &PeerAddress::host) / (machine_cores() * kAskersPerCore));
+}
 Watchdog::~Watchdog() = default;
 
 int64_t Watchdog::period_ns() const {
-  return std::min<int64_t>(kPeriodNs, spec_.timeouts.peer_ms * kNsPerMs / 5);
+  return std::min<int64_t>(kPeriodNs * crowd_, spec_.timeouts.peer_ms * kNsPerMs / 5);
 }
 int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kNsPerMs + delay_.allowance_ns(); }
 

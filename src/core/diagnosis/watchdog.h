@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Finds out why a rank waits for long, and tells all ranks.
 ///
-/// The waiting thread calls examine() repeatedly. Four times a second the watchdog asks the listeners of the
-/// ranks that it waits for what those ranks are doing, and less often the ranks that these wait for, and so
-/// on along the chain, until it finds a rank that does not wait:
+/// The waiting thread calls examine() repeatedly. Four times a second (less often where more than 64 ranks
+/// share a core) the watchdog asks the listeners of the ranks that it waits for what those ranks are doing,
+/// and less often the ranks that these wait for, and so on along the chain, until it finds a rank that does
+/// not wait:
 ///
 ///   its address refuses connections        the process is dead                          remote_error
 ///   its process is of this host, and gone  the same, even while its address accepts     remote_error
@@ -162,6 +163,7 @@ class Watchdog {
 
   const Spec spec_;
   std::atomic<int64_t> stuck_ms_;
+  int64_t crowd_ = 1;  ///< factor of the pause between two inquiries
   std::unique_ptr<WaitChain> chase_;
   std::optional<Suspicion> suspicion_;
   Rank waiting_for_ = -1;             ///< argument of the last examine()

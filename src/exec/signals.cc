@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -137,15 +138,29 @@ class Lanes {
   std::set<LaneDrain> drains_;
 };
 
+/// Whether lanes of this rank can wait for each other.
+bool has_several_lanes(const ir::Plan& plan, Rank rank) {
+  std::optional<uint8_t> first;
+  const auto differs = [&](uint8_t lane) {
+    if (!first) first = lane;
+    return *first != lane;
+  };
+  return std::ranges::any_of(plan.moves, [&](const Move& move) {
+    return (move.src == rank && differs(move.src_lane)) || (move.dst == rank && differs(move.dst_lane));
+  });
+}
+
 }  // namespace
 
 Signals find_signals(const ir::Plan& plan, Rank rank) {
   Signals found;
   Pulls pulls(plan, rank);
   Lanes lanes(plan, rank);
+  // What other lanes know takes long to find out in plans for many ranks.
+  const bool several = has_several_lanes(plan, rank);
   for (uint32_t id = 0; id < plan.moves.size(); ++id) {
     pulls.find(id, found.signals);
-    lanes.find(id, found.signals);
+    if (several) lanes.find(id, found.signals);
   }
   found.drains = lanes.drains();
   return found;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
@@ -25,6 +26,17 @@ std::string words(const cost::ChannelRates& channel, std::string_view where) {
 bool believable(const cost::ChannelRates& measured, const cost::ChannelRates& stated) {
   constexpr double kMost = 20;
   return measured.alpha <= kMost * stated.alpha && measured.beta <= kMost * stated.beta;
+}
+
+/// Whether so many ranks share the cores of a machine that they would only measure each other.
+bool is_crowded(const cost::Environment& around) {
+  constexpr int kMostPerCore = 16;
+  std::vector<int> ranks(around.cores.size());
+  for (const int machine : around.machine_of) ++ranks[static_cast<size_t>(machine)];
+  for (size_t machine = 0; machine < ranks.size(); ++machine) {
+    if (ranks[machine] > kMostPerCore * std::max(around.cores[machine], 1)) return true;
+  }
+  return false;
 }
 
 Result<cost::Rates> measure(const RateInputs& inputs, Execution& execution,
@@ -59,7 +71,7 @@ Result<cost::Rates> measure(const RateInputs& inputs, Execution& execution,
 Result<cost::Rates> select_rates(const RateInputs& inputs, Execution& execution) {
   const cost::Environment by_rank = environment_of(inputs.peer_infos, inputs.bootstrap.peers());
   cost::Rates rates;
-  if (!std::ranges::all_of(inputs.peer_infos, &PeerInfo::calibrates)) {
+  if (!std::ranges::all_of(inputs.peer_infos, &PeerInfo::calibrates) || is_crowded(by_rank)) {
     rates = by_rank.rates;
   } else if (std::ranges::all_of(inputs.peer_infos, &PeerInfo::knows)) {
     for (const PeerInfo& peer_info : inputs.peer_infos) rates = cost::slower(rates, peer_info.known);

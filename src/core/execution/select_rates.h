@@ -26,8 +26,8 @@ struct RateInputs {
 };
 
 /// The rates, the same on all ranks: from rank 0's cost file, or else measured ones (cached or new), or else
-/// those that the transports state. Measures if some host has no cached rates and no rank forbids it.
-/// Collective; errors are those of operations.
+/// those that the transports state. Measures if some host has no cached rates, no rank forbids it, and no
+/// machine has more than 16 ranks per core. Collective; errors are those of operations.
 Result<cost::Rates> select_rates(const RateInputs& inputs, Execution& execution);
 
 /// The rates in words, for the log.

@@ -225,7 +225,7 @@ namespace {
 
 /// Pause of a waiting rank between two checks for failures: longer for more ranks in the process.
 std::chrono::milliseconds rest_of(int ranks) {
-  return std::chrono::milliseconds(std::clamp(ranks / 8, 20, 100));
+  return std::chrono::milliseconds(std::clamp(ranks / 4, 20, 250));
 }
 
 Status aborted_while_waiting(Rank peer) {

@@ -37,9 +37,10 @@ std::string call_words(const CallRecord& call) {
 }  // namespace
 
 Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {
-  const uint64_t here = peers()[static_cast<size_t>(spec_.rank)].host;
-  crowd_ = std::max<int64_t>(
-      1, std::ranges::count(peers(), here, &PeerAddress::host) / (machine_cores() * kAskersPerCore));
+  const uint64_t machine = peers()[static_cast<size_t>(spec_.rank)].process.kernel;
+  const auto here = std::ranges::count_if(
+      peers(), [machine](const PeerAddress& peer) { return peer.process.kernel == machine; });
+  crowd_ = std::max<int64_t>(1, here / (machine_cores() * kAskersPerCore));
 }
 Watchdog::~Watchdog() = default;
 

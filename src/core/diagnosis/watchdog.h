@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Finds out why a rank waits for long, and tells all ranks.
 ///
-/// The waiting thread calls examine() repeatedly. Four times a second (less often where more than 64 ranks
-/// share a core) the watchdog asks the listeners of the ranks that it waits for what those ranks are doing,
-/// and less often the ranks that these wait for, and so on along the chain, until it finds a rank that does
-/// not wait:
+/// The waiting thread calls examine() repeatedly. Four times a second, and less often where more than 64
+/// ranks share a core, the watchdog asks the listeners of the ranks that it waits for what those are doing,
+/// and less often the ranks that these wait for, and so on along the chain, until it finds a rank that
+/// itself does not wait:
 ///
 ///   its address refuses connections        the process is dead                          remote_error
 ///   its process is of this host, and gone  the same, even while its address accepts     remote_error

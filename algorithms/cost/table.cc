@@ -70,6 +70,16 @@ int most_divisor(const Profile& profile, size_t slot_bytes) {
   return divisor;
 }
 
+/// Whether times can be predicted from it.
+bool is_sound(const Profile& profile) {
+  for (const double figure :
+       {profile.first.seconds, profile.first.per_byte, profile.further.seconds, profile.further.per_byte,
+        profile.load.seconds, profile.load.per_byte, profile.shared, profile.busiest, profile.across,
+        profile.merging, profile.unasked, profile.tile_bytes, profile.chunks})
+    if (!std::isfinite(figure)) return false;
+  return profile.chunks >= 1 && profile.tile_bytes >= kLeastTile;
+}
+
 /// A size as programs accept it: "64K".
 std::string size_words(size_t bytes) {
   constexpr const char* kUnits[] = {"", "K", "M", "G", "T"};
@@ -80,18 +90,50 @@ std::string size_words(size_t bytes) {
 
 }  // namespace
 
-CostTable::CostTable(Collective kind, const Environment& around, const Allowed& allowed) {
+CostTable::CostTable(std::vector<Candidate> candidates) : candidates_(std::move(candidates)) {
+  for (size_t c = 0; c < kClasses; ++c) {
+    const double bytes = c == 0 ? 0 : std::ldexp(1, static_cast<int>(c) - 1);
+    choices_[c] = choose(bytes);
+  }
+}
+
+CostTable::CostTable(Collective kind, const Environment& around, const Allowed& allowed)
+    : CostTable(candidates_for(kind, around, allowed)) {}
+
+std::vector<CostTable::Candidate> CostTable::candidates_for(Collective kind, const Environment& around,
+                                                            const Allowed& allowed) {
+  std::vector<Candidate> candidates;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
     if (entry.kind != kind || (allowed ? !allowed(entry) : algorithms::is_for_rank_order(entry))) continue;
     if (entry.pulls && around.scratch_bytes == 0) continue;
     const auto profile = profile_for(entry, around);
     if (!profile || profile->tile_bytes < kLeastTile) continue;
-    candidates_.push_back({&entry, *profile, most_divisor(*profile, around.slot_bytes), burden_of(*profile)});
+    candidates.push_back({&entry, *profile, most_divisor(*profile, around.slot_bytes), burden_of(*profile)});
   }
-  for (size_t c = 0; c < kClasses; ++c) {
-    const double bytes = c == 0 ? 0 : std::ldexp(1, static_cast<int>(c) - 1);
-    choices_[c] = choose(bytes);
+  return candidates;
+}
+
+Bytes CostTable::encode() const {
+  ByteWriter out;
+  for (const Candidate& candidate : candidates_) {
+    out.put(static_cast<uint32_t>(candidate.entry - algorithms::catalogue().data()));
+    out.put(candidate.most_divisor).put(candidate.profile);
   }
+  return out.take();
+}
+
+std::optional<CostTable> CostTable::decode(BytesView bytes) {
+  std::vector<Candidate> candidates;
+  for (ByteReader in(bytes); in.remaining() > 0;) {
+    const auto entry = in.get<uint32_t>();
+    const int divisor = in.get<int>();
+    const auto profile = in.get<Profile>();
+    const bool right = in.ok() && entry < algorithms::catalogue().size() && divisor >= 1 &&
+                       divisor <= kMostDivisor && is_sound(profile);
+    if (!right) return std::nullopt;
+    candidates.push_back({&algorithms::catalogue()[entry], profile, divisor, burden_of(profile)});
+  }
+  return CostTable(std::move(candidates));
 }
 
 /// A single pass leaves links idle while its bytes are copied and summed: two passes hide that for each

@@ -10,12 +10,14 @@
 #include <bit>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/cost/profile.h"
+#include "src/base/bytes.h"
 
 namespace weir::cost {
 
@@ -54,6 +56,11 @@ class CostTable {
   /// profiles are extrapolated from smaller ones (growth.h). Takes milliseconds.
   CostTable(Collective kind, const Environment& around, const Allowed& allowed = nullptr);
 
+  /// The table as bytes, for other processes with the same catalogue; they choose the same.
+  Bytes encode() const;
+  /// Nullopt for bytes that are no table.
+  static std::optional<CostTable> decode(BytesView bytes);
+
   static constexpr int kMostRanks = 256;
 
   /// For blocks of `bytes`: the fastest; among nearly equally fast ones the one with the least load on links
@@ -86,6 +93,9 @@ class CostTable {
     /// Predicted seconds without the cost of several senders to one rank.
     double unmerged_seconds(double bytes) const;
   };
+  explicit CostTable(std::vector<Candidate> candidates);
+  static std::vector<Candidate> candidates_for(Collective kind, const Environment& around,
+                                               const Allowed& allowed);
   Choice choose(double bytes) const;
 
   std::vector<Candidate> candidates_;

@@ -61,6 +61,48 @@ TEST(ManyRanks, AsThreadsOfThreeProcessesInTurns) {
   EXPECT_TRUE(all_well(run_ranks(3, [](const Rank& process) { run_threads(process, kSome, true); })));
 }
 
+/// How often `words` is in what all ranks wrote.
+int count(const std::vector<Ending>& endings, const std::string& words) {
+  int found = 0;
+  for (const Ending& ending : endings) {
+    for (size_t at = ending.output.find(words); at != std::string::npos;
+         at = ending.output.find(words, at + 1))
+      ++found;
+  }
+  return found;
+}
+
+/// Processes of `hosts` hosts that log their work, and use plans.
+std::vector<Ending> run_logged(int processes, int hosts) {
+  return run_ranks(processes, [&](const Rank& rank) {
+    if (hosts > 1) setenv("NCCL_HOSTID", std::to_string(rank.rank() % hosts).c_str(), 1);
+    setenv("NCCL_DEBUG", "INFO", 1);
+    setenv("NCCL_DEBUG_SUBSYS", "TUNING", 1);
+    setenv("WEIR_FAST", "0", 1);
+    ncclComm_t const comm = rank.connect();
+    for (int turn = 0; turn < 2; ++turn) {
+      double value = 1;
+      expect_success(ncclAllReduce(&value, &value, 1, ncclFloat64, ncclSum, comm, nullptr), "ncclAllReduce");
+      EXPECT_EQ(value, rank.ranks());
+    }
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  });
+}
+
+TEST(ManyRanks, OneProcessOfAHostMakesTheTableAndThePlanOfAll) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  constexpr int kProcesses = 32;
+#else
+  constexpr int kProcesses = 64;
+#endif
+  for (const int hosts : {1, 2}) {
+    const std::vector<Ending> endings = run_logged(kProcesses, hosts);
+    EXPECT_TRUE(all_well(endings));
+    EXPECT_EQ(count(endings, " is proven "), hosts);
+    EXPECT_EQ(count(endings, "all_reduce: from     1 "), hosts);
+  }
+}
+
 TEST(ManyRanks, OnTwoHosts) {
   EXPECT_TRUE(all_well(run_ranks(2, [](const Rank& process) {
     setenv("NCCL_HOSTID", process.rank() == 0 ? "one" : "other", 1);

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "algorithms/catalogue/layout.h"
 #include "algorithms/catalogue/planned.h"
@@ -134,17 +136,51 @@ void log_rings(const algorithms::Layout& layout) {
   }
 }
 
+/// The processes of the host of rank `self`.
+int processes_beside(const std::vector<PeerAddress>& peers, Rank self) {
+  std::set<std::pair<int32_t, uint16_t>> processes;
+  for (const PeerAddress& peer : peers) {
+    if (peer.host == peers[static_cast<size_t>(self)].host)
+      processes.insert({peer.pid, peer.listener.port()});
+  }
+  return static_cast<int>(processes.size());
+}
+
+/// The memory of the board of this host, from its lowest rank. There is none for few ranks: their tables are
+/// made sooner than another process is awaited.
+std::optional<device::SharedMemory> make_board(const Bootstrap& bootstrap) {
+  constexpr int kLeastRanks = 32;
+  const std::vector<PeerAddress>& peers = bootstrap.peers();
+  if (bootstrap.size() < kLeastRanks || !is_lowest_on_host(peers, bootstrap.rank()) ||
+      processes_beside(peers, bootstrap.rank()) == 1)
+    return std::nullopt;
+  auto memory = HostBoard::create(bootstrap.uid());
+  if (memory.ok()) return std::move(*memory);
+  WEIR_INFO(init, "the processes of this host share no tables and plans: {}", memory.status().message());
+  return std::nullopt;
+}
+
+Bytes handle_bytes(const std::optional<device::SharedMemory>& memory) {
+  return memory ? ByteWriter().put(memory->handle()).take() : Bytes();
+}
+
 /// The table from the infos of all ranks, for the ranks of this process; `self` is one of them.
 Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all,
-                                                   const std::vector<PeerAddress>& peers, Rank self) {
+                                                   const std::vector<PeerAddress>& peers, Rank self,
+                                                   const HostBoard::Spec& board) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
   const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
-  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, ProvenPlans(here)});
+  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, {}, ProvenPlans(here)});
+  std::optional<device::ShareHandle> handle;
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : all) {
     ByteReader reader(bytes);
     peer_table->peer_infos.push_back(PeerInfo::get(reader));
     contributions.push_back(reader.get_bytes());
+    const Bytes shared = reader.get_bytes();
+    const uint64_t host = peers[contributions.size() - 1].host;
+    if (host == peers[static_cast<size_t>(self)].host && shared.size() == sizeof(device::ShareHandle))
+      handle = ByteReader(shared).get<device::ShareHandle>();
     if (contributions.size() == 1) peer_table->shared_settings = SharedSettings::get(reader);
   }
   WEIR_TRY(check_sharing(peer_table->peer_infos, peers));
@@ -155,6 +191,10 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
   auto assembled = JobTopology::assemble(contributions, peers);
   WEIR_TRY(assembled.status());
   peer_table->cluster = std::move(*assembled);
+  if (!handle) return peer_table;
+  peer_table->board = std::make_unique<HostBoard>(board, handle);
+  peer_table->tables.share(*peer_table->board);
+  peer_table->plans.share(*peer_table->board);
   return peer_table;
 }
 
@@ -286,6 +326,8 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   ByteWriter told;
   peer_info.put(told);
   told.put_bytes(JobTopology::contribution(runtime.local_host(), peers, self));
+  board_memory = make_board(*bootstrap);
+  told.put_bytes(handle_bytes(board_memory));
   if (self == 0) {
     SharedSettings shared_settings = SharedSettings::of(options);
     shared_settings.tuned = tuner != nullptr;
@@ -294,7 +336,11 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   }
   auto all = bootstrap->gather(told.take());
   WEIR_TRY(all.status());
-  auto derived = (*all)->derive<PeerTable>([&] { return read_peer_table((*all)->by_rank(), peers, self); });
+  auto derived = (*all)->derive<PeerTable>([&] {
+    const HostBoard::Spec board{bootstrap->uid(), bootstrap->credentials().secret,
+                                processes_beside(peers, self)};
+    return read_peer_table((*all)->by_rank(), peers, self, board);
+  });
   WEIR_TRY(derived.status());
   peer_table = std::move(*derived);
   const JobTopology& cluster = peer_table->cluster;

@@ -8,6 +8,7 @@
 #include <array>
 #include <bitset>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "src/core/gpu/device_backend.h"
 #include "src/core/placement/job_topology.h"
 #include "src/core/planning/common.h"
+#include "src/core/planning/host_board.h"
 #include "src/core/planning/peer_info.h"
 #include "src/core/planning/plan_cache.h"
 #include "src/core/planning/selector.h"
@@ -39,12 +41,13 @@
 namespace weir::core {
 
 /// Data about all ranks, computed from their exchanged PeerInfo, the same on all ranks. The ranks of a
-/// process share one object and only read it, except `tables` and `plans`, which are thread-safe.
+/// process share one object and only read it, except `board`, `tables` and `plans`, which are thread-safe.
 struct PeerTable {
   std::vector<PeerInfo> peer_infos;  ///< infos by rank
   SumOrder order = SumOrder::run;
   SharedSettings shared_settings;
   JobTopology cluster;
+  std::unique_ptr<HostBoard> board;
   SharedTables tables;
   ProvenPlans plans;
 };
@@ -65,6 +68,7 @@ struct Resources {
   std::shared_ptr<Listener> listener;
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<PeerTable> peer_table;
+  std::optional<device::SharedMemory> board_memory;  ///< only in the process that made it
   std::unique_ptr<Segment> segment;
   std::vector<std::unique_ptr<Transport>> transports;
   std::unique_ptr<Routes> routes;

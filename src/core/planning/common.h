@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tables of costs and proven plans, made once and shared by a communicator's ranks of one process.
+/// Tables of costs and proven plans, made once and shared by a communicator's ranks of one process, and, by
+/// a board, by the processes of its host.
 ///
 /// Thread-safe. One object per communicator and process; the same key must mean the same value for all its
 /// ranks.
@@ -21,13 +22,18 @@
 
 namespace weir::core {
 
+class HostBoard;
+
 class SharedTables {
  public:
+  /// Shares tables with the other processes of the host from now on; `board` outlives this object.
+  void share(HostBoard& board) { board_ = &board; }
   /// The table of `kind`, made by the first caller; valid as long as this object.
   const cost::CostTable& of(Collective kind, const std::function<cost::CostTable()>& make);
 
  private:
   std::mutex mutex_;
+  HostBoard* board_ = nullptr;
   std::array<std::unique_ptr<const cost::CostTable>, kCollectives> tables_;
 };
 
@@ -42,14 +48,18 @@ class ProvenPlans {
   /// `ranks`: number of ranks that will ask. A plan is dropped once all have got it.
   explicit ProvenPlans(int ranks) : ranks_(ranks) {}
 
+  /// Shares plans with the other processes of the host from now on; `board` outlives this object.
+  void share(HostBoard& board) { board_ = &board; }
+
   struct Key {
     std::string algorithm;
     ir::Shape shape;
     size_t rings = 0;  ///< number of rings of the plan's layout
 
     bool operator==(const Key&) const = default;
+    std::string text() const;
   };
-  /// The plan of `key`, made and proven by the first caller.
+  /// The plan of `key`, made and proven by the first caller, or by another process of the host.
   Result<std::shared_ptr<const ProvenPlan>> of(const Key& key,
                                                const std::function<Result<ir::Plan>()>& make_and_prove);
 
@@ -63,6 +73,7 @@ class ProvenPlans {
   };
 
   const int ranks_;
+  HostBoard* board_ = nullptr;
   std::mutex mutex_;
   std::list<Entry> entries_;
 };

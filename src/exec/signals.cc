@@ -3,11 +3,11 @@
 #include "src/exec/signals.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <optional>
 #include <set>
+#include <span>
 #include <tuple>
+#include <vector>
 
 #include "algorithms/ir/symbolic.h"
 
@@ -58,12 +58,28 @@ class Pulls {
   std::map<std::tuple<Rank, uint8_t, Rank, uint8_t>, int64_t> seen_;
 };
 
+/// Numbers of lanes: one more than the greatest in use.
+struct LaneCounts {
+  size_t most = 1;  ///< of any rank
+  size_t own = 1;   ///< of the rank in question
+
+  LaneCounts(const ir::Plan& plan, Rank rank) {
+    for (const Move& move : plan.moves) {
+      most = std::max({most, size_t{move.src_lane} + 1, size_t{move.dst_lane} + 1});
+      if (move.src == rank) own = std::max(own, size_t{move.src_lane} + 1);
+      if (move.dst == rank) own = std::max(own, size_t{move.dst_lane} + 1);
+    }
+  }
+};
+
 /// Signals between the lanes of one rank.
 class Lanes {
  public:
-  Lanes(const ir::Plan& plan, Rank rank)
+  Lanes(const ir::Plan& plan, Rank rank, const LaneCounts& counts)
       : plan_(plan),
         rank_(rank),
+        counts_(counts),
+        known_(static_cast<size_t>(plan.shape.ranks) * counts.most * counts.own, kNever),
         map_(plan.shape, plan.scratch_chunks,
              ir::has_in_place(plan.shape.kind) ? ir::Placement::in_place : ir::Placement::apart) {}
 
@@ -71,27 +87,25 @@ class Lanes {
     const Move& move = plan_.moves[id];
     if (move.src == rank_ && !move.pull) touch(id, move.from, false, lane_at(move, rank_), signals);
     if (move.push) {
-      if (move.src == rank_) known_[{rank_, move.src_lane}][move.src_lane] = id;
+      if (move.src == rank_) known(rank_, move.src_lane)[move.src_lane] = id;
       return;
     }
     if (move.src != move.dst && !move.pull) {  // a message orders everything that its sender knows to be done
-      Known& sender = known_[{move.src, move.src_lane}];
+      const Known sender = known(move.src, move.src_lane);
       if (move.src == rank_) sender[move.src_lane] = id;
-      hear(known_[{move.dst, move.dst_lane}], sender);
+      hear(known(move.dst, move.dst_lane), sender);
     }
     if (move.dst != rank_) return;
     touch(id, move.with, false, move.dst_lane, signals);
     touch(id, move.to, true, move.dst_lane, signals);
-    known_[{rank_, move.dst_lane}][move.dst_lane] = id;
+    known(rank_, move.dst_lane)[move.dst_lane] = id;
   }
 
   std::vector<LaneDrain> drains() const { return {drains_.begin(), drains_.end()}; }
 
  private:
   /// The last move of each lane of rank_ that is known to be done.
-  struct Known : std::array<int64_t, ir::kMaxLanes> {
-    Known() { fill(kNever); }
-  };
+  using Known = std::span<int64_t>;
   struct Access {
     uint32_t move;
     uint8_t lane;
@@ -100,7 +114,13 @@ class Lanes {
     size_t first, end;
   };
 
-  static void hear(Known& listener, const Known& news) {
+  /// What a lane of a rank knows.
+  Known known(Rank rank, uint8_t lane) {
+    const size_t at = static_cast<size_t>(rank) * counts_.most + lane;
+    return Known(known_).subspan(at * counts_.own, counts_.own);
+  }
+
+  static void hear(Known listener, Known news) {
     for (size_t lane = 0; lane < news.size(); ++lane) listener[lane] = std::max(listener[lane], news[lane]);
   }
 
@@ -121,46 +141,34 @@ class Lanes {
       if (writes) drains_.insert({old.lane, lane});
       if (old.writes) drains_.insert({lane, old.lane});
     }
-    Known& known = known_[{rank_, lane}];
+    const Known own = known(rank_, lane);
     for (const auto& [other, move] : last) {
-      if (known[other] >= move) continue;
+      if (own[other] >= move) continue;
       signals.push_back({move, rank_, other, rank_, lane, id});
-      known[other] = move;
+      own[other] = move;
     }
     accesses_.push_back(access);
   }
 
   const ir::Plan& plan_;
   const Rank rank_;
+  const LaneCounts counts_;
+  std::vector<int64_t> known_;  ///< by rank, its lane, and the lane of rank_
   const ir::MemoryMap map_;
   std::vector<Access> accesses_;
-  std::map<std::pair<Rank, uint8_t>, Known> known_;  // knowledge of each lane of each rank
   std::set<LaneDrain> drains_;
 };
-
-/// Whether lanes of this rank can wait for each other.
-bool has_several_lanes(const ir::Plan& plan, Rank rank) {
-  std::optional<uint8_t> first;
-  const auto differs = [&](uint8_t lane) {
-    if (!first) first = lane;
-    return *first != lane;
-  };
-  return std::ranges::any_of(plan.moves, [&](const Move& move) {
-    return (move.src == rank && differs(move.src_lane)) || (move.dst == rank && differs(move.dst_lane));
-  });
-}
 
 }  // namespace
 
 Signals find_signals(const ir::Plan& plan, Rank rank) {
   Signals found;
   Pulls pulls(plan, rank);
-  Lanes lanes(plan, rank);
-  // What other lanes know takes long to find out in plans for many ranks.
-  const bool several = has_several_lanes(plan, rank);
+  const LaneCounts counts(plan, rank);
+  Lanes lanes(plan, rank, counts);
   for (uint32_t id = 0; id < plan.moves.size(); ++id) {
     pulls.find(id, found.signals);
-    if (several) lanes.find(id, found.signals);
+    if (counts.own > 1) lanes.find(id, found.signals);
   }
   found.drains = lanes.drains();
   return found;

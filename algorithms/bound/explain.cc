@@ -44,10 +44,11 @@ class Words {
  public:
   Words(const Network& network, const Graph& graph)
       : network_(network), graph_(graph), side_(at(graph.size()), -1) {
-    for (int32_t node : network.rank_nodes) ranks_.push_back(network.origin[at(node)]);
-    one_host_ = std::all_of(ranks_.begin(), ranks_.end(), [&](Index rank) {
-      return graph.holder(rank, NodeKind::host) == graph.holder(ranks_[0], NodeKind::host);
-    });
+    for (int32_t node : network.rank_nodes) {
+      ranks_.push_back(network.origin[at(node)]);
+      hosts_.push_back(graph.holder(ranks_.back(), NodeKind::host));
+    }
+    one_host_ = std::ranges::count(hosts_, hosts_[0]) == std::ssize(hosts_);
   }
 
   /// Selects `inside` as the set.
@@ -90,14 +91,15 @@ class Words {
   std::string place(int side) const {
     std::vector<Index> hosts;
     std::vector<Index> some;  // ranks of hosts that are not completely inside
-    for (Index rank : ranks_) {
-      if (side_[at(rank)] != side) continue;
-      const Index host = graph_.holder(rank, NodeKind::host);
-      const bool whole = std::all_of(ranks_.begin(), ranks_.end(), [&](Index other) {
-        return side_[at(other)] == side || graph_.holder(other, NodeKind::host) != host;
-      });
-      if (!whole || host == topology::kNone) {
-        some.push_back(rank);
+    std::vector<char> divided(at(graph_.size()));
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (side_[at(ranks_[rank])] != side && hosts_[rank] != topology::kNone) divided[at(hosts_[rank])] = 1;
+    }
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (side_[at(ranks_[rank])] != side) continue;
+      const Index host = hosts_[rank];
+      if (host == topology::kNone || divided[at(host)] != 0) {
+        some.push_back(ranks_[rank]);
       } else if (hosts.empty() || hosts.back() != host) {
         hosts.push_back(host);
       }
@@ -144,6 +146,7 @@ class Words {
   const Network& network_;
   const Graph& graph_;
   std::vector<Index> ranks_;
+  std::vector<Index> hosts_;  // index: rank
   bool one_host_ = false;
   std::vector<char> side_;  // index: node of the topology; 1 in the set, 0 not, -1 not in the network
 };

@@ -8,6 +8,7 @@
 /// A block moves from host to host along a tree of transfers, and every host receives it once. Each gate of
 /// the host takes a part of every foreign block and sends it down trees to all ranks of the host. Blocks of
 /// the host's own ranks go down other trees; as these reach the gates too, the gates can send the blocks on.
+/// Direct parts are an exception: each rank receives them by its own gates, so that no tree carries them.
 ///
 /// The plan spreads data. Run backwards, a plan of the reversed network adds data up. Its size is that of the
 /// network plus a few spans per host, never one entry per pair of ranks.
@@ -29,7 +30,8 @@ namespace weir::algorithms {
 struct Gate {
   Rank rank = 0;             ///< rank in the host's own network
   int uplink = 0;            ///< index of the host's uplink
-  int64_t parts = 0;         ///< number of parts that it takes of every foreign block
+  int64_t parts = 0;         ///< number of parts that it takes of every foreign block, for the whole host
+  int64_t direct = 0;        ///< number of direct parts that it takes, for its rank alone
   std::vector<int32_t> in;   ///< edges from the uplink's node to the rank, over switches
   std::vector<int32_t> out;  ///< edges back to the uplink
 };
@@ -74,6 +76,7 @@ struct Coupling {
   int32_t from = 0;  ///< index of the sender's shape
   int32_t to = 0;
   std::vector<Piece> pieces;  ///< sorted by `in`
+  std::vector<Piece> direct;  ///< of direct parts; sorted by `in`
 };
 
 /// Paths between two switches between hosts, which are used alternately.
@@ -88,9 +91,10 @@ struct Way {
 };
 
 struct ClusterPlan {
-  int64_t parts = 1;        ///< number of parts of every block
-  int levels = 0;           ///< number of levels of groups of hosts that receive every foreign block once
-  bool free_roots = false;  ///< half of an all-reduce whose data is divided among hosts as needed
+  int64_t parts = 1;         ///< number of parts of every block
+  int64_t direct_parts = 0;  ///< the last of them enter a foreign host once for each of its ranks
+  int levels = 0;            ///< number of levels of groups of hosts that receive every foreign block once
+  bool free_roots = false;   ///< half of an all-reduce whose data is divided among hosts as needed
   std::vector<HostShape> shapes;
   std::vector<Host> hosts;
   std::vector<int64_t> first_block;  ///< index: host, plus the number of blocks at the end

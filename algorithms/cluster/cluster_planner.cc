@@ -32,7 +32,7 @@ Pairs different(Pairs pairs) {
 /// Data that leaves by a gate should enter by a gate of the same lane, preferably the one with the same
 /// number there; else by one of the same plane. Both shapes have the same number of parts in each plane.
 Coupling couple(const Cluster& cluster, int32_t from, int32_t to) {
-  Coupling coupling{from, to, {}};
+  Coupling coupling{from, to, {}, {}};
   const auto& senders = cluster.shapes[at(from)].gates;
   const auto& receivers = cluster.shapes[at(to)].gates;
   const auto attached = [&](int32_t shape, const Gate& gate) -> const Attachment& {
@@ -43,12 +43,12 @@ Coupling couple(const Cluster& cluster, int32_t from, int32_t to) {
   for (const Gate& gate : senders) left.push_back(gate.parts);
   for (const Gate& gate : receivers) wanted.push_back(gate.parts);
   for (const int nearness : {2, 1, 0}) {
+    const bool same = nearness == 2 && senders.size() == receivers.size();  // only the gate with that number
     for (size_t in = 0; in < receivers.size(); ++in) {
-      for (size_t out = 0; out < senders.size() && wanted[in] > 0; ++out) {
+      for (size_t out = same ? in : 0; out < (same ? in + 1 : senders.size()) && wanted[in] > 0; ++out) {
         const Attachment& there = attached(to, receivers[in]);
         const Attachment& here = attached(from, senders[out]);
         if (here.plane != there.plane || (nearness > 0 && here.lane != there.lane)) continue;
-        if (nearness == 2 && senders.size() == receivers.size() && in != out) continue;
         const int64_t parts = std::min(left[out], wanted[in]);
         if (parts == 0) continue;
         coupling.pieces.push_back({static_cast<int32_t>(out), static_cast<int32_t>(in), parts});

@@ -56,7 +56,7 @@ class Speller {
       : network_(network), plan_(plan), packing_(packing), rank_at_(at(network.nodes), -1) {
     for (Rank rank = 0; rank < network.ranks(); ++rank) rank_at_[at(network.rank_nodes[at(rank)])] = rank;
     for (const HostShape& shape : plan.shapes) {
-      foreign_.push_back(in_a_row(shape.foreign, plan.parts / trees_of(shape.foreign)));
+      foreign_.push_back(in_a_row(shape.foreign, spread() / trees_of(shape.foreign)));
     }
     packing_.shares.assign(network.rank_nodes.size(), 0);
   }
@@ -75,6 +75,9 @@ class Speller {
   }
 
  private:
+  /// The number of parts that enter a foreign host once; the others are direct.
+  int64_t spread() const { return plan_.parts - plan_.direct_parts; }
+
   /// The path of a block: its hosts, each with its predecessor.
   using Path = std::vector<std::pair<int32_t, int32_t>>;
 
@@ -104,20 +107,39 @@ class Speller {
     return order;
   }
 
-  /// How parts move from one host to another, in the order in which the receiver's trees take them.
-  std::vector<Leg> legs(int32_t from, int32_t to) const {
-    const Host& sender = plan_.hosts[at(from)];
-    const Host& receiver = plan_.hosts[at(to)];
-    const auto coupling = std::find_if(
-        plan_.couplings.begin(), plan_.couplings.end(),
-        [&](const Coupling& each) { return each.from == sender.shape && each.to == receiver.shape; });
+  /// How the parts of a block move from one host to another.
+  struct Crossing {
+    std::vector<Leg> spread;               ///< in the order in which the receiver's trees take them
+    std::vector<std::vector<Leg>> direct;  ///< index: rank of the receiver; empty: no part is direct
+  };
+
+  Crossing crossing(int32_t from, int32_t to) const {
+    const auto coupling =
+        std::find_if(plan_.couplings.begin(), plan_.couplings.end(), [&](const Coupling& each) {
+          return each.from == plan_.hosts[at(from)].shape && each.to == plan_.hosts[at(to)].shape;
+        });
     std::vector<Coupling::Piece> pieces = coupling->pieces;
     const auto& gates = shape_of(to).gates;
     std::stable_sort(pieces.begin(), pieces.end(), [&](const auto& a, const auto& b) {
       return gates[at(a.in)].rank < gates[at(b.in)].rank;
     });
+    Crossing crossing{legs(from, to, pieces, 0), {}};
+    if (plan_.direct_parts == 0) return crossing;
+    for (Rank rank = 0; rank < shape_of(to).network.ranks(); ++rank) {
+      pieces = coupling->direct;
+      std::erase_if(pieces, [&](const Coupling::Piece& piece) { return gates[at(piece.in)].rank != rank; });
+      crossing.direct.push_back(legs(from, to, pieces, spread()));
+    }
+    return crossing;
+  }
+
+  /// The moves of these pieces, which are the parts from `next` on.
+  std::vector<Leg> legs(int32_t from, int32_t to, const std::vector<Coupling::Piece>& pieces,
+                        int64_t next) const {
+    const Host& sender = plan_.hosts[at(from)];
+    const Host& receiver = plan_.hosts[at(to)];
+    const auto& gates = shape_of(to).gates;
     std::vector<Leg> legs;
-    int64_t next = 0;
     for (const Coupling::Piece& piece : pieces) {
       const Gate& out = shape_of(from).gates[at(piece.out)];
       const Gate& in = gates[at(piece.in)];
@@ -183,15 +205,19 @@ class Speller {
   /// A block, or `times` blocks with the same path; `first`: its trees inside its own host.
   void spell(int32_t origin, const std::vector<Branch>& first, const Path& order, Turn turn,
              int64_t times = 1) {
-    std::vector<std::vector<Leg>> coming(order.size());
+    std::vector<Crossing> coming(order.size());
     std::set<int64_t> cuts = {0, plan_.parts};
     const auto cut_at = [&](int64_t part) {
       cuts.insert(std::clamp<int64_t>(part * turn.count - turn.number * plan_.parts, 0, plan_.parts));
     };
     for (const Branch& branch : first) cuts.insert(branch.first);
+    cut_at(spread());
     for (size_t i = 1; i < order.size(); ++i) {
-      coming[i] = legs(order[i].second, order[i].first);
-      for (const Leg& leg : coming[i]) cut_at(leg.first);
+      coming[i] = crossing(order[i].second, order[i].first);
+      for (const Leg& leg : coming[i].spread) cut_at(leg.first);
+      for (const auto& row : coming[i].direct) {
+        for (const Leg& leg : row) cut_at(leg.first);
+      }
       for (const Branch& branch : foreign_[at(plan_.hosts[at(order[i].first)].shape)]) cut_at(branch.first);
     }
     for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
@@ -200,7 +226,11 @@ class Speller {
       add(tree, origin, inside);
       const int64_t part = (turn.number * plan_.parts + *cut) / turn.count;
       for (size_t i = 1; i < order.size(); ++i) {
-        tree.edges.push_back(covering(coming[i], part).edge);
+        if (part >= spread()) {
+          for (const auto& row : coming[i].direct) tree.edges.push_back(covering(row, part).edge);
+          continue;
+        }
+        tree.edges.push_back(covering(coming[i].spread, part).edge);
         const int32_t host = order[i].first;
         add(tree, host, *covering(foreign_[at(plan_.hosts[at(host)].shape)], part).tree);
       }

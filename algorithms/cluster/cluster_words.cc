@@ -45,6 +45,9 @@ std::string words_of(const ClusterPlan& plan) {
   }
   words += fmt::format("between hosts {} over {}", plan.free_roots ? "trees with free roots" : "rings",
                        plural(rails_of(plan), "rail"));
+  if (plan.direct_parts > 0)
+    words += fmt::format(", {:.3g}% of the data to every rank directly",
+                         100.0 * static_cast<double>(plan.direct_parts) / static_cast<double>(plan.parts));
   if (plan.levels == 1) words += ", leaf by leaf";
   if (plan.levels > 1) words += fmt::format(", group by group on {} levels", plan.levels);
   return words;

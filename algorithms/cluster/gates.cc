@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "algorithms/cluster/edges_at.h"
 #include "algorithms/cluster/host_trees.h"
 #include "algorithms/cluster/weights.h"
 #include "algorithms/network/ratio.h"
@@ -79,38 +80,53 @@ struct Reach {
   std::vector<int32_t> hops;
 };
 
-Reach reach(const Network& network, int32_t start, const std::vector<char>& is_rank, bool towards) {
-  Reach reach{std::vector<int32_t>(at(network.nodes), -1), std::vector<int32_t>(at(network.nodes), -1)};
-  std::vector<int32_t> order = {start};
-  reach.hops[at(start)] = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (is_rank[at(order[i])]) continue;
-    for (size_t e = 0; e < network.edges.size(); ++e) {
-      const Edge& edge = network.edges[e];
-      if ((towards ? edge.to : edge.from) != order[i]) continue;
-      const int32_t next = towards ? edge.from : edge.to;
-      if (reach.hops[at(next)] >= 0) continue;
-      reach.hops[at(next)] = reach.hops[at(order[i])] + 1;
-      reach.edge[at(next)] = static_cast<int32_t>(e);
-      order.push_back(next);
-    }
+/// The searches of a host's uplinks. REQUIRES: the shape outlives it.
+class Surroundings {
+ public:
+  explicit Surroundings(const HostShape& shape)
+      : network_(shape.network),
+        leaving_(network_, &Edge::from, [](const Edge&) { return true; }),
+        entering_(network_, &Edge::to, [](const Edge&) { return true; }),
+        is_rank_(at(network_.nodes)) {
+    for (const int32_t node : network_.rank_nodes) is_rank_[at(node)] = 1;
   }
-  return reach;
-}
+
+  Reach reach(int32_t start, bool towards) const {
+    Reach reach{std::vector<int32_t>(at(network_.nodes), -1), std::vector<int32_t>(at(network_.nodes), -1)};
+    std::vector<int32_t> order = {start};
+    reach.hops[at(start)] = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (is_rank_[at(order[i])]) continue;
+      for (const int32_t number : (towards ? entering_ : leaving_).of(order[i])) {
+        const Edge& edge = network_.edges[at(number)];
+        const int32_t next = towards ? edge.from : edge.to;
+        if (reach.hops[at(next)] >= 0) continue;
+        reach.hops[at(next)] = reach.hops[at(order[i])] + 1;
+        reach.edge[at(next)] = number;
+        order.push_back(next);
+      }
+    }
+    return reach;
+  }
+
+ private:
+  const Network& network_;
+  const EdgesAt leaving_;
+  const EdgesAt entering_;
+  std::vector<char> is_rank_;  // index: node
+};
 
 /// The nearest ranks whose paths together can carry the uplink's data, or all reachable ranks.
-std::vector<Near> nearest(const HostShape& shape, int uplink, int64_t wanted) {
+std::vector<Near> nearest(const HostShape& shape, const Surroundings& around, int uplink, int64_t wanted) {
   const Network& network = shape.network;
-  std::vector<char> is_rank(at(network.nodes));
-  for (const int32_t node : network.rank_nodes) is_rank[at(node)] = 1;
   const int32_t start = shape.uplinks[at(uplink)];
-  const Reach in = reach(network, start, is_rank, false);
-  const Reach out = reach(network, start, is_rank, true);
+  const Reach in = around.reach(start, false);
+  const Reach out = around.reach(start, true);
   std::vector<Near> found;
   for (Rank rank = 0; rank < network.ranks(); ++rank) {
     const int32_t node = network.rank_nodes[at(rank)];
     if (in.hops[at(node)] < 0 || out.hops[at(node)] < 0) continue;
-    Near near{{rank, uplink, 0, {}, {}}, INT64_MAX};
+    Near near{{rank, uplink, 0, 0, {}, {}}, INT64_MAX};
     const auto take = [&](std::vector<int32_t>& way, int32_t edge) {
       way.push_back(edge);
       near.capacity = std::min(near.capacity, network.edges[at(edge)].capacity);
@@ -143,6 +159,7 @@ struct Shared {
 Result<Shared> gates_of(const HostShape& shape, const std::vector<Attachment>& uplinks,
                         const std::vector<int64_t>& planes) {
   Shared shared;
+  const Surroundings around(shape);
   const int64_t whole = std::accumulate(planes.begin(), planes.end(), int64_t{0});
   for (size_t plane = 0; plane < planes.size(); ++plane) {
     if (planes[plane] == 0) continue;
@@ -150,7 +167,7 @@ Result<Shared> gates_of(const HostShape& shape, const std::vector<Attachment>& u
     const int64_t sum = std::accumulate(weights.begin(), weights.end(), int64_t{0});
     for (size_t u = 0; u < uplinks.size(); ++u) {
       if (weights[u] == 0) continue;
-      std::vector<Near> ranks = nearest(shape, static_cast<int>(u), uplinks[u].capacity);
+      std::vector<Near> ranks = nearest(shape, around, static_cast<int>(u), uplinks[u].capacity);
       if (ranks.empty()) {
         return Status(Code::invalid_argument,
                       "a host has an uplink that reaches none of its ranks: expected a path");

@@ -33,13 +33,18 @@ Part part_of(const Network& network, const std::vector<int64_t>& capacity) {
   return part;
 }
 
+struct HostPacking {
+  Packing packing;
+  bool optimal = true;  ///< it fills the narrowest cut of its part
+};
+
 /// Packs trees into a part of the network; `few`: number of trees per root, or 0 for what a good packing
 /// needs. For one rank: the tree without edges.
-Result<Packing> trees_in(const Part& part, const std::vector<int64_t>& weights, int few) {
+Result<HostPacking> trees_in(const Part& part, const std::vector<int64_t>& weights, int few) {
   const auto ranks = weights.size();
   if (std::all_of(weights.begin(), weights.end(), [](int64_t weight) { return weight == 0; }))
-    return Packing{weights, 1, {}};
-  if (ranks == 1) return Packing{{1}, 1, {{0, 1, {}}}};
+    return HostPacking{{weights, 1, {}}};
+  if (ranks == 1) return HostPacking{{{1}, 1, {{0, 1, {}}}}};
   std::vector<Rank> sinks(ranks);
   std::iota(sinks.begin(), sinks.end(), 0);
   const auto cut = narrowest_cut(part.network, weights, sinks, Direction::along);
@@ -53,8 +58,12 @@ Result<Packing> trees_in(const Part& part, const std::vector<int64_t>& weights, 
       for (int32_t& step : edge.route) step = part.number[at(step)];
     }
   }
-  return std::move(packing);
+  return HostPacking{std::move(packing), packed->part_of_bound == 1};
 }
+
+/// Hosts of more ranks do not get trees over the links to their NICs where others do: packing would take
+/// seconds. These links carry direct parts instead (direct_parts.h).
+constexpr size_t kMostRanksBesideNics = 16;
 
 /// One shape, and its time with given trees.
 class Planter {
@@ -90,18 +99,23 @@ class Planter {
           last = foreign.status();
           break;  // more trees do not help
         }
-        const Rational time = time_with(*own, *foreign);
-        if (best.has_value() && *best <= time) continue;
-        best = time;
-        shape_.own = std::move(*own);
-        shape_.foreign = std::move(*foreign);
-        if (time <= allowed_) return {};
+        const Rational time = time_with(own->packing, foreign->packing);
+        const bool optimal = own->optimal && foreign->optimal && (own_ == foreign_ || large());
+        if (!best.has_value() || time < *best) {
+          best = time;
+          shape_.own = std::move(own->packing);
+          shape_.foreign = std::move(foreign->packing);
+          if (time <= allowed_) return {};
+        }
+        if (optimal) break;  // nor do they here
       }
+      if (best.has_value() && large()) return {};
     }
     return best.has_value() ? Status() : last;
   }
 
  private:
+  bool large() const { return own_.size() > kMostRanksBesideNics; }
   std::vector<int64_t> whole() const {
     std::vector<int64_t> capacity;
     for (const Edge& edge : shape_.network.edges) capacity.push_back(edge.capacity);

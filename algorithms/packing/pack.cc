@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "algorithms/packing/arborescences.h"
+#include "algorithms/packing/direct_trees.h"
 #include "algorithms/packing/logical_graph.h"
 #include "algorithms/packing/rounding.h"
 #include "algorithms/packing/switch_removal.h"
@@ -65,6 +67,9 @@ Result<Packed> pack_few(const Network& network, const std::vector<int64_t>& weig
                         int trees_per_root) {
   if (trees_per_root < 1) return wrong(fmt::format("{} trees per root: expected at least 1", trees_per_root));
   WEIR_TRY(check_demand(network, weights, bound, trees_per_root));
+  if (trees_per_root == 1) {
+    if (auto direct = direct_trees(network, weights, bound)) return Packed{std::move(*direct), 1, 1};
+  }
   std::vector<int64_t> shares = shares_of(weights, trees_per_root);
   auto bandwidth = best_bandwidth(network, shares, bound / trees_per_root);
   WEIR_TRY(bandwidth.status());
@@ -75,6 +80,7 @@ Result<Packed> pack(const Network& network, const std::vector<int64_t>& weights,
                     const PackingGoal& goal) {
   const int most = std::max(goal.most_trees, 1);
   WEIR_TRY(check_demand(network, weights, bound, most));
+  if (auto direct = direct_trees(network, weights, bound)) return Packed{std::move(*direct), 1, 1};
   for (int k = 1; k <= std::min(goal.optimal_trees, most); ++k) {
     if (fits(network, shares_of(weights, k), bound / k)) {
       return build(network, shares_of(weights, k), bound / k, bound, k);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "algorithms/cluster/cluster_planner.h"
+#include "algorithms/planner/direct_share.h"
 
 namespace weir::algorithms {
 namespace {
@@ -16,7 +17,9 @@ Result<JudgedCluster> judged(const Network& network, std::span<const char> betwe
   WEIR_TRY(plan.status());
   auto loads = check_cluster(network, *plan, blocks);
   WEIR_TRY(loads.status());
-  return JudgedCluster{std::move(*plan), std::move(*loads)};
+  JudgedCluster cluster{std::move(*plan), std::move(*loads)};
+  add_direct_parts(network, between_hosts, blocks, cluster);
+  return cluster;
 }
 
 /// `plan` without a plan, but with its bound; the levels of remaining groups go to `levels`.

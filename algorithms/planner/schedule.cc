@@ -16,6 +16,21 @@ constexpr double kEnough = 0.995;
 /// Flows that are simulated for one order.
 constexpr int64_t kFlowsOfOrder = 60'000;
 
+/// In hosts of more ranks every flow shares links with so many others that simulating it takes many times as
+/// long, and lanes are too few for any order.
+constexpr int kMostRanksOfHost = 16;
+constexpr int64_t kFewerFlows = 12;
+
+bool has_large_hosts(const CollectivePlan& plan) {
+  for (const auto* half : {&plan.up, &plan.down}) {
+    if (!half->has_value()) continue;
+    for (const HostShape& shape : (*half)->plan.shapes) {
+      if (shape.network.ranks() > kMostRanksOfHost) return true;
+    }
+  }
+  return false;
+}
+
 int64_t tree_count(const Packing& packing) {
   return std::accumulate(packing.shares.begin(), packing.shares.end(), int64_t{0});
 }
@@ -59,6 +74,7 @@ Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, do
                           const sim::Channels& channels, int64_t most_flows) {
   const auto trees = planned_trees(plan, network);
   WEIR_TRY(trees.status());
+  if (has_large_hosts(plan)) most_flows /= kFewerFlows;
   const double limit = bytes / kCapacityUnit / 1e9 * plan.time.convert_to<double>();
   std::optional<Schedule> best;
   Status refused;
@@ -76,7 +92,7 @@ Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, do
     flows += prediction->flows;
     if (!best || prediction->seconds < best->prediction.seconds)
       best = Schedule{std::move(*moves), std::move(*prediction)};
-    if (best->prediction.seconds * kEnough <= limit || flows > most_flows) break;
+    if (best->prediction.seconds * kEnough <= limit || flows >= most_flows) break;
   }
   if (best) return std::move(*best);
   return refused;

@@ -54,8 +54,12 @@ struct InHost {
 
 class ShapeJudge {
  public:
-  ShapeJudge(const HostShape& shape, int64_t parts, bool free_roots)
-      : shape_(shape), parts_(parts), free_roots_(free_roots), entering_(shape.network.rank_nodes.size()) {}
+  ShapeJudge(const HostShape& shape, const ClusterPlan& plan)
+      : shape_(shape),
+        parts_(plan.parts),
+        direct_(plan.direct_parts),
+        free_roots_(plan.free_roots),
+        entering_(shape.network.rank_nodes.size()) {}
 
   Result<InHost> judge() {
     WEIR_TRY(check(shape_.network));
@@ -75,10 +79,11 @@ class ShapeJudge {
  private:
   Status judge_gates() {
     const std::vector<char> is_rank = rank_nodes_of(shape_.network);
-    Int128 sum = 0;
+    Int128 sum = direct_;
+    std::vector<Int128> direct(entering_.size());
     for (size_t g = 0; g < shape_.gates.size(); ++g) {
       const Gate& gate = shape_.gates[g];
-      if (!in(gate.rank, entering_) || !in(gate.uplink, shape_.uplinks) || gate.parts <= 0)
+      if (!in(gate.rank, entering_) || !in(gate.uplink, shape_.uplinks) || gate.parts < 0 || gate.direct < 0)
         return wrong("gate {} has an invalid rank, uplink or number of parts", g);
       const int32_t uplink = shape_.uplinks[at(gate.uplink)];
       const int32_t rank = shape_.network.rank_nodes[at(gate.rank)];
@@ -87,7 +92,12 @@ class ShapeJudge {
         if (!way.ok()) return wrong("the path of gate {}: {}", g, way.message());
       }
       entering_[at(gate.rank)] += gate.parts;
+      direct[at(gate.rank)] += gate.direct;
       sum += gate.parts;
+    }
+    for (size_t rank = 0; rank < direct.size(); ++rank) {
+      if (direct[rank] != direct_)
+        return wrong("the gates of rank {} take {} of {} direct parts", rank, direct[rank], direct_);
     }
     return sum == parts_ ? Status() : wrong("gates take {} parts of {}: expected all", sum, parts_);
   }
@@ -134,9 +144,10 @@ class ShapeJudge {
     if (!loads.ok()) return wrong("trees for foreign blocks: {}", loads.status().message());
     Int128 trees = 0;
     for (const int64_t share : shape_.foreign.shares) trees += share;
-    if (trees <= 0 || parts_ % trees != 0)
-      return wrong("{} trees for foreign blocks of {} parts: expected a divisor", trees, parts_);
-    const Int128 each = parts_ / trees;
+    const Int128 spread = parts_ - direct_;
+    if (trees <= 0 || spread % trees != 0)
+      return wrong("{} trees for foreign blocks of {} parts: expected a divisor", trees, spread);
+    const Int128 each = spread / trees;
     for (size_t rank = 0; rank < entering_.size(); ++rank) {
       if (shape_.foreign.shares[rank] * each != entering_[rank])
         return wrong("rank {} spreads parts that its gates do not take", rank);
@@ -147,6 +158,7 @@ class ShapeJudge {
 
   const HostShape& shape_;
   const int64_t parts_;
+  const int64_t direct_;
   const bool free_roots_;
   std::vector<Int128> entering_;  // index: rank; parts of a foreign block
   InHost found_;
@@ -162,8 +174,10 @@ class ClusterJudge {
     is_rank_ = rank_nodes_of(network_);
     if (!plan_.free_roots && blocks_.size() != network_.rank_nodes.size())
       return wrong("blocks of {} ranks: the network has {}", blocks_.size(), network_.ranks());
+    if (plan_.direct_parts < 0 || plan_.direct_parts > plan_.parts)
+      return wrong("{} of {} parts are direct", plan_.direct_parts, plan_.parts);
     for (size_t s = 0; s < plan_.shapes.size(); ++s) {
-      auto shape = ShapeJudge(plan_.shapes[s], plan_.parts, plan_.free_roots).judge();
+      auto shape = ShapeJudge(plan_.shapes[s], plan_).judge();
       if (!shape.ok()) return wrong("shape {} of hosts: {}", s, shape.status().message());
       shapes_.push_back(std::move(*shape));
     }
@@ -244,18 +258,25 @@ class ClusterJudge {
       if (c > 0 &&
           std::pair(plan_.couplings[c - 1].from, plan_.couplings[c - 1].to) >= std::pair(each.from, each.to))
         return wrong("coupling {} is out of order", c);
-      const auto& gates = plan_.shapes[at(each.to)].gates;
-      std::vector<Int128> entering(gates.size());
-      for (const Coupling::Piece& piece : each.pieces) {
-        if (!in(piece.in, gates) || !in(piece.out, plan_.shapes[at(each.from)].gates) || piece.parts <= 0)
-          return wrong("coupling {} joins gates that do not exist", c);
-        entering[at(piece.in)] += piece.parts;
-      }
-      for (size_t g = 0; g < gates.size(); ++g) {
-        if (entering[g] != gates[g].parts)
-          return wrong("coupling {} brings {} parts to gate {}, which takes {}", c, entering[g], g,
-                       gates[g].parts);
-      }
+      for (const bool direct : {false, true}) WEIR_TRY(judge_pieces(c, direct));
+    }
+    return {};
+  }
+
+  Status judge_pieces(size_t number, bool direct) const {
+    const Coupling& coupling = plan_.couplings[number];
+    const auto& gates = plan_.shapes[at(coupling.to)].gates;
+    std::vector<Int128> entering(gates.size());
+    for (const Coupling::Piece& piece : direct ? coupling.direct : coupling.pieces) {
+      if (!in(piece.in, gates) || !in(piece.out, plan_.shapes[at(coupling.from)].gates) || piece.parts <= 0)
+        return wrong("coupling {} joins gates that do not exist", number);
+      entering[at(piece.in)] += piece.parts;
+    }
+    for (size_t g = 0; g < gates.size(); ++g) {
+      const int64_t taken = direct ? gates[g].direct : gates[g].parts;
+      if (entering[g] == taken) continue;
+      return wrong("coupling {} brings {} {}parts to gate {}, which takes {}", number, entering[g],
+                   direct ? "direct " : "", g, taken);
     }
     return {};
   }
@@ -366,7 +387,12 @@ class ClusterJudge {
       return wrong("the coupling for hosts {} and {} is missing", transfer.from, transfer.to);
     int64_t blocks = 0;
     for (const Span& span : transfer.blocks) blocks += span.last - span.first;
-    for (const Coupling::Piece& piece : coupling->pieces) {
+    WEIR_TRY(load(from, to, coupling->pieces, blocks));
+    return load(from, to, coupling->direct, blocks);
+  }
+
+  Status load(const Host& from, const Host& to, const std::vector<Coupling::Piece>& pieces, int64_t blocks) {
+    for (const Coupling::Piece& piece : pieces) {
       const Gate& out = plan_.shapes[at(from.shape)].gates[at(piece.out)];
       const Gate& in = plan_.shapes[at(to.shape)].gates[at(piece.in)];
       const Int128 parts = static_cast<Int128>(piece.parts) * blocks;

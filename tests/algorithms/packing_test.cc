@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "algorithms/bound/cut.h"
+#include "algorithms/packing/direct_trees.h"
 #include "algorithms/packing/logical_graph.h"
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/cut_bandwidth.h"
@@ -51,6 +52,24 @@ TEST(Packing, ReachesKnownOptima) {
       EXPECT_GE(packed->part_of_bound, Rational(98, 100)) << truth.name;
     }
   }
+}
+
+TEST(Packing, OneHopIsEnoughWhereAllLinksAreEqual) {
+  for (const Network& network : {star(72, 900), mesh(8, 48)}) {
+    const int ranks = network.ranks();
+    const Rational bound = units({ranks > 8 ? 900 : 7 * 48, ranks - 1});
+    const auto packing = direct_trees(network, everybody(network), bound);
+    ASSERT_TRUE(packing.has_value());
+    EXPECT_EQ(height(*packing), 1);
+    const auto loads = check_packing(network, *packing);
+    ASSERT_TRUE(loads.ok()) << loads.status().message();
+    EXPECT_EQ(loads->use, 1);
+    EXPECT_FALSE(direct_trees(network, everybody(network), bound * 1000 / 999).has_value());
+  }
+}
+
+TEST(Packing, OneHopIsNotEnoughForOneRoot) {
+  EXPECT_FALSE(direct_trees(star(8, 300), {1, 0, 0, 0, 0, 0, 0, 0}, units({300, 1})).has_value());
 }
 
 TEST(Packing, AsManyTreesAsNeededLoseNothing) {

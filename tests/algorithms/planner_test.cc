@@ -149,7 +149,7 @@ TEST(Planner, TakesTheBetterOfTreesAndRings) {
   const Known kKnown[] = {
       {"(8 gpu nvswitch 300)", false, true},
       {"4 x (8 gpu nvswitch 300, 8 nic 25) leaf", true, true},
-      {"2 x (8 gpu nvswitch 300, 8 nic 25) leaf", false, false},
+      {"2 x (8 gpu nvswitch 300, 8 nic 25) leaf", true, false},
       {"16 x (8 gpu nvswitch 300, 8 nic 25) leaf by 4 4:1 spine 2", true, true},
       {"40 x (8 gpu mi250 50, 2 nic 25) leaf by 20 4:1", true, true},
       {"140 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 20 4:1", true, true},

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// build/bench/large_clusters [--quick]: processor time and quality of plans for large and unlike clusters.
+//
+// For each cluster: the seconds of processor time for everything from its line to the proven plan, the bound,
+// what the loads of the links allow, and the ratio of both. A row whose time is more than twice its limit, or
+// whose ratio is missing more than twice of what its limit leaves, is marked, and the exit code is 1. --quick
+// leaves out the rows that take more than a second.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "algorithms/best_plan/best_plan.h"
+#include "algorithms/cluster/hosts.h"
+#include "topology/formats/any.h"
+
+namespace weir::algorithms {
+namespace {
+
+struct Row {
+  const char* words;
+  const char* line;
+  Collective collective;
+  double seconds;  ///< limit of the processor time
+  double ratio;    ///< limit of the quality
+  bool quick = true;
+};
+
+constexpr Row kRows[] = {
+    {"8 NVLink domains of 72", "8 x (72 gpu nvswitch 900, 72 nic 50) leaf", Collective::all_gather, 0.3,
+     0.98},
+    {"8 NVLink domains of 72", "8 x (72 gpu nvswitch 900, 72 nic 50) leaf", Collective::all_reduce, 0.3,
+     0.98},
+    {"16 NVLink domains of 72", "16 x (72 gpu nvswitch 900, 72 nic 50) leaf", Collective::all_gather, 0.3,
+     0.98},
+    {"16 NVLink domains of 72", "16 x (72 gpu nvswitch 900, 72 nic 50) leaf", Collective::all_reduce, 0.3,
+     0.98},
+    {"4 NVLink domains of 32", "4 x (32 gpu nvswitch 450, 32 nic 50) leaf", Collective::all_gather, 0.3,
+     0.98},
+    {"4 NVLink domains of 32", "4 x (32 gpu nvswitch 450, 32 nic 50) leaf", Collective::all_reduce, 0.3,
+     0.98},
+    {"60 + 60 unlike hosts",
+     "60 x (8 gpu nvswitch 300, 8 nic 25) + 60 x (4 gpu nvswitch 300, 4 nic 25) leaf by 20 4:1",
+     Collective::all_reduce, 0.3, 1},
+    {"65 + 65 unlike hosts, a mixed leaf",
+     "65 x (8 gpu nvswitch 300, 8 nic 25) + 65 x (4 gpu nvswitch 300, 4 nic 25) leaf by 20 4:1",
+     Collective::all_reduce, 0.3, 0.82},
+    {"6250 + 6250 unlike hosts",
+     "6250 x (8 gpu nvswitch 300, 8 nic 25) + 6250 x (4 gpu nvswitch 300, 4 nic 25) leaf by 20 4:1",
+     Collective::all_reduce, 10, 0.98, false},
+    {"20 hosts on rails", "20 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 10 2:1", Collective::all_reduce,
+     0.3, 1},
+};
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+Result<BestPlan> plan_of(const Row& row) {
+  auto graph = topology::read_any({row.words, row.line}, nullptr);
+  WEIR_TRY(graph.status());
+  const auto network = network_of(*graph, graph->all(topology::NodeKind::gpu));
+  WEIR_TRY(network.status());
+  const std::vector<char> between = switches_between_hosts(*network, *graph);
+  auto plan = best_plan({*graph, *network, between, row.collective, 0, 1e9});
+  WEIR_TRY(plan.status());
+  explain(plan->bound, *network, *graph);  // as for every plan that is printed
+  return plan;
+}
+
+bool run(const Row& row) {
+  const double begin = processor_seconds();
+  const auto plan = plan_of(row);
+  const double seconds = processor_seconds() - begin;
+  if (!plan.ok()) {
+    fmt::print("{:<36}{:<16}no plan: {}\n", row.words, name(row.collective), plan.status().message());
+    return false;
+  }
+  const double ratio = plan->part_of_bound.convert_to<double>();
+  const bool late = seconds > 2 * row.seconds;
+  const bool slow = 1 - ratio > 2 * (1 - row.ratio) + 1e-9;
+  fmt::print("{:<36}{:<16}{:>9.3f}{:>9.4g}{:>10.4g}{:>10.4g}{:>9.4f}{:>8.4g}{}{}\n", row.words,
+             name(row.collective), seconds, row.seconds, kCapacityUnit / plan->bound.time.value(),
+             kCapacityUnit / plan->time.convert_to<double>(), ratio, row.ratio, late ? "  too much time" : "",
+             slow ? "  too slow" : "");
+  return !late && !slow;
+}
+
+}  // namespace
+}  // namespace weir::algorithms
+
+int main(int argc, char** argv) {
+  const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 && !quick) {
+    fmt::print(stderr, "large_clusters: unknown argument {}: expected --quick or nothing\n", argv[1]);
+    return 2;
+  }
+  fmt::print("{:<36}{:<16}{:>9}{:>9}{:>10}{:>10}{:>9}{:>8}\n", "cluster", "collective", "CPU s", "limit",
+             "bound", "predicted", "ratio", "limit");
+  bool good = true;
+  for (const auto& row : weir::algorithms::kRows) {
+    if (row.quick || !quick) good = weir::algorithms::run(row) && good;
+  }
+  return good ? 0 : 1;
+}

@@ -8,9 +8,12 @@
 #include <optional>
 
 #include "algorithms/best_plan/catalogue_plan.h"
+#include "algorithms/best_plan/exchange_moves.h"
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/cluster/cluster_words.h"
+#include "algorithms/cluster/exchange.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/proof/exchange_proof.h"
 #include "algorithms/sim/plan_loads.h"
 #include "src/base/text.h"
 
@@ -34,6 +37,14 @@ struct Listed {
   sim::PlanLoads loads;
 };
 
+Result<Listed> weighed(ir::Plan plan, const Network& network) {
+  WEIR_TRY(ir::verify(plan));
+  sim::FlowRoutes routes(network);
+  auto loads = sim::loads_of(plan, network, routes);
+  WEIR_TRY(loads.status());
+  return Listed{std::move(plan), std::move(*loads)};
+}
+
 /// Returns the fastest plan of the catalogue; among equally fast plans, the first one.
 Result<Listed> quickest(const PlanRequest& request) {
   std::optional<Listed> best;
@@ -41,11 +52,9 @@ Result<Listed> quickest(const PlanRequest& request) {
     if (entry.kind != request.collective || entry.pulls || is_for_rank_order(entry)) continue;
     auto plan = plan_by(entry.algorithm, request);
     if (!plan.ok()) continue;  // the topology has no groups that this algorithm needs
-    WEIR_TRY(ir::verify(*plan));
-    sim::FlowRoutes routes(request.network);
-    auto loads = sim::loads_of(*plan, request.network, routes);
-    WEIR_TRY(loads.status());
-    if (!best || loads->time < best->loads.time) best = Listed{std::move(*plan), std::move(*loads)};
+    auto listed = weighed(std::move(*plan), request.network);
+    WEIR_TRY(listed.status());
+    if (!best || listed->loads.time < best->loads.time) best = std::move(*listed);
   }
   if (best) return std::move(*best);
   return Status(
@@ -53,11 +62,37 @@ Result<Listed> quickest(const PlanRequest& request) {
       fmt::format("no algorithm of the catalogue can run {} on this topology", name(request.collective)));
 }
 
+/// Replaces a plan of an all-to-all by planned paths if these are faster. Bounds of all-to-alls are not
+/// always tight, so a plan that comes this close is not improved.
+void try_paths(const PlanRequest& request, const Bound& bound, Listed& best) {
+  constexpr double kEnoughOfBound = 0.98;
+  if (request.collective != Collective::all_to_all) return;
+  if (bound.time.value() >= kEnoughOfBound * best.loads.time.value()) return;
+  const auto plan = plan_exchange(request.network, request.between_hosts);
+  if (!plan.ok() || !check_exchange(request.network, *plan).ok()) return;
+  auto routed = weighed(moves_of(request.network, *plan), request.network);
+  if (routed.ok() && routed->loads.time < best.loads.time) best = std::move(*routed);
+}
+
+/// An all-to-all of more ranks than can be listed.
+Result<BestPlan> best_exchange(const PlanRequest& request, Bound bound) {
+  auto plan = plan_exchange(request.network, request.between_hosts);
+  WEIR_TRY(plan.status());
+  const auto loads = check_exchange(request.network, *plan);
+  WEIR_TRY(loads.status());
+  BestPlan best{std::move(*plan), std::move(bound), exactly(loads->time), {}, {}};
+  best.part_of_bound = exactly(best.bound.time) / best.time;
+  for (const Int128 units : loads->units)
+    best.edge_bytes.push_back(request.bytes * Ratio(units, loads->whole).value());
+  return best;
+}
+
 Result<BestPlan> best_listed(const PlanRequest& request) {
   auto bound = lower_bound(request.network, request.collective, request.root);
   WEIR_TRY(bound.status());
   WEIR_TRY(check_bound(request.network, *bound));
   if (request.network.ranks() > kMostListedRanks) {
+    if (request.collective == Collective::all_to_all) return best_exchange(request, std::move(*bound));
     return Status(
         Code::invalid_argument,
         fmt::format(
@@ -68,6 +103,7 @@ Result<BestPlan> best_listed(const PlanRequest& request) {
   }
   auto found = quickest(request);
   WEIR_TRY(found.status());
+  try_paths(request, *bound, *found);
   const Rational time = exactly(found->loads.time);
   BestPlan best{std::move(found->plan), std::move(*bound), time, {}, {}};
   best.part_of_bound = exactly(best.bound.time) / time;
@@ -80,6 +116,7 @@ Result<BestPlan> best_listed(const PlanRequest& request) {
 }  // namespace
 
 std::string BestPlan::algorithm() const {
+  if (std::holds_alternative<ExchangePlan>(plan)) return "routed";
   if (trees() == nullptr) return std::get<ir::Plan>(plan).algorithm;
   const auto& over_all = trees()->trees;
   if (!over_all.has_value())
@@ -88,6 +125,10 @@ std::string BestPlan::algorithm() const {
 }
 
 std::string BestPlan::words() const {
+  if (const auto* exchange = std::get_if<ExchangePlan>(&plan)) {
+    return fmt::format("routed: paths in {} of hosts, between hosts over {}",
+                       plural(std::ssize(exchange->shapes), "shape"), plural(exchange->planes, "plane"));
+  }
   if (trees() == nullptr) return algorithm() + ", on the shortest routes";
   const auto& over_all = trees()->trees;
   if (!over_all.has_value()) return words_of(cluster(*trees()));

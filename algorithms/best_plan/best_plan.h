@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "algorithms/cluster/exchange_plan.h"
 #include "algorithms/ir/plan.h"
 #include "algorithms/network/network.h"
 #include "algorithms/packing/rational.h"
@@ -30,15 +31,16 @@ struct PlanRequest {
 
 /// If all ranks need the same data: trees of the planner. If each rank needs different data (all-to-all,
 /// gather, scatter): the algorithm of the catalogue that puts the least load on the busiest link, on the
-/// simulator's routes.
+/// simulator's routes. An all-to-all may also be routed along planned paths; above kMostListedRanks these are
+/// not spelled out as moves.
 struct BestPlan {
-  std::variant<CollectivePlan, ir::Plan> plan;
+  std::variant<CollectivePlan, ir::Plan, ExchangePlan> plan;
   Bound bound;
   Rational time;                   ///< T / M, multiplied by one unit of capacity, as in Bound
   Rational part_of_bound;          ///< time of the bound divided by `time`: at most 1; 1 is optimal
   std::vector<double> edge_bytes;  ///< share of the request's bytes on each edge of the network
 
-  /// Null if the plan is an algorithm of the catalogue.
+  /// Null if the plan does not consist of trees.
   const CollectivePlan* trees() const { return std::get_if<CollectivePlan>(&plan); }
   /// "trees", "hierarchical", "trees with free roots", "pairwise".
   std::string algorithm() const;
@@ -54,9 +56,9 @@ struct BestPlan {
 /// Limit for plans that list every pair of ranks.
 inline constexpr int kMostListedRanks = 512;
 
-/// The result is verified: see plan_collective(), and ir::verify() for algorithms of the catalogue. Errors:
-/// those of plan_collective(); invalid_argument for more than kMostListedRanks ranks that each need different
-/// data.
+/// The result is verified: see plan_collective(), ir::verify() for plans with moves, and check_exchange() for
+/// an all-to-all without. Errors: those of plan_collective() and plan_exchange(); invalid_argument for a
+/// gather or scatter of more than kMostListedRanks ranks.
 Result<BestPlan> best_plan(const PlanRequest& request);
 
 }  // namespace weir::algorithms

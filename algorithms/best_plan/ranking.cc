@@ -2,6 +2,8 @@
 
 #include "algorithms/best_plan/ranking.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -72,7 +74,10 @@ double nth_time(const std::vector<RankedPlan>& plans, size_t n) {
 Result<Schedule> schedule(const BestPlan& best, const Network& network, double bytes,
                           const sim::Channels& channels) {
   if (best.trees() != nullptr) return schedule(*best.trees(), network, bytes, channels);
-  return simulated(std::get<ir::Plan>(best.plan), network, bytes, channels);
+  if (const auto* plan = std::get_if<ir::Plan>(&best.plan)) return simulated(*plan, network, bytes, channels);
+  return Status(Code::invalid_argument,
+                fmt::format("a plan for {} ranks would have too many moves: expected at most {} ranks",
+                            network.ranks(), kMostListedRanks));
 }
 
 std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view only) {

@@ -19,7 +19,7 @@ constexpr int64_t kFlowsOfOrder = 60'000;
 /// In hosts of more ranks every flow shares links with so many others that simulating it takes many times as
 /// long, and lanes are too few for any order.
 constexpr int kMostRanksOfHost = 16;
-constexpr int64_t kFewerFlows = 12;
+constexpr int64_t kFewerFlows = 48;
 
 bool has_large_hosts(const CollectivePlan& plan) {
   for (const auto* half : {&plan.up, &plan.down}) {

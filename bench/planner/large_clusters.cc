@@ -51,6 +51,19 @@ constexpr Row kRows[] = {
      Collective::all_reduce, 10, 0.98, false},
     {"20 hosts on rails", "20 x (8 gpu nvswitch 300, 8 nic 25) rail leaf by 10 2:1", Collective::all_reduce,
      0.3, 1},
+    {"8 dies of MI250", "(8 gpu mi250 50)", Collective::all_to_all, 0.3, 0.9},
+    {"16 dies of MI250", "(16 gpu mi250 50)", Collective::all_to_all, 0.5, 0.74},
+    {"2 hosts of 16 dies on rails", "2 x (16 gpu mi250 50, 8 nic 25) rail leaf", Collective::all_to_all, 1,
+     0.9},
+    {"40 hosts", "40 x (8 gpu nvswitch 450, 8 nic 50) leaf by 20 2:1", Collective::all_to_all, 2, 0.98},
+    {"64 hosts", "64 x (8 gpu nvswitch 450, 8 nic 50) leaf by 16 2:1", Collective::all_to_all, 5, 0.98,
+     false},
+    {"128 hosts", "128 x (8 gpu nvswitch 450, 8 nic 50) leaf by 16 2:1", Collective::all_to_all, 0.3, 0.9},
+    {"128 hosts on rails", "128 x (8 gpu nvswitch 450, 8 nic 50) rail leaf by 32 2:1", Collective::all_to_all,
+     0.3, 0.9},
+    {"64 hosts of 16 dies on rails", "64 x (16 gpu mi250 50, 8 nic 25) rail leaf by 16 2:1",
+     Collective::all_to_all, 0.5, 0.9},
+    {"1250 hosts", "1250 x (8 gpu nvswitch 450, 8 nic 50) leaf by 50 2:1", Collective::all_to_all, 1, 0.9},
 };
 
 double processor_seconds() {

@@ -31,6 +31,9 @@ Result<std::vector<algorithms::NamedPlan>> plans_of(const PlanTask& task, const 
     auto trees = algorithms::schedule(best, task.network, task.bytes, channels);
     WEIR_TRY(trees.status());
     plans.push_back({"planned", std::move(trees->plan)});
+  } else if (const auto* plan = std::get_if<ir::Plan>(&best.plan);
+             plan != nullptr && best.algorithm() == "routed") {
+    plans.push_back({"routed", *plan});
   }
   for (algorithms::NamedPlan& plan : algorithms::listed_plans(task.request(root)))
     plans.push_back(std::move(plan));

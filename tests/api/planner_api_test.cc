@@ -362,7 +362,7 @@ TEST(PlannerApi, WhatCannotBePlannedSaysWhy) {
             "there is no device 0; the topology has none");
   EXPECT_THAT(plan_collective(*none, Collective::all_gather).error(), HasSubstr("device"));
   const auto many =
-      plan_collective(topology_of("65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf"), Collective::all_to_all);
+      plan_collective(topology_of("65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf"), Collective::gather);
   EXPECT_THAT(many.error(), HasSubstr("expected at most 512 ranks, not 520"));
   const auto plan = plan_collective(topology, Collective::all_gather);
   EXPECT_THAT(plan->write(static_cast<PlanFormat>(7)).error(), HasSubstr("the format is number 7"));

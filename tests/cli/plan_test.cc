@@ -81,7 +81,11 @@ TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
   EXPECT_THAT(plan("'4 x (2 gpu nvswitch 300, 2 nic 25) rail leaf' --collective alltoall --table").text,
               HasSubstr("4.29 GB  rail"));
   EXPECT_THAT(plan(network + "--collective alltoall --html").text, HasSubstr("all_to_all over 32 ranks"));
-  const CommandResult many = plan("'65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --collective alltoall");
+  const std::string large = "'65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --collective ";
+  EXPECT_THAT(plan(large + "alltoall").text,
+              AllOf(HasSubstr("plan         routed: paths in 1 shape of hosts, between hosts over 8 planes"),
+                    HasSubstr("nothing can be faster")));
+  const CommandResult many = plan(large + "gather");
   EXPECT_EQ(many.code, 2);
   EXPECT_THAT(many.text,
               AllOf(HasSubstr("expected at most 512 ranks, not 520"), HasSubstr("the bottleneck")));

@@ -2,10 +2,12 @@
 // What a process remembers of its communicators and tells others.
 #include "src/core/diagnosis/activity_registry.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace weir::core {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr uint64_t kObserved = 7;
 
@@ -30,6 +32,57 @@ TEST(ActivityRegistry, ManyFailuresOfStrangersAreForgotten) {
   for (uint64_t other = 100; other < 200; ++other) activities.fail(other, failure_of(0));
   EXPECT_FALSE(activities.enter(kObserved, 0)->failed());
   EXPECT_TRUE(activities.enter(199, 0)->failed());
+}
+
+/// Ranks 0 and 1 of a communicator, of which rank 1 is told to have died while nobody waited for it.
+TEST(ActivityRegistry, ADeathIsToldWithTheCallUnderWay) {
+  ActivityRegistry activities;
+  const auto listener = SocketAddress::loopback(AF_INET, 4711);
+  const auto peers = std::make_shared<const std::vector<PeerAddress>>(
+      std::vector<PeerAddress>{{listener, 1, 1, "here"}, {listener, 1, 2, "here"}});
+  const auto own = activities.enter(kObserved, 0);
+  own->tell_peers(peers, 0);
+  Failure death = failure_of(1);
+  death.seen = "; found by rank 5, whose connection to it has ended";
+  (void)activities.answer(kObserved, ActivityRegistry::notice(death));
+  EXPECT_EQ(own->status().message(), "is dead; found by rank 5, whose connection to it has ended");
+  EXPECT_EQ(own->status("step 3").message(), own->status().message()) << "it is in no call";
+  own->begin(2, 0xabc, {.count = 8});
+  EXPECT_THAT(own->status("step 3").message(),
+              AllOf(HasSubstr("is dead; found by rank 0 (pid 1 on host here) in ncclAllReduce(count 8"),
+                    HasSubstr("as call 2 of the communicator, at step 3")));
+  const Rank awaited[] = {1};
+  own->wait_for(awaited, 1'500'000'000);
+  EXPECT_THAT(own->status().message(), HasSubstr(", after 1.5 s of waiting for rank 1"));
+}
+
+TEST(ActivityRegistry, TheFailureOfATwinIsOnesOwn) {
+  ActivityRegistry activities;
+  constexpr uint64_t kTwin = kObserved + 1;
+  const auto own = activities.enter(kObserved, 0), twin = activities.enter(kTwin, 0);
+  activities.pair(kObserved, kTwin);
+  activities.fail(kTwin, failure_of(4));
+  ASSERT_TRUE(own->failed());
+  EXPECT_EQ(own->snapshot(0).failure->culprit, 4);
+  EXPECT_TRUE(twin->failed());
+}
+
+TEST(ActivityRegistry, ATwinOfWhatHasFailedHasFailed) {
+  ActivityRegistry activities;
+  activities.fail(kObserved, failure_of(4));
+  const auto twin = activities.enter(kObserved + 1, 0);
+  activities.pair(kObserved, kObserved + 1);
+  EXPECT_TRUE(twin->failed());
+}
+
+TEST(ActivityRegistry, ATwinThatWasLeftIsForgotten) {
+  ActivityRegistry activities;
+  const auto own = activities.enter(kObserved, 0), twin = activities.enter(kObserved + 1, 0);
+  activities.pair(kObserved, kObserved + 1);
+  activities.leave(kObserved + 1, 0);
+  activities.fail(kObserved, failure_of(4));
+  EXPECT_TRUE(own->failed());
+  EXPECT_FALSE(twin->failed());
 }
 
 }  // namespace

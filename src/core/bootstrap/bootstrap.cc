@@ -24,6 +24,7 @@ namespace {
 /// The worst case, all ranks in one process: both ends of a rank's connection to the root, and its segment.
 constexpr size_t kDescriptorsPerRank = 3;
 constexpr int64_t kLingerMs = 600;    ///< long enough that every waiting rank has inquired twice
+constexpr int64_t kWillMs = 1000;     ///< time for the rank that watches this one to accept that
 constexpr int64_t kVerdictMs = 1000;  ///< time for the root to name the rank that took no message
 
 Bytes encode(const PeerAddress& peer) {
@@ -107,11 +108,16 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
                          activity_, spec.timeouts, spec.abort, spec.credentials()})),
       ranks_by_process_(RanksByProcess::of(this->peers(), rank_)),
       connections_(std::move(connections)) {
-  activity_->tell_peers(watchdog_->shared_peers());
   if (rank_ != ranks_by_process_.speaker) connections_.close();  // it sends nothing any more
 }
 
 Bootstrap::~Bootstrap() {
+  if (watcher_ >= 0) {  // it does not die, it leaves
+    (void)guarded([this] {
+      connections_.send_if_open(listener_of(watcher_), last_will_key(), {});
+      return Status();
+    });
+  }
   (void)guarded([this] {
     spec_.activities->leave(uid_, rank_);
     return Status();
@@ -279,7 +285,7 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   exchange.rank = static_cast<Rank>(std::ranges::find(speakers, rank_) - speakers.begin());
   exchange.ranks = static_cast<int>(speakers.size());
   exchange.abort = spec_.abort;
-  exchange.listener_of = [this](Rank to) { return peers()[static_cast<size_t>(to)].listener; };
+  exchange.listener_of = [this](Rank to) { return listener_of(to); };
   exchange.while_waiting = [this](Rank from, int64_t waited_ns) {
     return watchdog_->examine(from, waited_ns);
   };
@@ -287,7 +293,10 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   ByteWriter own;
   for (const auto& [rank, bytes] : said) own.put(rank).put_bytes(bytes);
   auto bundles = bruck_all_gather(exchange, own.take());
-  if (set_up_ || !bundles.ok()) connections_.close();
+  if (set_up_ && watcher_ >= 0)
+    connections_.close_others(listener_of(watcher_));
+  else if (set_up_ || !bundles.ok())
+    connections_.close();
   WEIR_TRY(bundles.status());
   std::vector<Bytes> all(peers().size());
   size_t came = 0;
@@ -311,7 +320,15 @@ Status Bootstrap::barrier() { return gather({}).status(); }
 
 void Bootstrap::end_set_up() {
   set_up_ = true;
-  connections_.close();
+  const std::vector<Rank>& speakers = ranks_by_process_.speakers;
+  const auto own = std::ranges::find(speakers, rank_);
+  if (speakers.size() < 2 || own == speakers.end()) return connections_.close();
+  watcher_ = own == speakers.begin() ? speakers.back() : *std::prev(own);
+  connections_.close_others(listener_of(watcher_));
+  const Status watched = connections_.send(listener_of(watcher_), last_will_key(),
+                                           ActivityRegistry::last_will(rank_), Deadline::in_ms(kWillMs));
+  if (!watched.ok())
+    WEIR_INFO(bootstrap, "rank {} does not watch rank {}: {}", watcher_, rank_, watched.message());
 }
 
 }  // namespace weir::core

@@ -81,7 +81,9 @@ class Bootstrap {
   Result<std::vector<Bytes>> all_gather(BytesView own);
   /// Returns when all ranks have called it. Collective.
   Status barrier();
-  /// Says that few exchanges will follow: closes the connections that they have left open.
+  /// Says that few exchanges will follow: closes the connections that they have left open, but one. By its
+  /// end the process before this one in the order of ranks sees when this process ends, also while nobody
+  /// waits.
   void end_set_up();
 
   /// What this rank is doing, readable by others; the communicator records its calls here.
@@ -94,6 +96,8 @@ class Bootstrap {
  private:
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
             std::shared_ptr<Activity> activity, MessageConnections connections);
+  SocketAddress listener_of(Rank rank) const { return peers()[static_cast<size_t>(rank)].listener; }
+  DeliveryKey last_will_key() const { return {uid_, Listener::kLastWill, rank_, watcher_}; }
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
   Result<std::shared_ptr<GatherResult>> listen(BootstrapAllGathers::Meeting& meeting);
   Status await_process(BootstrapAllGathers::Meeting& meeting);
@@ -107,6 +111,7 @@ class Bootstrap {
   const RanksByProcess ranks_by_process_;
   MessageConnections connections_;  ///< to the ranks to which exchanges send
   bool set_up_ = false;
+  Rank watcher_ = -1;  ///< rank that sees when this process ends; -1: none
   uint64_t exchanges_ = 0;
   uint32_t shrinks_ = 0;  ///< number of shrinks begun; part of their uids
 };

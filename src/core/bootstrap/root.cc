@@ -27,6 +27,7 @@
 #include "src/core/bootstrap/frames.h"
 #include "src/core/bootstrap/hello_check.h"
 #include "src/core/bootstrap/root_wire.h"
+#include "src/core/diagnosis/failure_relay.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/listener/rejections.h"
 #include "src/net/secret.h"

@@ -86,6 +86,7 @@ Result<std::unique_ptr<Bootstrap>> device_bootstrap(const BackendOwner& owner, B
   (*own)->activity().tell_about(owner.config.name + " (kernels)", owner.gpu->description(),
                                 owner.gpu->index());
   (*own)->activity().set_stage(Activity::Stage::connected);
+  owner.runtime.activities().pair(bootstrap.uid(), uid);
   return own;
 }
 

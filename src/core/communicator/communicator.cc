@@ -50,7 +50,10 @@ Communicator::Communicator(Runtime& runtime, Origin origin, Config config)
       config_(std::move(config)),
       gpu_(gpu_of(origin_, config_, runtime.gpus())),
       gpus_(gpu_ != nullptr ? runtime.gpus() : nullptr),
-      lifecycle_([&runtime] { runtime.dumper().note_failure(); }),
+      lifecycle_([&runtime] {
+        runtime.activities().settle();
+        runtime.dumper().note_failure();
+      }),
       queue_(limits_of(runtime.options()), config_.blocking) {
   if (const auto* from = std::get_if<IdOrigin>(&origin_)) {
     ranks_ = from->ranks;
@@ -184,7 +187,11 @@ Status Communicator::state() const {
           ? !std::ranges::all_of(backends, [](const Backend* one) { return one == nullptr || one->idle(); })
           : queue_.in_background();
   if (!config_.blocking && waits) return {Code::in_progress, "operations are in flight"};
-  return resources_->bootstrap->activity().status();  // what another rank has told
+  // What another rank has told. To a rank that has nothing more to do the end of others means nothing, and
+  // where kernels are under way, their monitor is about to say it together with the call.
+  const bool later = lifecycle_.phase() == Phase::finalizing ||
+                     (resources_->device != nullptr && !resources_->device->idle());
+  return later ? now : resources_->bootstrap->activity().status();
 }
 
 Result<NetCounters> Communicator::net_counters() const {

@@ -2,10 +2,13 @@
 
 #include "src/core/diagnosis/activity_registry.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "src/base/clock.h"
 #include "src/base/printable.h"
+#include "src/core/diagnosis/failure_relay.h"
 
 namespace weir::core {
 namespace {
@@ -13,12 +16,18 @@ namespace {
 /// A rank that has not called wait_for() for this long counts as working.
 constexpr int64_t kFreshNs = 250'000'000;
 
-enum class Question : uint8_t { what_do_you_do = 1, communicator_failed = 2 };
+/// A failure before this time says nothing about who leaves now.
+constexpr int64_t kRecentNs = 60'000 * kNsPerMs;
+
+enum class Question : uint8_t { what_do_you_do = 1, communicator_failed, has_cause, connection_ended };
 
 void write_failure(ByteWriter& out, const Failure& failure) {
   out.put(failure.culprit)
       .put(static_cast<int32_t>(failure.status.code()))
-      .put_string(failure.status.message());
+      .put_string(failure.status.message())
+      .put(failure.process)
+      .put(failure.gone)
+      .put_string(failure.seen);
 }
 
 Failure read_failure(ByteReader& in) {
@@ -27,10 +36,17 @@ Failure read_failure(ByteReader& in) {
   const auto code = in.get<int32_t>();
   const bool known = code > 0 && code <= static_cast<int32_t>(Code::remote_error);
   failure.status = Status(known ? static_cast<Code>(code) : Code::remote_error, printable(in.get_string()));
+  failure.process = in.get<SocketAddress>();
+  failure.gone = in.get<uint8_t>() != 0;
+  failure.seen = printable(in.get_string());
   return failure;
 }
 
 }  // namespace
+
+ActivityRegistry::ActivityRegistry(size_t recorded)
+    : recorded_(recorded), relay_(std::make_unique<FailureRelay>(*this)) {}
+ActivityRegistry::~ActivityRegistry() = default;
 
 void Activity::fail(Failure failure) {
   const std::lock_guard lock(mutex_);
@@ -39,10 +55,36 @@ void Activity::fail(Failure failure) {
   failed_.store(true, std::memory_order_release);
 }
 
-Status Activity::status() const {
+Status Activity::status(std::string_view place) const {
   if (!failed()) return {};
-  const std::lock_guard lock(mutex_);
-  return failure_->status;
+  const Snapshot now = snapshot(0);
+  const Status& said = now.failure->status;
+  const std::string& seen = now.failure->seen;
+  if (seen.empty()) return said;
+  if (now.state == Snapshot::State::outside) return said.reworded(said.message() + seen);
+  const About here = about();
+  const bool known = here.peers != nullptr && static_cast<size_t>(here.rank) < here.peers->size();
+  std::string words =
+      said.message() +
+      found_words(known ? (*here.peers)[static_cast<size_t>(here.rank)].describe(here.rank) : "this rank",
+                  place);
+  if (now.waiting_for >= 0) words += wait_words(now.waiting_for, now.waiting_ns);
+  return said.reworded(std::move(words));
+}
+
+std::string Activity::found_words(std::string_view who, std::string_view place) const {
+  const Snapshot now = snapshot(snapshot(0).sequence);
+  if (now.state != Snapshot::State::inside)
+    return fmt::format("; found by {} while setting up a communicator", who);
+  // Sends and receives before the first collective have no record.
+  if (!now.call) return fmt::format("; found by {} in sends and receives", who);
+  return fmt::format("; found by {} in {} as call {} of the communicator{}{}", who,
+                     describe(now.call->operation), now.call->sequence, place.empty() ? "" : ", at ", place);
+}
+
+std::string wait_words(Rank waiting_for, int64_t waited_ns) {
+  return fmt::format(", after {:.1f} s of waiting for rank {}", static_cast<double>(waited_ns) / 1e9,
+                     waiting_for);
 }
 
 void Activity::wait_for(std::span<const Rank> peers, int64_t waited_ns) {
@@ -62,9 +104,12 @@ void Activity::tell_about(std::string name, std::string device, int gpu) {
   about_.gpu = gpu;
 }
 
-void Activity::tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers) {
+void Activity::tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers, Rank rank,
+                          const Credentials& credentials) {
   const std::lock_guard lock(mutex_);
+  about_.rank = rank;
   about_.peers = std::move(peers);
+  about_.credentials = credentials;
 }
 
 Activity::About Activity::about() const {
@@ -108,8 +153,8 @@ std::shared_ptr<Activity> ActivityRegistry::enter(uint64_t uid, Rank rank) {
   auto& entry = activities_[{uid, rank}];
   if (entry != nullptr) return entry;
   entry = std::make_shared<Activity>(recorded_);
-  for (const auto& [failed, failure] : failed_) {
-    if (failed == uid) entry->fail(failure);
+  for (const Past& past : failed_) {
+    if (past.uid == uid) entry->fail(past.failure);
   }
   return entry;
 }
@@ -118,7 +163,9 @@ void ActivityRegistry::leave(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
   auto node = activities_.extract({uid, rank});
   if (node.empty()) return;
+  leave_words(uid, rank, *node.mapped());
   node.mapped()->tell_peers(nullptr);
+  forget_twin(uid);
   left_by_age_.push_back(node.key());
   left_.insert(std::move(node));
   if (left_by_age_.size() <= kMostLeft) return;
@@ -148,27 +195,135 @@ void ActivityRegistry::for_each(const Each& each) const {
   for (const auto& [key, activity] : activities_) each(key.first, key.second, *activity);
 }
 
+/// For whom the only rank of `uid` in this process waits in another communicator.
+std::string ActivityRegistry::elsewhere(uint64_t uid) const {
+  int ranks = 0;
+  std::string words;
+  for (const auto& [key, activity] : activities_) {
+    if (key.first == uid) ++ranks;
+    if (key.first == uid || !words.empty()) continue;
+    const Rank peer = activity->snapshot(0).waiting_for;
+    const auto peers = peer >= 0 ? activity->about().peers : nullptr;
+    if (peers != nullptr && static_cast<size_t>(peer) < peers->size())
+      words = fmt::format("waits for {} in communicator {:#x}",
+                          (*peers)[static_cast<size_t>(peer)].describe(peer), key.first);
+  }
+  return ranks == 1 ? words : std::string();
+}
+
 ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
-    return {ActivityReport::Presence::here, found->second->snapshot(sequence)};
+    ActivityReport here{ActivityReport::Presence::here, found->second->snapshot(sequence), {}};
+    if (here.snapshot.state == Snapshot::State::outside) here.elsewhere = elsewhere(uid);
+    return here;
   }
   if (const auto found = left_.find({uid, rank}); found != left_.end()) {
-    return {ActivityReport::Presence::left, found->second->snapshot(sequence)};
+    return {ActivityReport::Presence::left, found->second->snapshot(sequence), {}};
   }
-  return {ActivityReport::Presence::not_yet, {}};
+  return {ActivityReport::Presence::not_yet, {}, {}};
 }
 
 void ActivityRegistry::fail(uint64_t uid, const Failure& failure) {
-  const std::lock_guard lock(mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto twin = twins_.find(uid);
+    if (twin != twins_.end()) (void)fail_one(twin->second, failure);
+    if (!fail_one(uid, failure)) return;
+  }
+  if (failure.spreads()) relay_->tell_others({uid, failure});
+}
+
+/// Whether that is its first failure. REQUIRES: mutex_ is held.
+bool ActivityRegistry::fail_one(uint64_t uid, const Failure& failure) {
+  Past past{uid, failure, now_ns(), nullptr};
   for (auto at = activities_.lower_bound({uid, INT32_MIN}); at != activities_.end() && at->first.first == uid;
        ++at) {
     at->second->fail(failure);
+    past.peers = at->second->about().peers;
   }
-  if (std::ranges::find(failed_, uid, &std::pair<uint64_t, Failure>::first) != failed_.end()) return;
-  failed_.emplace_back(uid, failure);
+  if (std::ranges::find(failed_, uid, &Past::uid) != failed_.end()) return false;
+  failed_.push_back(std::move(past));
   if (failed_.size() > kMostFailed) failed_.pop_front();
+  return true;
 }
+
+void ActivityRegistry::pair(uint64_t uid, uint64_t twin) {
+  const std::lock_guard lock(mutex_);
+  twins_.insert_or_assign(uid, twin);
+  twins_.insert_or_assign(twin, uid);
+  const auto failed = std::ranges::find(failed_, uid, &Past::uid);
+  if (failed != failed_.end()) (void)fail_one(twin, Failure(failed->failure));
+}
+
+/// REQUIRES: mutex_ is held.
+void ActivityRegistry::forget_twin(uint64_t uid) {
+  const auto at = activities_.lower_bound({uid, INT32_MIN});
+  const bool still_here = at != activities_.end() && at->first.first == uid;
+  const auto twin = twins_.find(uid);
+  if (still_here || twin == twins_.end()) return;
+  twins_.erase(twin->second);
+  twins_.erase(uid);
+}
+
+/// The latest failure that explains why processes leave. `member`: of a communicator with this process; null:
+/// of any one.
+const ActivityRegistry::Past* ActivityRegistry::recent_failure(const SocketAddress* member) const {
+  const int64_t now = now_ns();
+  for (auto past = failed_.rbegin(); past != failed_.rend() && now - past->when_ns < kRecentNs; ++past) {
+    if (!past->failure.spreads()) continue;
+    if (member == nullptr) return &*past;
+    if (past->peers != nullptr &&
+        std::ranges::find(*past->peers, *member, &PeerAddress::listener) != past->peers->end())
+      return &*past;
+  }
+  return nullptr;
+}
+
+/// Where another communicator has failed, that is why this one is left: whoever asks gets to know.
+void ActivityRegistry::leave_words(uint64_t uid, Rank rank, Activity& activity) const {
+  const auto peers = activity.about().peers;
+  const Past* const past = activity.failed() || peers == nullptr ? nullptr : recent_failure(nullptr);
+  if (past == nullptr || past->uid == uid) return;
+  activity.fail(failure_by_cause(*peers, rank, {past->uid, past->failure}));
+}
+
+void ActivityRegistry::learn(uint64_t uid, Rank from, const Cause& cause) {
+  std::optional<Failure> failure;
+  {
+    const std::lock_guard lock(mutex_);
+    causes_.insert_or_assign({uid, from}, cause);
+    if (causes_.size() > kMostCauses) causes_.erase(causes_.begin());
+    const auto own = activities_.lower_bound({uid, INT32_MIN});
+    if (own == activities_.end() || own->first.first != uid || own->second->failed()) return;
+    const auto peers = own->second->about().peers;
+    if (peers == nullptr) return;
+    const auto lost = std::ranges::find(*peers, cause.failure.process, &PeerAddress::listener);
+    if (!cause.failure.gone || lost == peers->end()) return;
+    failure = failure_by_cause(*peers, static_cast<Rank>(lost - peers->begin()), cause);
+    if (static_cast<size_t>(from) < peers->size())
+      failure->seen = fmt::format("; told by {}", (*peers)[static_cast<size_t>(from)].describe(from));
+  }
+  fail(uid, *failure);
+}
+
+std::optional<Cause> ActivityRegistry::cause_of(uint64_t uid, Rank rank) const {
+  const std::lock_guard lock(mutex_);
+  const auto own = activities_.lower_bound({uid, INT32_MIN});
+  const bool known = own != activities_.end() && own->first.first == uid;
+  const auto peers = known ? own->second->about().peers : nullptr;
+  if (peers == nullptr || static_cast<size_t>(rank) >= peers->size()) return std::nullopt;
+  const SocketAddress& process = (*peers)[static_cast<size_t>(rank)].listener;
+  for (auto at = causes_.lower_bound({uid, INT32_MIN}); at != causes_.end() && at->first.first == uid; ++at) {
+    const auto from = static_cast<size_t>(at->first.second);
+    if (from < peers->size() && (*peers)[from].listener == process) return at->second;
+  }
+  const Past* const past = recent_failure(&process);
+  if (past == nullptr || past->uid == uid || past->failure.process == process) return std::nullopt;
+  return Cause{past->uid, past->failure};
+}
+
+void ActivityRegistry::settle() { relay_->settle(); }
 
 Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   ByteReader in(question);
@@ -176,6 +331,18 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   if (kind == Question::communicator_failed) {
     const Failure failure = read_failure(in);
     if (in.ok()) fail(uid, failure);
+    return {};
+  }
+  if (kind == Question::has_cause) {
+    const auto from = in.get<Rank>();
+    const auto other = in.get<uint64_t>();
+    const Failure failure = read_failure(in);
+    if (in.ok() && from >= 0) learn(uid, from, {other, failure});
+    return {};
+  }
+  if (kind == Question::connection_ended) {
+    const auto lost = in.get<Rank>();
+    if (in.ok()) relay_->check({uid, lost});
     return {};
   }
   const auto rank = in.get<Rank>();
@@ -193,6 +360,7 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
     out.put(now.call->sequence).put(now.call->signature).put(pack(call)).put(uint64_t{call.count});
   }
   if (now.failure) write_failure(out, *now.failure);
+  out.put_string(what.elsewhere);
   return out.take();
 }
 
@@ -219,6 +387,7 @@ std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
     record.operation = *operation;
   }
   if (failure) now.failure = read_failure(in);
+  what.elsewhere = printable(in.get_string());
   if (!in.ok() || what.presence > ActivityReport::Presence::left || now.state > Snapshot::State::joining)
     return std::nullopt;
   return what;
@@ -233,6 +402,17 @@ Bytes ActivityRegistry::notice(const Failure& failure) {
   out.put(Question::communicator_failed);
   write_failure(out, failure);
   return out.take();
+}
+
+Bytes ActivityRegistry::cause(Rank from, const Cause& cause) {
+  ByteWriter out;
+  out.put(Question::has_cause).put(from).put(cause.uid);
+  write_failure(out, cause.failure);
+  return out.take();
+}
+
+Bytes ActivityRegistry::last_will(Rank rank) {
+  return ByteWriter().put(Question::connection_ended).put(rank).take();
 }
 
 }  // namespace weir::core

@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/bytes.h"
@@ -27,13 +28,31 @@
 #include "src/core/call/operation_summary.h"
 #include "src/core/call/peer_address.h"
 #include "src/core/diagnosis/recorder.h"
+#include "src/net/listener/listener.h"
 
 namespace weir::core {
+
+class FailureRelay;
 
 /// Why a communicator failed, and which rank caused it.
 struct Failure {
   Rank culprit = -1;  ///< rank that caused it; -1: none known
   Status status;      ///< never success
+  /// Listener of the process to blame, which may have no rank in this communicator; not valid: none.
+  SocketAddress process = {};
+  bool gone = false;  ///< that process has ended
+  /// Who has found it while nobody waited, as the end of the sentence; empty: the status says it. A rank with
+  /// a call under way names that call instead.
+  std::string seen = {};
+
+  /// Whether it explains that a process gives up its other communicators, too.
+  bool spreads() const { return process.valid() && status.code() == Code::remote_error; }
+};
+
+/// A failure of another communicator that a process takes part in, because of which it may leave this one.
+struct Cause {
+  uint64_t uid = 0;  ///< of the communicator that has failed
+  Failure failure;
 };
 
 /// A call as the watchdog sees it. `signature` 0 is not compared (sends and receives differ between ranks).
@@ -72,8 +91,10 @@ class Activity {
     std::string name;    ///< name given by the user; may be empty
     std::string device;  ///< "host memory", or a description of the GPU
     int gpu = -1;        ///< the GPU's number in the process; -1: host memory
+    Rank rank = -1;      ///< the communicator's number for the rank; set together with `peers`
     std::shared_ptr<const std::vector<PeerAddress>>
-        peers;  ///< addresses by rank; null: not in the ActivityRegistry any more
+        peers;                ///< addresses by rank; null: not in the ActivityRegistry any more
+    Credentials credentials;  ///< of the job, for the listeners of the peers
   };
 
   explicit Activity(size_t recorded = Recorder::kDefaultCapacity) : recorder_(recorded) {}
@@ -109,13 +130,18 @@ class Activity {
   Stage stage() const { return stage_.load(std::memory_order_relaxed); }
   /// Set the facts of about(). Any thread.
   void tell_about(std::string name, std::string device, int gpu = -1);
-  void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers);
+  void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers, Rank rank = -1,
+                  const Credentials& credentials = {});
   About about() const;
 
   /// One load.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  /// Success while not failed().
-  Status status() const;
+  /// Success while not failed(). Of a failure for which nobody waited where it was found, a rank with a call
+  /// under way says so as if it had found it itself; `place`: position in that call, or empty.
+  Status status(std::string_view place = {}) const;
+  /// The end of a sentence of who finds something now: "; found by `who` in ncclAllReduce(count 8, ...) as
+  /// call 3 of the communicator, at `place`".
+  std::string found_words(std::string_view who, std::string_view place) const;
 
   /// The current state, with the call number `sequence` if that is still recorded.
   Snapshot snapshot(uint64_t sequence) const;
@@ -140,6 +166,9 @@ class Activity {
   About about_;
 };
 
+/// The end of a sentence about a wait: ", after 0.5 s of waiting for rank 3".
+std::string wait_words(Rank waiting_for, int64_t waited_ns);
+
 /// A process's answer about a rank.
 struct ActivityReport {
   enum class Presence : uint8_t {
@@ -149,13 +178,16 @@ struct ActivityReport {
   };
   Presence presence = Presence::not_yet;
   Snapshot snapshot;
+  std::string elsewhere;  ///< for whom it waits in another communicator, in words; empty: for nobody
 };
 
 /// Thread-safe. Outlives the listener that it answers for.
 class ActivityRegistry {
  public:
   /// `recorded`: number of operations that are kept for each communicator.
-  explicit ActivityRegistry(size_t recorded = Recorder::kDefaultCapacity) : recorded_(recorded) {}
+  explicit ActivityRegistry(size_t recorded = Recorder::kDefaultCapacity);
+  /// Waits until what is known of failures was told.
+  ~ActivityRegistry();
 
   /// A rank that is joining a communicator, which has no uid yet.
   struct Joining {
@@ -191,12 +223,26 @@ class ActivityRegistry {
   /// Marks all ranks of `uid` in this process as failed, also those that enter later: a failure may be
   /// reported before a rank has joined.
   void fail(uint64_t uid, const Failure& failure);
+  /// Makes the failures of the communicators `uid` and `twin` of the same ranks common: they are one to
+  /// users.
+  void pair(uint64_t uid, uint64_t twin);
+  /// Takes note that the process of rank `from` of `uid` has the cause to leave it. Where the process to
+  /// blame is gone and has a rank of `uid` itself, that has failed.
+  void learn(uint64_t uid, Rank from, const Cause& cause);
+  /// Why the process of `rank` of `uid` may have left; empty: nothing is known.
+  std::optional<Cause> cause_of(uint64_t uid, Rank rank) const;
+  /// Waits until other processes were told of the failures so far, at most a second: to be called before the
+  /// user learns of a failure, because of which the process may end.
+  void settle();
 
   /// The listener's handler: answers messages made by the functions below.
   Bytes answer(uint64_t uid, BytesView question);
 
   static Bytes question(Rank rank, uint64_t sequence);
   static Bytes notice(const Failure& failure);
+  static Bytes cause(Rank from, const Cause& cause);
+  /// For a listener to give to answer() when the process of `rank` has ended (Listener::kLastWill).
+  static Bytes last_will(Rank rank);
   /// Decodes the answer to question(); empty if the bytes are not one.
   static std::optional<ActivityReport> read_report(BytesView answer);
 
@@ -204,14 +250,31 @@ class ActivityRegistry {
   using Key = std::pair<uint64_t, Rank>;
   static constexpr size_t kMostLeft = 1024;
   static constexpr size_t kMostFailed = 64;
+  static constexpr size_t kMostCauses = 4096;
+  /// A failure of this process's communicators.
+  struct Past {
+    uint64_t uid;
+    Failure failure;
+    int64_t when_ns;
+    std::shared_ptr<const std::vector<PeerAddress>> peers;  ///< may be null
+  };
+
+  std::string elsewhere(uint64_t uid) const;
+  bool fail_one(uint64_t uid, const Failure& failure);
+  void forget_twin(uint64_t uid);
+  const Past* recent_failure(const SocketAddress* member) const;
+  void leave_words(uint64_t uid, Rank rank, Activity& activity) const;
 
   const size_t recorded_;
   mutable std::mutex mutex_;
   std::map<Key, std::shared_ptr<Activity>> activities_;
   std::map<Key, std::shared_ptr<Activity>> left_;
   std::deque<Key> left_by_age_;
-  std::deque<std::pair<uint64_t, Failure>> failed_;  ///< failures by age, the latest last
+  std::deque<Past> failed_;  ///< failures by age, the latest last
+  std::map<Key, Cause> causes_;
+  std::map<uint64_t, uint64_t> twins_;  ///< both ways
   std::list<Joining> joining_;
+  const std::unique_ptr<FailureRelay> relay_;  ///< the last member: its thread uses the others
 };
 
 }  // namespace weir::core

@@ -92,7 +92,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
   out.calls = snapshot.sequence;
   if (snapshot.failure) {
     out.code = snapshot.failure->status.code();
-    out.sentence = snapshot.failure->status.message();
+    out.sentence = activity.status().message();
     out.culprit = snapshot.failure->culprit;
   }
   if (snapshot.waiting_for >= 0) {

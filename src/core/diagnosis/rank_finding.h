@@ -19,6 +19,7 @@ struct RankFinding {
   Rank rank = 0;
   std::vector<Rank> next = {};  ///< waits: the ranks it waits for
   bool absent = false;          ///< lives: it is in no call
+  bool elsewhere = false;       ///< lives: its process waits in another communicator
   int64_t waited_ns = 0;        ///< waits: its time without progress
   std::string words = {};       ///< the rank's state, as part of a message
   Failure failure = {};         ///< failed: the failure it reports

@@ -11,6 +11,7 @@
 #include "src/base/clock.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/core/diagnosis/failure_relay.h"
 #include "src/core/diagnosis/wait_chain.h"
 #include "src/net/listener/inquiry.h"
 
@@ -28,11 +29,6 @@ constexpr int64_t kCatchUpNs = 30 * kNsPerMs;
 /// After this time without an answer it is looked whether this process itself runs late.
 constexpr int64_t kLateNs = 500 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
-constexpr size_t kListenersAtOnce = 256;
-
-std::string call_words(const CallRecord& call) {
-  return fmt::format("{} as call {} of the communicator", describe(call.operation), call.sequence);
-}
 
 }  // namespace
 
@@ -41,6 +37,7 @@ Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts
   const auto here = std::ranges::count_if(
       peers(), [machine](const PeerAddress& peer) { return peer.process.kernel == machine; });
   crowd_ = std::max<int64_t>(1, here / (machine_cores() * kAskersPerCore));
+  spec_.activity->tell_peers(spec_.peers, spec_.rank, spec_.credentials);
 }
 Watchdog::~Watchdog() = default;
 
@@ -52,9 +49,9 @@ int64_t Watchdog::silence_ns() const { return spec_.timeouts.peer_ms * kNsPerMs 
 Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, const exec::Task* task) {
   Activity& own = *spec_.activity;
   task_ = task;
-  if (own.failed()) return own.status();
   const std::vector<Rank> awaited = task != nullptr && !opening ? task->awaited() : std::vector{waiting_for};
   own.wait_for(awaited, waited_ns);
+  if (own.failed()) return told();
   const int64_t now = now_ns();
   const int64_t pause = now - std::exchange(examined_ns_, now);
   if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // there was progress: a new wait
@@ -239,6 +236,8 @@ RankFinding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
     finding.absent = true;
     finding.words = fmt::format("{} runs, but is in no call of this communicator (it has made {})",
                                 peer.describe(rank), there.sequence);
+    finding.elsewhere = !report.elsewhere.empty();
+    if (finding.elsewhere) finding.words += ", and " + report.elsewhere;
   } else if (has_next) {
     finding.kind = RankFinding::Kind::waits;
     finding.waited_ns = there.waiting_ns;
@@ -251,6 +250,13 @@ RankFinding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
     finding.words = fmt::format("{} is at work in its call {}", peer.describe(rank), there.sequence);
   }
   return finding;
+}
+
+/// The failure because of which a rank has left.
+Failure Watchdog::caused(Rank rank, const Cause& cause) const {
+  Failure failure = failure_by_cause(peers(), rank, cause);
+  failure.status = failure.status.reworded(failure.status.message() + own_words() + wait_words());
+  return failure;
 }
 
 /// On a busy machine the own listener's thread may not have run since the suspect ended. False: look again
@@ -269,8 +275,8 @@ Status Watchdog::conclude(const RankFinding& finding, int64_t now) {
   if (finding.kind == Kind::failed) {
     // A rank that fails while it joins may not know all others, so it could not tell them.
     if (spec_.activity->stage() == Activity::Stage::joining) return fail(finding.failure, true);
-    spec_.activity->fail(finding.failure);
-    return spec_.activity->status();
+    spec_.activities->fail(spec_.uid, finding.failure);
+    return told();
   }
   const bool direct = chase_->is_direct();
   const bool sure = finding.kind == Kind::mismatched || (finding.kind == Kind::silent && direct);
@@ -288,10 +294,15 @@ Status Watchdog::conclude(const RankFinding& finding, int64_t now) {
     return {};
   }
   if (!sure && !has_caught_up(now)) return {};
+  if (finding.kind == Kind::dead || finding.kind == Kind::left) {
+    if (const auto cause = spec_.activities->cause_of(spec_.uid, finding.rank))
+      return fail(caused(finding.rank, *cause), true);
+  }
   const Code code = finding.kind == Kind::mismatched ? Code::invalid_usage : Code::remote_error;
   std::string words = finding.words;
   if (finding.kind != Kind::mismatched) words += own_words() + wait_words();
-  return fail({finding.rank, Status(code, std::move(words))}, finding.kind != Kind::mismatched);
+  const bool gone = finding.kind == Kind::dead;
+  return fail({finding.rank, Status(code, std::move(words)), {}, gone}, finding.kind != Kind::mismatched);
 }
 
 /// No rank is dead, but the wait may have exceeded a limit.
@@ -307,7 +318,8 @@ Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
   if (ring && has_waited(spec_.timeouts.deadlock_ms) &&
       chase_->least_wait_ns() >= spec_.timeouts.deadlock_ms * kNsPerMs)
     return fail({-1, Status(Code::remote_error, words("the wait timed out (WEIR_DEADLOCK_TIMEOUT)"))});
-  if (const int64_t most_ms = stuck_ms_; has_waited(most_ms)) {
+  // Of ranks that wait for one that is stuck in another communicator, those of that one are to say so first.
+  if (const int64_t most_ms = stuck_ms_; has_waited(finding.elsewhere ? 2 * most_ms : most_ms)) {
     const bool own = most_ms != spec_.timeouts.stuck_ms;
     const std::string verdict = own ? fmt::format("the wait timed out (limit of this communicator: {:.1f} s)",
                                                   static_cast<double>(most_ms) / 1e3)
@@ -361,23 +373,16 @@ Status Watchdog::judge_opening(const RankFinding& finding, int64_t now) {
 }
 
 /// The rank that this rank waits for, and how long.
-std::string Watchdog::wait_words() const {
-  return fmt::format(", after {:.1f} s of waiting for rank {}", static_cast<double>(waited_ns_) / 1e9,
-                     waiting_for_);
-}
+std::string Watchdog::wait_words() const { return core::wait_words(waiting_for_, waited_ns_); }
+
+std::string Watchdog::place() const { return task_ != nullptr ? task_->place() : ""; }
 
 std::string Watchdog::own_words() const {
-  const Snapshot here = spec_.activity->snapshot(spec_.activity->snapshot(0).sequence);
-  const std::string who = peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank);
-  if (here.state == Snapshot::State::inside && here.call) {
-    const std::string place = task_ != nullptr ? task_->place() : "";
-    return fmt::format("; found by {} in {}{}{}", who, call_words(*here.call), place.empty() ? "" : ", at ",
-                       place);
-  }
-  // Sends and receives before the first collective have no record.
-  if (here.state == Snapshot::State::inside) return fmt::format("; found by {} in sends and receives", who);
-  return fmt::format("; found by {} while setting up a communicator", who);
+  return spec_.activity->found_words(peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), place());
 }
+
+/// The failure of the communicator, with what this rank does.
+Status Watchdog::told() const { return spec_.activity->status(place()); }
 
 void Watchdog::rest(int64_t now, int64_t pause_ns) {
   chase_.reset();
@@ -404,27 +409,13 @@ Status Watchdog::fail(Failure failure, bool culprit_is_gone) {
   Activity& own = *spec_.activity;
   if (own.failed()) return own.status();
   WEIR_INFO(init, "communicator {:#x} failed: {}", spec_.uid, failure.status.message());
-  tell(failure,
-       culprit_is_gone ? failure.culprit : -1);  // before another rank can learn of it here, and end
+  if (failure.culprit >= 0 && !failure.process.valid())
+    failure.process = peers()[static_cast<size_t>(failure.culprit)].listener;
+  // Before another rank can learn of it here, and end.
+  tell_members(spec_.uid, peers(), spec_.rank, spec_.credentials, failure,
+               culprit_is_gone ? failure.culprit : -1, spec_.abort);
   spec_.activities->fail(spec_.uid, failure);
   return own.status();
-}
-
-/// Best effort: a rank that is not reached finds out by itself.
-void Watchdog::tell(const Failure& failure, Rank except) const {
-  std::vector<SocketAddress> listeners;
-  for (size_t rank = 0; rank < peers().size(); ++rank) {
-    const SocketAddress& listener = peers()[rank].listener;
-    const bool tells = !is_local(static_cast<Rank>(rank)) && static_cast<Rank>(rank) != except;
-    if (tells && std::ranges::find(listeners, listener) == listeners.end()) listeners.push_back(listener);
-  }
-  const Bytes notice = ActivityRegistry::notice(failure);
-  const Deadline deadline = Deadline::in_ms(kTellMs, spec_.abort);
-  for (std::span<const SocketAddress> rest(listeners); !rest.empty() && !deadline.over();) {
-    const size_t now = std::min(rest.size(), kListenersAtOnce);
-    ask_all(rest.first(now), spec_.uid, spec_.credentials, notice, deadline);
-    rest = rest.subspan(now);
-  }
 }
 
 Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) {
@@ -447,7 +438,7 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
       chase.ask_again();
       continue;
     }
-    if (finding && finding->kind == Kind::failed) own.fail(finding->failure);
+    if (finding && finding->kind == Kind::failed) spec_.activities->fail(spec_.uid, finding->failure);
     const bool gone = finding && (finding->kind == Kind::dead || finding->kind == Kind::left);
     if (gone && gone_ns == 0) gone_ns = now;
     // A peer that ended because of a third rank told us before, but its message may still be in flight. And
@@ -456,13 +447,18 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
     if (finding && !gone) chase.ask_again();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  if (own.failed()) return own.status();
+  if (own.failed()) return told();
   if (spec_.abort != nullptr && spec_.abort->load()) return what;
   if (gone_ns != 0) {
+    if (const auto cause = spec_.activities->cause_of(spec_.uid, peer))
+      return fail(caused(peer, *cause), true);
     // `what` names the connection on which the peer was lost.
-    return fail({peer, Status(Code::remote_error,
-                              fmt::format("{}; {}{}", finding->words, what.message(), own_words()))},
-                true);
+    return fail(
+        {peer,
+         Status(Code::remote_error, fmt::format("{}; {}{}", finding->words, what.message(), own_words())),
+         {},
+         finding->kind == Kind::dead},
+        true);
   }
   if (finding && finding->kind == Kind::mismatched) {
     return fail({peer, Status(Code::invalid_usage, finding->words)});

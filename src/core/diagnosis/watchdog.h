@@ -59,8 +59,6 @@ namespace weir::core {
 
 /// A rank that has not run for this long was itself stopped, so missing answers in that time prove nothing.
 inline constexpr int64_t kStallNs = 500 * kNsPerMs;
-/// Long enough that a busy peer learns of the failure before it sees this rank exit and blames it.
-inline constexpr int64_t kTellMs = 1000;
 
 /// Time limits, in milliseconds.
 struct Timeouts {
@@ -154,12 +152,14 @@ class Watchdog {
   bool has_waited(int64_t ms) const;
   std::string wait_words() const;
   std::string own_words() const;
+  std::string place() const;
+  Status told() const;
   bool has_caught_up(int64_t now);
   void rest(int64_t now, int64_t pause_ns);
   bool is_local(Rank rank) const;
   Status exhausted(std::string_view what, const exec::Task* task);
   Status fail(Failure failure, bool culprit_is_gone);
-  void tell(const Failure& failure, Rank except) const;
+  Failure caused(Rank rank, const Cause& cause) const;
 
   const Spec spec_;
   std::atomic<int64_t> stuck_ms_;

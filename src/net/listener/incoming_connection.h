@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "src/net/listener/admitted_jobs.h"
 #include "src/net/listener/listener_wire.h"
@@ -42,6 +43,9 @@ class IncomingConnection {
   void answer(BytesView bytes);
   /// Waits for a further message, without a time limit. REQUIRES: advance() gave `complete` for a message.
   void rest();
+  /// What its end means, if the other side ends it: a question to the handler; an empty one: nothing.
+  void set_last_will(uint64_t scope, Bytes question) { last_will_ = {scope, std::move(question)}; }
+  const std::pair<uint64_t, Bytes>& last_will() const { return last_will_; }
 
   const Socket& socket() const { return socket_.socket(); }
   /// What to poll the socket for before advance() can make progress, unless pending() says that it can.
@@ -90,6 +94,7 @@ class IncomingConnection {
   Bytes out_;
   size_t sent_ = 0;
   std::string_view rejection_;
+  std::pair<uint64_t, Bytes> last_will_;  ///< scope and question
 };
 
 }  // namespace weir

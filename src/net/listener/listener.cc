@@ -166,6 +166,7 @@ class OpenListener final : public Listener {
   const Socket* listener_of(const void* tag) const;
   void serve_connection(IncomingConnection* connection);
   bool advance(IncomingConnection* connection);
+  void carry_out_last_will(const IncomingConnection& connection) const;
   IncomingConnection::Step carry_out(IncomingConnection& connection);
   Connections& place_of(const IncomingConnection& connection);
   Bytes answer_to(IncomingConnection& connection) const;
@@ -259,7 +260,19 @@ void OpenListener::serve_connection(IncomingConnection* connection) {
   });
   Connections& after = place_of(*connection);
   if (&before != &after) after.splice(after.end(), before, by_tag_.at(connection));
-  if (!goes_on) dismiss(connection);
+  if (goes_on) return;
+  carry_out_last_will(*connection);
+  dismiss(connection);
+}
+
+/// Its process may have ended: the handler finds out.
+void OpenListener::carry_out_last_will(const IncomingConnection& connection) const {
+  const auto& [scope, question] = connection.last_will();
+  if (question.empty() || !handler_) return;
+  (void)guarded([&] {
+    (void)handler_(scope, question);
+    return Status();
+  });
 }
 
 OpenListener::Connections& OpenListener::place_of(const IncomingConnection& connection) {
@@ -350,7 +363,10 @@ IncomingConnection::Step OpenListener::carry_out(IncomingConnection& connection)
       shelf_.put(hello.key, connection.take_socket());
       return IncomingConnection::Step::over;
     case HelloKind::message:
-      shelf_.put(hello.key, std::move(connection.body()));
+      if (hello.key.purpose == kLastWill)
+        connection.set_last_will(hello.key.scope, std::move(connection.body()));
+      else
+        shelf_.put(hello.key, std::move(connection.body()));
       connection.rest();
       return connection.pending() ? connection.advance(jobs_, {}) : IncomingConnection::Step::waits;
     case HelloKind::question:

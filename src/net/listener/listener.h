@@ -10,6 +10,8 @@
 ///    messages may follow on the same connection, which stays open until the asker ends it.
 ///    Deliveries and messages may arrive before or after the collecting call; those with equal keys are
 ///    collected in the order of arrival.
+///    A message of the purpose kLastWill is not kept for a thread, but for the end of the connection: if the
+///    asker's process ends without taking it back by an empty one, the handler gets it as a question.
 ///  * a question about the state of this process: the listener's own thread answers it at once through a
 ///    handler, even while every other thread is busy or blocked. This distinguishes dead, stopped and slow
 ///    processes.
@@ -62,6 +64,7 @@ struct ReportAccess {
 
 class Listener {
  public:
+  static constexpr uint32_t kLastWill = 0x3111'0000;  ///< purpose of a message
   static constexpr size_t kMostKept = 16384;
   static constexpr size_t kMostStrangers = 256;
   static constexpr int64_t kStrangerMs = 2000;

@@ -80,11 +80,22 @@ Status MessageConnection::send_all(BytesView rest, const Deadline& deadline,
   return {};
 }
 
+void MessageConnection::send_if_open(const DeliveryKey& key, BytesView message) {
+  const auto usable = is_usable();
+  if (usable.ok() && *usable) (void)send(key, message, Deadline::in_ms(0));
+}
+
 /// A forked child has a copy of the descriptor, so that closing this one alone would not end the connection.
 void MessageConnection::close() {
   const bool plain = socket_.valid() && !socket_.is_secured();  // TLS says that it ends
   if (plain) shutdown(socket_.socket().fd(), SHUT_WR);
   socket_.close();
+}
+
+void MessageConnections::send_if_open(const SocketAddress& listener, const DeliveryKey& key,
+                                      BytesView message) {
+  const auto at = std::ranges::find(open_, listener, &MessageConnection::listener);
+  if (at != open_.end()) at->send_if_open(key, message);
 }
 
 Status MessageConnections::send(const SocketAddress& listener, const DeliveryKey& key, BytesView message,

@@ -45,6 +45,8 @@ class MessageConnection {
   /// next message begins a new connection. REQUIRES: all messages are of one job.
   Status send(const DeliveryKey& key, BytesView message, const Deadline& deadline,
               const std::function<Status()>& meanwhile = {});
+  /// Sends a small message if that is possible at once, over the connection that is open.
+  void send_if_open(const DeliveryKey& key, BytesView message);
   /// The listener gets what was sent before.
   void close();
 
@@ -68,6 +70,12 @@ class MessageConnections {
   /// As MessageConnection::send().
   Status send(const SocketAddress& listener, const DeliveryKey& key, BytesView message,
               const Deadline& deadline, const std::function<Status()>& meanwhile = {});
+  /// As MessageConnection::send_if_open().
+  void send_if_open(const SocketAddress& listener, const DeliveryKey& key, BytesView message);
+  /// Closes all but the one to `listener`.
+  void close_others(const SocketAddress& listener) {
+    open_.remove_if([&](const MessageConnection& one) { return one.listener() != listener; });
+  }
   /// Closes all of them. Later messages open new ones.
   void close() { open_.clear(); }
 

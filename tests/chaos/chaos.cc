@@ -3,6 +3,8 @@
 //
 //   chaos [--rounds 500] [--seed 1] [--verbose]     rounds with the seeds 1, 2, ...; --rounds 1 --seed N
 //   repeats one
+//   chaos --calm --load 20     nothing happens to the ranks, 2 to 64 on two hosts, beside so many busy
+//   processes: none may be accused
 //
 // No rank may hang beyond the deadlines, compute wrongly or leave anything behind, and in all but one of each
 // hundred rounds begun every survivor must name the right culprit. Prints a table by injury: how often it was
@@ -31,6 +33,7 @@ namespace {
 // The deadlines of the library are far shorter: this is what counts as a hang, on a machine that may be very
 // busy.
 constexpr double kHangSeconds = 60;
+constexpr double kCalmSeconds = 600;
 
 /// How a round ended.
 struct Verdict {
@@ -119,10 +122,15 @@ bool is_lost(const Round& round, int rank) {
   return !round.ends_well() && rank == round.victim;
 }
 
-bool names_the_culprit(const Round& round, const std::string& said) {
+/// Ranks of parts have other numbers than in the world: there only the process counts.
+bool names_the_culprit(const Round& round, const Processes& processes, const std::string& said) {
   if (!said.starts_with("6: ")) return false;
   for (int rank = 0; rank < round.ranks; ++rank) {
-    if (is_lost(round, rank) &&
+    if (!is_lost(round, rank)) continue;
+    if (said.find(fmt::format("(pid {} on host ", processes.pid(rank))) != said.npos) return true;
+    const bool numbered = round.group == 0 || said.find("NCCL_COMM_ID") != said.npos ||
+                          said.find("WEIR_INIT_TIMEOUT") != said.npos;
+    if (numbered &&
         std::regex_search(said, std::regex(fmt::format("\\branks? ([0-9, ]+(and )?)?{}\\b", rank))))
       return true;
   }
@@ -130,7 +138,7 @@ bool names_the_culprit(const Round& round, const std::string& said) {
 }
 
 /// What is wrong with the lines of the survivors.
-Verdict judge(const Round& round, const std::vector<std::string>& said) {
+Verdict judge(const Round& round, const Processes& processes, const std::vector<std::string>& said) {
   Verdict verdict;
   bool all_done = true;
   for (int rank = 0; rank < round.ranks; ++rank) {
@@ -150,7 +158,7 @@ Verdict judge(const Round& round, const std::vector<std::string>& said) {
     // A rank may have had all it needs of a victim that failed afterwards.
     else if (line == "done" && round.injury == Injury::starve)
       continue;
-    else if (!names_the_culprit(round, line))
+    else if (!names_the_culprit(round, processes, line))
       verdict.misnamed = words;
   }
   return verdict;
@@ -159,6 +167,7 @@ Verdict judge(const Round& round, const std::vector<std::string>& said) {
 /// `tidy`: the machine's shared memory is ours alone.
 Verdict play(const Round& round, const Lab* lab, bool tidy, bool verbose) {
   Verdict verdict;
+  const double hang_s = round.calm ? kCalmSeconds : kHangSeconds;
   {
     const std::string meeting = meeting_of(round);
     Processes processes(round.ranks, [&](int rank, const Processes::Voice& voice) {
@@ -168,19 +177,19 @@ Verdict play(const Round& round, const Lab* lab, bool tidy, bool verbose) {
       }
       run_rank(round, rank, meeting, voice);
     });
-    for (int rank = 0; rank < round.ranks; ++rank) processes.line(rank, kHangSeconds);
+    for (int rank = 0; rank < round.ranks; ++rank) processes.line(rank, hang_s);
     const int64_t begin = now_ns();
     injure(round, processes, lab);
     std::vector<std::string> said(static_cast<size_t>(round.ranks));
     for (int rank = 0; rank < round.ranks; ++rank) {
       if (is_lost(round, rank)) continue;
-      said[static_cast<size_t>(rank)] = processes.line(rank, kHangSeconds);
+      said[static_cast<size_t>(rank)] = processes.line(rank, hang_s);
       if (verbose) fmt::print("  rank {}: {}\n", rank, said[static_cast<size_t>(rank)]);
     }
-    verdict = judge(round, said);
+    verdict = judge(round, processes, said);
     verdict.seconds = static_cast<double>(now_ns() - begin) / 1e9;
     for (int rank = 0; rank < round.ranks; ++rank) {
-      if (!is_lost(round, rank) && verdict.trouble.empty() && !processes.ended_well(rank, kHangSeconds)) {
+      if (!is_lost(round, rank) && verdict.trouble.empty() && !processes.ended_well(rank, hang_s)) {
         verdict.trouble = fmt::format("rank {} did not end", rank);
       }
     }
@@ -194,9 +203,12 @@ Verdict play(const Round& round, const Lab* lab, bool tidy, bool verbose) {
 int main_of(int argc, char** argv) {
   CLI::App app("Random worlds with a rank that something happens to.");
   uint64_t rounds = 500, seed = 1;
-  bool verbose = false;
+  int load = 0;
+  bool verbose = false, calm = false;
   app.add_option("--rounds", rounds, "how many")->capture_default_str();
   app.add_option("--seed", seed, "of the first round")->capture_default_str();
+  app.add_flag("--calm", calm, "nothing happens to the ranks");
+  app.add_option("--load", load, "busy processes beside");
   app.add_flag("--verbose", verbose, "what each round is and what its ranks say");
   CLI11_PARSE(app, argc, argv);
 
@@ -205,8 +217,11 @@ int main_of(int argc, char** argv) {
   auto lab = Lab::build();
   if (!lab.ok()) fmt::print("one host only: {}\n", lab.status().message());
   Journal journal;
+  const Processes busy(load, [](int, const Processes::Voice&) {
+    for (volatile uint64_t work = 0;;) work = work + 1;
+  });
   for (uint64_t i = 0; i < rounds; ++i) {
-    const Round round = Round::of(seed + i, lab.ok());
+    const Round round = calm ? Round::calm_of(seed + i, lab.ok()) : Round::of(seed + i, lab.ok());
     if (verbose) fmt::print("{}\n", round.text());
     journal.note(round, play(round, lab.ok() ? lab->get() : nullptr, tidy, verbose));
   }

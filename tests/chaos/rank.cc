@@ -119,13 +119,50 @@ void configure(const Round& round, int rank, const std::string& meeting) {
   setenv("WEIR_TRANSPORTS", round.transports.c_str(), 1);
   setenv("WEIR_FAST", round.fast ? "1" : "0", 1);
   setenv("WEIR_CALIBRATION", "0", 1);
-  setenv("WEIR_INIT_TIMEOUT", std::to_string(kJoinSeconds).c_str(), 1);
-  setenv("WEIR_PEER_TIMEOUT", std::to_string(kPeerSeconds).c_str(), 1);
+  if (!round.calm) {
+    setenv("WEIR_INIT_TIMEOUT", std::to_string(kJoinSeconds).c_str(), 1);
+    setenv("WEIR_PEER_TIMEOUT", std::to_string(kPeerSeconds).c_str(), 1);
+  }
   if (round.injury == Injury::absent) setenv("WEIR_STUCK_TIMEOUT", std::to_string(kAbsentSeconds).c_str(), 1);
   if (round.hosts > 1) {
     setenv("NCCL_HOSTID", fmt::format("chaos-{}", round.host_of(rank)).c_str(), 1);
     setenv("NCCL_SOCKET_IFNAME", "=eth0", 1);
   }
+}
+
+/// A rank of a communicator; null: it is not in it.
+struct Member {
+  ncclComm_t comm = nullptr;
+  int ranks = 1, rank = 0;
+
+  explicit Member(ncclComm_t of) : comm(of) {
+    if (comm == nullptr) return;
+    ncclCommCount(comm, &ranks);
+    ncclCommUserRank(comm, &rank);
+  }
+};
+
+/// The communicators by which the calls go in turn.
+ncclResult_t divide(const Round& round, int rank, ncclComm_t world, std::vector<Member>& members) {
+  if (round.group == 0) {
+    members.emplace_back(world);
+    return ncclSuccess;
+  }
+  for (const int color : {rank / round.group, rank % round.group}) {
+    ncclComm_t part = nullptr;
+    const ncclResult_t result = ncclCommSplit(world, color, rank, &part, nullptr);
+    if (result != ncclSuccess) return result;
+    members.emplace_back(part);
+  }
+  if (!round.shrinks) return ncclSuccess;
+  int last = round.ranks - 1;
+  ncclComm_t shrunk = nullptr;
+  if (rank != last) {
+    const ncclResult_t result = ncclCommShrink(world, &last, 1, &shrunk, nullptr, NCCL_SHRINK_DEFAULT);
+    if (result != ncclSuccess) return result;
+  }
+  members.emplace_back(shrunk);
+  return ncclSuccess;
 }
 
 /// The line that the rank ends with.
@@ -135,13 +172,20 @@ std::string live(const Round& round, int rank, ncclComm_t comm) {
   const bool for_ever = !round.ends_well() && round.injury != Injury::starve;
   const int calls = static_cast<int>(round.calls.size());
   Buffers buffers(round);
+  std::vector<Member> members;
+  if (const ncclResult_t result = divide(round, rank, comm, members); result != ncclSuccess)
+    return words(result);
   for (int number = 0; for_ever || number < calls; ++number) {
     if (hurts_itself && number == round.last_call) {
       if (round.injury == Injury::absent) pause();
       exhaust_memory();
     }
-    Calling calling(round.calls[static_cast<size_t>(number % calls)], round.ranks, rank, number, buffers);
-    if (const ncclResult_t result = calling.make(comm); result != ncclSuccess) return words(result);
+    const Member member = members[static_cast<size_t>(number) % members.size()];
+    if (member.comm == nullptr) continue;
+    Call call = round.calls[static_cast<size_t>(number % calls)];
+    call.root %= member.ranks;
+    Calling calling(call, member.ranks, member.rank, number, buffers);
+    if (const ncclResult_t result = calling.make(member.comm); result != ncclSuccess) return words(result);
     if (const int64_t place = calling.wrong(); place >= 0) {
       return fmt::format("wrong: element {} of call {}", place, number);
     }

@@ -54,14 +54,36 @@ Round Round::of(uint64_t seed, bool lab) {
     call.count = kCounts[static_cast<size_t>(dice.roll(kCounts.size()))];
     round.calls.push_back(call);
   }
+  if (round.ranks >= 4 && dice.roll(2) == 0) round.group = 2 + dice.roll(round.ranks / 2 - 1);
+  round.shrinks = round.group > 0 && dice.roll(2) == 0;
+  return round;
+}
+
+Round Round::calm_of(uint64_t seed, bool lab) {
+  Round round = of(seed, lab);
+  Dice dice(seed);
+  constexpr int kMostRanks = 64, kCalls = 20;
+  round.ranks = 2 + dice.roll(kMostRanks - 1);
+  round.hosts = lab ? 2 : 1;
+  round.injury = Injury::none;
+  round.victim = 0;
+  round.group = 0;
+  round.shrinks = false;
+  round.calm = true;
+  round.calls.resize(kCalls);
+  for (Call& call : round.calls) {
+    call.root %= round.ranks;
+    if (call.count > 5000) call.count = 5000;
+  }
   return round;
 }
 
 std::string Round::text() const {
   const bool inside = injury == Injury::absent || injury == Injury::starve;
   return fmt::format(
-      "seed {}: {} ranks on {} hosts, {}{}, {} rank {} {}", seed, ranks, hosts, transports,
-      fast ? "" : " without fast paths", name_of(injury), victim,
+      "seed {}: {} ranks on {} hosts, {}{}{}{}, {} rank {} {}", seed, ranks, hosts, transports,
+      fast ? "" : " without fast paths", group > 0 ? fmt::format(", groups of {}", group) : "",
+      shrinks ? " and a shrunk one" : "", name_of(injury), victim,
       inside ? fmt::format("after {} calls", last_call) : fmt::format("after {} us", moment_us));
 }
 

@@ -39,10 +39,15 @@ struct Round {
   int victim = 0;
   int moment_us = 0;        ///< after the ranks have begun to join, for what is done from outside
   int last_call = 0;        ///< of absent and starve: the victim makes so many calls before
+  int group = 0;            ///< > 0: calls go by communicators of so many consecutive ranks, and across them
+  bool calm = false;        ///< the limits of the library are the default ones
+  bool shrinks = false;     ///< likewise by one that is shrunk by its last rank
   std::vector<Call> calls;  ///< made in turn; again and again where the world does not end well
 
   /// `lab`: several hosts, and so cuts, are possible.
   static Round of(uint64_t seed, bool lab);
+  /// Without an injury: 2 to 64 ranks on two hosts, 20 calls, and the default limits of the library.
+  static Round calm_of(uint64_t seed, bool lab);
   int host_of(int rank) const { return rank * hosts / ranks; }
   bool ends_well() const { return injury == Injury::none || injury == Injury::delay; }
   std::string text() const;

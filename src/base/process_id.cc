@@ -93,6 +93,10 @@ ProcessState state_of_number(int32_t pid, uint64_t start) {
   return is_stopped(state) ? ProcessState::stopped : ProcessState::runs;
 }
 
+/// Whether the process at the other end is of this process's user or of root. Others may have taken the name
+/// of a process that has ended, to let it seem alive.
+bool is_trusted(const ucred& owner) { return owner.uid == geteuid() || owner.uid == 0; }
+
 /// By its socket. A connection shows that it exists, and its number, unless it is in a namespace that this
 /// process cannot see.
 ProcessState state_of_socket(const ProcessId& process) {
@@ -103,14 +107,11 @@ ProcessState state_of_socket(const ProcessId& process) {
   if (connect(fd, name.address(), name.size) == 0) {
     ucred owner{};
     socklen_t size = sizeof owner;
-    state = ProcessState::runs;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && owner.pid > 0)
-      state = state_of_number(owner.pid, 0);
-    if (state == ProcessState::unknown) state = ProcessState::runs;
+    const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0 && is_trusted(owner);
+    if (known && owner.pid > 0) state = state_of_number(owner.pid, 0);
+    if (known && state == ProcessState::unknown) state = ProcessState::runs;
   } else if (errno == ECONNREFUSED) {
     state = ProcessState::gone;
-  } else if (errno == EAGAIN) {
-    state = ProcessState::runs;
   }
   close(fd);
   return state;
@@ -136,7 +137,7 @@ void announce_process() {
   if (own.announced == 1) return;
   if (announced_socket >= 0) close(announced_socket);  // of the parent of this process
   announced_socket = make_socket_for_names();
-  constexpr int kWaiting = 4096;  // nobody is ever accepted: to connect is all that others want
+  constexpr int kWaiting = 4096;  // to connect is all that others want
   const SocketName name(own);
   if (announced_socket >= 0 && bind(announced_socket, name.address(), name.size) == 0 &&
       listen(announced_socket, kWaiting) == 0) {
@@ -144,6 +145,15 @@ void announce_process() {
   } else if (announced_socket >= 0) {
     close(announced_socket);
     announced_socket = -1;
+  }
+}
+
+void let_onlookers_go() {
+  const std::lock_guard lock(announcing);
+  while (announced_socket >= 0) {
+    const int fd = accept4(announced_socket, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) return;
+    close(fd);
   }
 }
 

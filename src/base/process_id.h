@@ -4,7 +4,8 @@
 /// A number alone says little: it is another one in another pid namespace, and is given again to others. So
 /// it goes with the namespace and the time at which the process started. Processes of another pid namespace
 /// are looked for by a Unix socket that announce_process() opens and that the kernel removes with the process
-/// (processes of the same network namespace see it).
+/// (processes of the same network namespace see it). Sockets of other users than root and the own one prove
+/// nothing.
 ///
 /// Thread-safe. Nothing blocks.
 /// Tests: tests/base/process_id_test.cc
@@ -40,6 +41,9 @@ ProcessId own_process_id();
 /// Opens the socket by which processes of other pid namespaces see that this one exists, once per process; it
 /// stays open. Takes one descriptor. Without one nothing happens, and own_process_id() says so.
 void announce_process();
+/// Makes room at the socket: the kernel keeps the connections of those who have looked until it is called.
+/// The listener's thread does.
+void let_onlookers_go();
 /// Closes the socket that a forked child has inherited from its parent.
 void forget_announced_parent();
 

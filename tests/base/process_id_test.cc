@@ -14,11 +14,13 @@
 namespace weir {
 namespace {
 
-/// A child that announces itself, tells its identity and waits. With a pid namespace of its own, where the
-/// machine allows that; its number there is 1.
+constexpr uid_t kNobody = 65534;
+
+/// A child that announces itself, tells its identity and serves its socket. With a pid namespace of its own,
+/// where the machine allows that; its number there is 1. `user`: whose process it becomes; 0: no other's.
 class Child {
  public:
-  explicit Child(bool own_namespace) {
+  explicit Child(bool own_namespace, uid_t user = 0) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
     launcher_ = fork();
@@ -26,10 +28,11 @@ class Child {
       if (own_namespace && unshare(CLONE_NEWPID) != 0) _exit(1);
       const pid_t child = fork();
       if (child == 0) {
+        if (user != 0 && setresuid(user, user, user) != 0) _exit(1);
         announce_process();
         const ProcessId own = own_process_id();
         if (write(ends[1], &own, sizeof own) != sizeof own) _exit(1);
-        for (;;) pause();
+        for (;; usleep(1000)) let_onlookers_go();
       }
       close(ends[1]);
       int status = 0;
@@ -144,6 +147,34 @@ TEST(ProcessId, OfASiblingNamespace) {
   int status = 0;
   waitpid(launcher, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+/// What the kernel says of a process to another user.
+ProcessState state_for(uid_t user, const ProcessId& process) {
+  const pid_t child = fork();
+  if (child == 0) _exit(setresuid(user, user, user) != 0 ? 100 : static_cast<int>(state_of(process)));
+  int status = 0;
+  waitpid(child, &status, 0);
+  return static_cast<ProcessState>(WEXITSTATUS(status));
+}
+
+/// Who has taken the name of another one may be anybody.
+TEST(ProcessId, TheSocketOfAnotherUserProvesNothing) {
+  Child child(true, kNobody);
+  if (!child.known()) GTEST_SKIP() << "pid namespaces and other users need root";
+  ASSERT_EQ(child.id().announced, 1u);
+  EXPECT_EQ(state_of(child.id()), ProcessState::unknown);
+  EXPECT_EQ(state_for(kNobody, child.id()), ProcessState::runs);
+  Child of_root(true);
+  EXPECT_EQ(state_for(kNobody, of_root.id()), ProcessState::runs);
+}
+
+/// The kernel keeps no more than 4096 connections that the process has not accepted.
+TEST(ProcessId, ManyLooksLeaveRoomForMore) {
+  Child child(true);
+  if (!child.known()) GTEST_SKIP() << "pid namespaces need root";
+  for (int look = 0; look < 6000; ++look) (void)state_of(child.id());
+  EXPECT_TRUE(becomes(child.id(), ProcessState::runs));
 }
 
 }  // namespace

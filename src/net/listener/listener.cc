@@ -245,6 +245,7 @@ bool OpenListener::serve_round() {
     else if (by_tag_.contains(tag))
       serve_connection(static_cast<IncomingConnection*>(tag));
   }
+  let_onlookers_go();
   dismiss_the_slow();
   watch_listeners(!full());
   return false;

@@ -62,17 +62,10 @@ class DirectFiles final : public Files {
   }
 
   std::vector<std::string> list(const std::string& path) override {
-    std::vector<std::string> names;
     const auto real = real_path(path);
-    if (!real) return names;
-    // Not a directory_iterator, which ends the process where memory ends.
-    const std::unique_ptr<DIR, CloseFolder> folder(opendir((root_ + *real).c_str()));
-    while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
-      const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") names.emplace_back(name);
-    }
-    std::sort(names.begin(), names.end());
-    return names;
+    if (!real) return {};
+    auto names = list_folder(root_ + *real);
+    return names.ok() ? std::move(*names) : std::vector<std::string>();
   }
 
   std::optional<std::string> real_path(const std::string& path) override {
@@ -118,6 +111,23 @@ std::optional<std::string> Files::read(const std::string& path) {
 }
 
 std::unique_ptr<Files> files_below(const std::string& root) { return std::make_unique<DirectFiles>(root); }
+
+Result<std::vector<std::string>> list_folder(const std::string& path) {
+  const std::unique_ptr<DIR, CloseFolder> folder(opendir(path.c_str()));
+  std::vector<std::string> names;
+  errno = folder != nullptr ? 0 : errno;
+  while (const dirent* const entry = folder != nullptr ? readdir(folder.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  if (errno != 0) {
+    const std::string why = std::error_code(errno, std::generic_category()).message();
+    return Status(Code::system_error, fmt::format("{} cannot be read: {}", path, why));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 Result<std::string> read_whole(const std::string& path, size_t most_bytes) {
   std::error_code error;

@@ -40,6 +40,10 @@ std::unique_ptr<Files> files_below(const std::string& root);
 /// invalid_argument if it is a folder or larger than `most_bytes`.
 Result<std::string> read_whole(const std::string& path, size_t most_bytes);
 
+/// The sorted names in a folder of this machine. A lack of memory is std::bad_alloc, as elsewhere: not so
+/// with std::filesystem's iterators, which end the process. Errors: system_error if it cannot be read.
+Result<std::vector<std::string>> list_folder(const std::string& path);
+
 /// Returns the results of `inner` (which must outlive it) and keeps copies below `folder`, so that
 /// files_below(folder) gives the same results. error() tells what could not be written.
 class RecordedFiles final : public Files {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "src/drivers/files.h"
 #include "src/drivers/library.h"
 
 #ifdef WEIR_HAS_VERBS
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 
 #include "src/drivers/verbs_device.h"
 
@@ -235,9 +235,8 @@ std::optional<VerbsEvent> OpenedVerbsDevice::next_event() {
 
 Result<std::unique_ptr<Verbs>> load_verbs() {
   // Checked first: without a device there is no need to load the library.
-  std::error_code error;
-  if (std::filesystem::directory_iterator("/sys/class/infiniband", error) ==
-      std::filesystem::directory_iterator())
+  const auto devices = list_folder("/sys/class/infiniband");
+  if (!devices.ok() || devices->empty())
     return Status(Code::system_error,
                   "this host has no RDMA device (/sys/class/infiniband is empty or missing)");
   Result<Library> library = Library::open("libibverbs.so.1");

@@ -82,6 +82,19 @@ TEST_F(FilesTest, ARecordedMachineAnswersAlike) {
   expect_nothing_else(*replayed);
 }
 
+TEST_F(FilesTest, AFolderIsListedOrTheReasonIsTold) {
+  fs::create_directories(base_ + "/folder/inner");
+  std::ofstream(base_ + "/folder/a") << "text";
+  const auto names = list_folder(base_ + "/folder");
+  ASSERT_TRUE(names.ok()) << names.status().message();
+  EXPECT_EQ(*names, (std::vector<std::string>{"a", "inner"}));
+  for (const char* const path : {"/none", "/folder/a"}) {
+    const Status why = list_folder(base_ + path).status();
+    EXPECT_EQ(why.code(), Code::system_error);
+    EXPECT_NE(why.message().find(base_ + path + " cannot be read: "), std::string::npos) << why.message();
+  }
+}
+
 TEST_F(FilesTest, ARecordThatCannotBeWrittenIsTold) {
   std::ofstream(base_ + "/file") << "in the way";
   const auto real = files_below(root_);

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -38,14 +37,13 @@ Result<std::vector<std::string>> files_of(const std::string& path, const std::st
   const bool is_name = !communicator.empty() && communicator.find('/') == std::string::npos &&
                        communicator != "." && communicator != "..";
   if (is_name && fs::is_directory(folder / communicator, error)) folder /= communicator;
+  const auto names = drivers::list_folder(folder.string());
+  WEIR_TRY(names.status());
   std::vector<std::string> files;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string ending = entry->path().extension();
-    if (ending == ".plan" || ending == ".xml") files.push_back(entry->path());
+  for (const std::string& name : *names) {
+    const std::string ending = fs::path(name).extension();
+    if (ending == ".plan" || ending == ".xml") files.push_back(folder / name);
   }
-  if (error)
-    return Status(Code::system_error, fmt::format("{} cannot be read: {}", folder.string(), error.message()));
-  std::sort(files.begin(), files.end());
   return files;
 }
 

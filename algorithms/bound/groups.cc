@@ -37,13 +37,14 @@ class Components {
   int32_t count = 0;
 };
 
-/// The most frequent keys of nodes or edges, at most kMostWays.
+/// The most frequent keys of nodes or edges, which are those inside hosts, and the rarest ones, which are
+/// those above them: at most kMostWays of each.
 template <typename Key>
-std::vector<Key> most_frequent(const std::map<Key, int64_t>& counts) {
+std::vector<Key> most_telling(const std::map<Key, int64_t>& counts) {
   std::vector<std::pair<int64_t, Key>> order;
   for (const auto& [key, count] : counts) order.emplace_back(-count, key);
   std::sort(order.begin(), order.end());
-  if (order.size() > kMostWays) order.resize(kMostWays);
+  if (order.size() > 2 * kMostWays) order.erase(order.begin() + kMostWays, order.end() - kMostWays);
   std::vector<Key> keys;
   for (const auto& entry : order) keys.push_back(entry.second);
   return keys;
@@ -63,7 +64,7 @@ void each_grouping(const Network& network,
     if (alone[at(node)] < 0) ++switches[colours[at(node)]];
   }
   std::vector<char> left_out(at(network.nodes));
-  for (int32_t colour : most_frequent(switches)) {
+  for (int32_t colour : most_telling(switches)) {
     for (size_t node = 0; node < left_out.size(); ++node) {
       left_out[node] = static_cast<char>(colours[node] == colour && alone[node] < 0);
     }
@@ -74,7 +75,7 @@ void each_grouping(const Network& network,
   std::map<int64_t, int64_t> widths;
   for (const Edge& edge : network.edges) ++widths[edge.capacity];
   std::fill(left_out.begin(), left_out.end(), 0);
-  for (int64_t width : most_frequent(widths)) {
+  for (int64_t width : most_telling(widths)) {
     const Components parts(network, left_out, [&](const Edge& edge) { return edge.capacity > width; });
     visit(parts.groups, parts.count);
   }

@@ -3,8 +3,11 @@
 #include "algorithms/bound/partition.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "algorithms/bound/groups.h"
 #include "algorithms/network/max_flow.h"
@@ -161,6 +164,74 @@ std::vector<std::vector<int32_t>> sets_of(std::span<const int32_t> group,
   return sets;
 }
 
+/// A grouping whose groups contain all ranks.
+struct Grouping {
+  std::vector<int32_t> group;  ///< index: node; -1: none
+  int32_t groups = 0;
+  std::ptrdiff_t holding = 0;  ///< number of groups with ranks
+  Ratio ratio;                 ///< of the partition into them
+};
+
+/// Of groupings with equally many groups, keeps the narrowest.
+void keep(Grouping grouping, std::vector<Grouping>& different) {
+  const auto alike = std::ranges::find(different, grouping.holding, &Grouping::holding);
+  if (alike == different.end()) {
+    different.push_back(std::move(grouping));
+  } else if (grouping.ratio < alike->ratio) {
+    *alike = std::move(grouping);
+  }
+}
+
+/// The wide group in which narrow groups have the least capacity for each of them, with what leaves it for
+/// the rest; -1: there is none. Several such groups together are no worse than the worst of them.
+int32_t narrowest_inside(const Network& network, const Grouping& wide, const Grouping& narrow) {
+  std::vector<int32_t> wide_of(at(narrow.groups), -1);
+  std::vector<int64_t> parts(at(wide.groups));
+  for (const int32_t node : network.rank_nodes) {
+    int32_t& known = wide_of[at(narrow.group[at(node)])];
+    const int32_t own = wide.group[at(node)];
+    if (known >= 0 && known != own) return -1;  // not nested
+    if (std::exchange(known, own) < 0) ++parts[at(own)];
+  }
+  std::vector<Int128> capacity(at(wide.groups));
+  for (const Edge& edge : network.edges) {
+    const int32_t part = narrow.group[at(edge.to)];
+    if (part >= 0 && part != narrow.group[at(edge.from)] && wide_of[at(part)] >= 0)
+      capacity[at(wide_of[at(part)])] += edge.capacity;
+    const int32_t own = wide.group[at(edge.from)];
+    if (own >= 0 && own != wide.group[at(edge.to)]) capacity[at(own)] += edge.capacity;
+  }
+  int32_t best = -1;
+  for (int32_t own = 0; own < wide.groups; ++own) {
+    if (parts[at(own)] < 2) continue;
+    if (best < 0 || capacity[at(own)] * parts[at(best)] < capacity[at(best)] * parts[at(own)]) best = own;
+  }
+  return best;
+}
+
+/// The partition into the narrow groups of one wide group, and all others as one part. No set: not found.
+Partition with_one_divided(const Network& network, const Grouping& wide, const Grouping& narrow) {
+  const int32_t divided = narrowest_inside(network, wide, narrow);
+  if (divided < 0) return {};
+  std::vector<char> inside(at(narrow.groups));
+  for (const int32_t node : network.rank_nodes) {
+    if (wide.group[at(node)] == divided) inside[at(narrow.group[at(node)])] = 1;
+  }
+  std::vector<int32_t> group(at(network.nodes), -1);
+  for (size_t node = 0; node < group.size(); ++node) {
+    const int32_t own = narrow.group[node];
+    if (own >= 0 && inside[at(own)] != 0) {
+      group[node] = own;
+    } else if (wide.group[node] != divided) {
+      group[node] = narrow.groups;
+    }
+  }
+  const std::vector<char> holds_rank = holders(network, group, narrow.groups + 1);
+  const auto count = std::count(holds_rank.begin(), holds_rank.end(), 1);
+  if (count < 2) return {};
+  return {Ratio(entering(network, group, holds_rank), count - 1), sets_of(group, holds_rank)};
+}
+
 }  // namespace
 
 Partition narrowest_partition(const Network& network, Partition best) {
@@ -174,13 +245,22 @@ Partition narrowest_partition(const Network& network, Partition best) {
 
 Partition narrow_partition(const Network& network) {
   Partition best;
+  std::vector<Grouping> different;
   each_grouping(network, [&](std::span<const int32_t> group, int32_t groups) {
     const std::vector<char> holds_rank = holders(network, group, groups);
     const auto count = std::count(holds_rank.begin(), holds_rank.end(), 1);
     if (count < 2) return;
     const Ratio ratio(entering(network, group, holds_rank), count - 1);
+    keep({{group.begin(), group.end()}, groups, count, ratio}, different);
     if (best.sets.empty() || ratio < best.ratio) best = {ratio, sets_of(group, holds_rank)};
   });
+  for (const Grouping& wide : different) {
+    for (const Grouping& narrow : different) {
+      if (wide.holding >= narrow.holding) continue;
+      Partition one = with_one_divided(network, wide, narrow);
+      if (!one.sets.empty() && one.ratio < best.ratio) best = std::move(one);
+    }
+  }
   return best;
 }
 

@@ -30,7 +30,9 @@ struct Partition {
 /// start with.
 Partition narrowest_partition(const Network& network, Partition begin);
 
-/// The partition with the smallest ratio among groups (see groups.h) that contain all ranks. Time: linear.
+/// The partition with the smallest ratio among groups (see groups.h) that contain all ranks, and among those
+/// into the narrow groups of one wide group and all others together. Time: linear, times the square of the
+/// number of groupings that differ.
 Partition narrow_partition(const Network& network);
 
 }  // namespace weir::algorithms

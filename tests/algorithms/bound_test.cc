@@ -258,5 +258,22 @@ TEST(Partition, QuickOnesAreNeverNarrowerThanTheBest) {
   }
 }
 
+/// Hosts on a leaf with a narrow uplink, and all others as one part.
+TEST(Partition, OneLeafAloneMayLimit) {
+  NetworkBuilder builder;
+  const int32_t narrow = builder.node(), wide = builder.node();
+  builder.link(narrow, wide, 50);
+  for (int host = 0; host < 4; ++host) builder.link(builder.rank(), narrow, 50);
+  for (int host = 0; host < 30; ++host) builder.link(builder.rank(), wide, 200);
+  const Network network = builder.take();
+  const Partition partition = narrow_partition(network);
+  EXPECT_EQ(text(partition.ratio), text(Ratio((4 * 50 + 50) * 1'000'000, 4)));
+  EXPECT_EQ(partition.sets.size(), 5u);
+  const auto bound = lower_bound(network, Collective::all_reduce);
+  ASSERT_TRUE(bound.ok()) << bound.status().message();
+  EXPECT_TRUE(check_bound(network, *bound).ok());
+  EXPECT_EQ(text(bound->time), text(Ratio(2 * 4, 250 * 1'000'000)));
+}
+
 }  // namespace
 }  // namespace weir::algorithms

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "algorithms/network/network.h"
+#include "algorithms/network/relays.h"
 #include "src/base/index.h"
 #include "src/base/types.h"
 #include "topology/model/unions.h"
@@ -243,15 +244,12 @@ Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<in
   return edges;
 }
 
-}  // namespace
-
-Result<Network> network_of(const Graph& graph, std::span<const Index> devices, Ways ways) {
-  auto rank_at = ranks_of(graph, devices);
-  if (!rank_at.ok()) return rank_at.status();
-  std::vector<char> can = usable(graph, *rank_at);
+/// The parts of the topology between ranks that are usable.
+Result<Network> network_over(const Graph& graph, std::span<const Index> devices,
+                             const std::vector<Rank>& rank_at, std::vector<char> can, Ways ways) {
   if (ways == Ways::of_driver) keep_to_fast_fabric(graph, devices, can);
   WEIR_TRY(joined(graph, can, devices));
-  const std::vector<char> between = BetweenRanks(graph, can, *rank_at).from(devices);
+  const std::vector<char> between = BetweenRanks(graph, can, rank_at).from(devices);
 
   Network network;
   std::vector<int32_t> node_of(at(graph.size()), -1);
@@ -271,6 +269,33 @@ Result<Network> network_of(const Graph& graph, std::span<const Index> devices, W
   if (!edges.ok()) return edges.status();
   network.edges = std::move(*edges);
   return network;
+}
+
+}  // namespace
+
+Result<Network> network_of(const Graph& graph, std::span<const Index> devices, Ways ways) {
+  const auto rank_at = ranks_of(graph, devices);
+  WEIR_TRY(rank_at.status());
+  return network_over(graph, devices, *rank_at, usable(graph, *rank_at), ways);
+}
+
+Result<Network> network_with_relays(const Graph& graph, std::span<const Index> devices) {
+  const auto rank_at = ranks_of(graph, devices);
+  WEIR_TRY(rank_at.status());
+  return network_over(graph, devices, *rank_at, std::vector<char>(at(graph.size()), 1), Ways::of_driver);
+}
+
+int relays_in(const Network& network, const Graph& graph) {
+  std::vector<char> taken(at(graph.size()));
+  for (const int32_t node : network.rank_nodes) {
+    const Index device = network.origin[at(node)];
+    taken[at(device)] = 1;
+    if (graph[device].parent != kNone) taken[at(graph[device].parent)] = 1;
+  }
+  return static_cast<int>(std::ranges::count_if(network.origin, [&](Index node) {
+    const NodeKind kind = graph[node].kind();
+    return (kind == NodeKind::gpu || kind == NodeKind::partition) && taken[at(node)] == 0;
+  }));
 }
 
 }  // namespace weir::algorithms

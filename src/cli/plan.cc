@@ -9,11 +9,13 @@
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "algorithms/best_plan/ranking.h"
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
+#include "algorithms/network/relays.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
 #include "src/cli/failure.h"
@@ -32,6 +34,7 @@ struct Report {
   algorithms::BestPlan best;
   std::vector<algorithms::RankedPlan> ranked;  ///< empty: too many ranks to simulate, or not asked for
   double milliseconds = 0;
+  std::optional<int> relays;  ///< GPUs that only forward, if they may
 
   int ranks() const { return task.network.ranks(); }
   bool simulated() const { return !ranked.empty(); }
@@ -79,7 +82,8 @@ Result<Report> plan(const PlanArguments& arguments) {
   WEIR_TRY(best.status());
   report.best = std::move(*best);
   const int most = arguments.emit.empty() ? algorithms::kMostRankedRanks : algorithms::kMostSpelled;
-  if (report.ranks() <= most && !arguments.table) {
+  if (arguments.task.relay) report.relays = algorithms::relays_in(report.task.network, report.task.graph);
+  if (report.ranks() <= most && !arguments.table && !arguments.task.relay) {
     auto ranked = algorithms::ranked_plans(request, report.best, report.channels);
     WEIR_TRY(ranked.status());
     report.ranked = std::move(*ranked);
@@ -128,6 +132,7 @@ std::string runner_up(const Report& report) {
 
 /// The assumptions of the simulation.
 std::string assumptions(const Report& report) {
+  if (report.relays) return "from the loads of the links: moves of relays are not simulated";
   if (!report.simulated())
     return fmt::format("from the loads of the links: more than {} ranks are not simulated here",
                        algorithms::kMostRankedRanks);
@@ -148,6 +153,9 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
   text += fmt::format("plan         {}\n", report.of_trees() || !report.simulated()
                                                ? report.best.words()
                                                : report.algorithm() + ", on the shortest routes");
+  if (report.relays)
+    text += fmt::format("relays       {} that {} not take part\n", plural(*report.relays, "GPU"),
+                        *report.relays == 1 ? "does" : "do");
   text += fmt::format("predicted    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), {}: {}\n",
                       report.predicted_gb_per_s(), report.bus_gb_per_s(), seconds_words(report.seconds()),
                       assumptions(report));
@@ -215,15 +223,23 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
           ->add_flag("--html", arguments.html, "Print an HTML page with the trees and the load of each link")
           ->excludes(json)
           ->excludes(svg);
+  auto* emit =
+      command
+          ->add_option(
+              "--emit", arguments.emit,
+              "Print the plan as plan text (docs/plan-format.md) or as msccl-xml, or the best rings as "
+              "nccl-graph")
+          ->check(CLI::IsMember({"plan", "msccl-xml", "nccl-graph"}))
+          ->excludes(json)
+          ->excludes(svg)
+          ->excludes(html)
+          ->excludes(table);
   command
-      ->add_option("--emit", arguments.emit,
-                   "Print the plan as plan text (docs/plan-format.md) or as msccl-xml, or the best rings as "
-                   "nccl-graph")
-      ->check(CLI::IsMember({"plan", "msccl-xml", "nccl-graph"}))
-      ->excludes(json)
-      ->excludes(svg)
-      ->excludes(html)
-      ->excludes(table);
+      ->add_flag("--relay", arguments.task.relay,
+                 "GPUs that --ranks leaves out may forward what others send; for the bound and the loads of "
+                 "the links: no moves are simulated or written")
+      ->excludes(table)
+      ->excludes(emit);
   add_channels(command, arguments.channels);
 }
 

@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "algorithms/cluster/hosts.h"
+#include "algorithms/network/relays.h"
 #include "src/base/text.h"
 
 namespace weir::cli {
@@ -96,7 +97,8 @@ Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments) {
   print_findings(*detected, arguments.sources);
   const auto devices = devices_of(detected->graph, arguments.ranks);
   WEIR_TRY(devices.status());
-  auto network = algorithms::network_of(detected->graph, *devices);
+  auto network = arguments.relay ? algorithms::network_with_relays(detected->graph, *devices)
+                                 : algorithms::network_of(detected->graph, *devices);
   WEIR_TRY(network.status());
   std::vector<char> between_hosts = algorithms::switches_between_hosts(*network, detected->graph);
   return PlanTask{std::move(detected->graph), std::move(*network), std::move(between_hosts), *collective,

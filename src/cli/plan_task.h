@@ -24,6 +24,7 @@ struct PlanTaskArguments {
   uint64_t bytes = uint64_t{1} << 30;  ///< size of the whole buffer
   std::string ranks;                   ///< numbers of GPUs, such as "0-7,9"; empty: all
   int root = 0;
+  bool relay = false;  ///< GPUs that do not take part may forward
 };
 
 /// Adds the options and operands of a subcommand.

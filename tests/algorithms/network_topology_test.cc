@@ -6,6 +6,7 @@
 
 #include "algorithms/bound/bound.h"
 #include "algorithms/network/network.h"
+#include "algorithms/network/relays.h"
 #include "tests/algorithms/ground_truth.h"
 #include "topology/formats/synthetic.h"
 
@@ -84,6 +85,18 @@ TEST(NetworkOf, GpusOfOthersForwardNothing) {
     EXPECT_TRUE(graph[node].kind() != NodeKind::gpu || node == gpus[0] || node == gpus[2] || node == gpus[3]);
   }
   EXPECT_EQ(gb_per_s(network, Collective::broadcast), "32") << "GPU 0 has PCIe alone";
+}
+
+TEST(NetworkOf, RelaysForward) {
+  const Graph graph = machine("(8 gpu ring 50 pcie 32)");
+  const std::vector<Index> gpus = graph.all(NodeKind::gpu);
+  const std::vector<Index> some = {gpus[0], gpus[2], gpus[3]};
+  const auto network = network_with_relays(graph, some);
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  EXPECT_EQ(network->ranks(), 3);
+  EXPECT_EQ(relays_in(*network, graph), 5);
+  EXPECT_EQ(gb_per_s(*network, Collective::broadcast), "100") << "GPU 0 has two links of 50";
+  EXPECT_EQ(relays_in(between(graph, some), graph), 0);
 }
 
 TEST(NetworkOf, ParallelLinksAreOneEdge) {

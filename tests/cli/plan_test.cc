@@ -65,6 +65,20 @@ TEST(Plan, SaysWhenRootsAreFree) {
   EXPECT_EQ(trees["links_GBps"], 50);
 }
 
+TEST(Plan, GpusThatTakeNoPartMayForward) {
+  // Dies 0 and 3 of MI250 have no link: without the others, PCIe joins them.
+  const std::string two = "'(16 gpu mi250 50)' --ranks 0,3 --collective allgather ";
+  const auto alone = nlohmann::json::parse(plan(two + "--json").text);
+  const auto helped = nlohmann::json::parse(plan(two + "--relay --json").text);
+  EXPECT_EQ(alone["bound_GBps"], 64);
+  EXPECT_GE(helped["bound_GBps"], 200);
+  EXPECT_GE(helped["ratio"], 0.98);
+  EXPECT_EQ(helped["simulated"], false);
+  EXPECT_THAT(plan(two + "--relay").text,
+              AllOf(HasSubstr("relays       "), HasSubstr("moves of relays are not simulated")));
+  EXPECT_NE(plan(two + "--relay --emit plan").code, 0);
+}
+
 TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
   const std::string network = "'4 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' ";
   const auto all = nlohmann::json::parse(plan(network + "--collective alltoall --root 3 --json").text);

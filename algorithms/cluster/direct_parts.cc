@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "src/base/index.h"
@@ -54,6 +55,15 @@ std::optional<ClusterPlan> with_direct_parts(ClusterPlan plan, int64_t direct, i
     }
   }
   std::ranges::sort(plan.couplings[0].direct, {}, &Coupling::Piece::in);
+  return plan;
+}
+
+ClusterPlan without_direct_parts(ClusterPlan plan) {
+  plan.parts -= std::exchange(plan.direct_parts, 0);
+  for (HostShape& shape : plan.shapes) {
+    for (Gate& gate : shape.gates) gate.direct = 0;
+  }
+  for (Coupling& coupling : plan.couplings) coupling.direct.clear();
   return plan;
 }
 

@@ -22,4 +22,7 @@ namespace weir::algorithms {
 /// direct parts.
 std::optional<ClusterPlan> with_direct_parts(ClusterPlan plan, int64_t direct, int64_t of);
 
+/// The same plan, as valid as before, in which all parts enter a host once. REQUIRES: not all are direct.
+ClusterPlan without_direct_parts(ClusterPlan plan);
+
 }  // namespace weir::algorithms

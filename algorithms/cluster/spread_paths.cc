@@ -3,6 +3,7 @@
 #include "algorithms/cluster/spread_paths.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <queue>
 #include <utility>

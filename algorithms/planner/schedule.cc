@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "algorithms/cluster/cluster_trees.h"
+#include "algorithms/cluster/direct_parts.h"
 
 namespace weir::algorithms {
 namespace {
@@ -16,8 +17,8 @@ constexpr double kEnough = 0.995;
 /// Flows that are simulated for one order.
 constexpr int64_t kFlowsOfOrder = 60'000;
 
-/// In hosts of more ranks every flow shares links with so many others that simulating it takes many times as
-/// long, and lanes are too few for any order.
+/// In hosts of more ranks the schedule leaves out direct parts: lanes are too few for the trees of all ranks,
+/// so that their moves delay others by more than they gain. Nor do further orders help.
 constexpr int kMostRanksOfHost = 16;
 constexpr int64_t kFewerFlows = 48;
 
@@ -53,6 +54,7 @@ void make_equal(Packing& a, Packing& b) {
 
 Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& network) {
   PlannedTrees trees;
+  const bool large = has_large_hosts(plan);
   if (plan.trees.has_value()) {
     if (plan.trees->up) trees.up = plan.trees->up->packing;
     if (plan.trees->down) trees.down = plan.trees->down->packing;
@@ -60,8 +62,9 @@ Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& ne
     for (const bool up : {false, true}) {
       const auto& half = up ? plan.up : plan.down;
       if (!half.has_value()) continue;
-      auto packing = spelled_out(up ? reversed(network) : network, half->plan,
-                                 half->plan.free_roots ? plan.time : exactly(half->loads.time));
+      auto packing =
+          spelled_out(up ? reversed(network) : network, large ? without_direct_parts(half->plan) : half->plan,
+                      half->plan.free_roots ? plan.time : exactly(half->loads.time));
       WEIR_TRY(packing.status());
       (up ? trees.up : trees.down) = std::move(*packing);
     }

@@ -17,7 +17,8 @@
 
 namespace weir::algorithms {
 
-/// The trees of a plan over all ranks: for a plan by hosts they are spelled out.
+/// The trees of a plan over all ranks: for a plan by hosts they are spelled out, in large hosts without
+/// direct parts (cluster/direct_parts.h).
 struct PlannedTrees {
   std::optional<Packing> up;  ///< sums; of the reversed network
   std::optional<Packing> down;

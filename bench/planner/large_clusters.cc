@@ -2,14 +2,15 @@
 // build/bench/large_clusters [--quick]: processor time and quality of plans for large and unlike clusters.
 //
 // For each cluster: the seconds of processor time for everything from its line to the proven plan, the bound,
-// what the loads of the links allow, and the ratio of both. A row whose time is more than twice its limit, or
-// whose ratio is missing more than twice of what its limit leaves, is marked, and the exit code is 1. --quick
-// leaves out the rows that take more than a second.
+// what the loads of the links allow, and the ratio of both. A row is marked, and the exit code is 1, if it
+// takes more than twice its limit, or if it misses the bound by more than twice what its limit allows.
+// --quick leaves out the rows that take more than a second.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <string>
+#include <vector>
 
 #include "algorithms/best_plan/best_plan.h"
 #include "algorithms/cluster/hosts.h"

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "src/net/listener/inquiry.h"
 #include "src/net/listener/listener_wire.h"
 #include "src/net/listener/message_connection.h"
 #include "src/net/listener/outgoing_connection.h"
@@ -163,6 +164,28 @@ TEST(Listener, ManyAreAskedAtOnce) {
   for (size_t i = 0; i < answers.size(); ++i) {
     EXPECT_EQ(answers[i].kind, i == 5 ? Answer::Kind::refused : Answer::Kind::given) << i << answers[i].why;
   }
+}
+
+TEST(Listener, AHeldInquiryConnectsButDoesNotAsk) {
+  std::atomic<int> asked{0};
+  auto listener = Listener::open(SocketAddress::loopback(AF_INET, 0), [&](uint64_t, BytesView) {
+    ++asked;
+    return to_bytes("yes");
+  });
+  (*listener)->admit(0, kSecret);
+  Inquiry inquiry((*listener)->address(), 1, kSecret, to_bytes("?"));
+  inquiry.hold();
+  for (const Deadline deadline = soon(); !inquiry.advance() && !deadline.over();)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(inquiry.done());
+  // The listener has read all that came before this question.
+  EXPECT_EQ(ask((*listener)->address(), 1, kSecret, {}, soon()).kind, Answer::Kind::given);
+  EXPECT_EQ(asked, 1);
+  inquiry.release();
+  for (const Deadline deadline = soon(); !inquiry.advance() && !deadline.over();)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(to_text(inquiry.take().bytes), "yes");
+  EXPECT_EQ(asked, 2);
 }
 
 /// The answer to a question to a listener in another process that was sent signal `number`.

@@ -129,7 +129,7 @@ class Root {
   bool give_up(const Status& why);
   void tell_connections(bool here);
   void tell_those_here(int64_t now);
-  void tell_at_listeners(const Failure& failure) const;
+  void tell_at_listeners(bool here) const;
   bool over(int64_t now) const;
   bool introduced() const { return uid_ != 0; }
   bool all_came() const { return !first_.empty() && came_ == first_.size(); }
@@ -154,6 +154,7 @@ class Root {
   int64_t next_ping_ns_ = 0;
   int64_t last_round_ns_ = 0;
   Status failure_;
+  Rank culprit_ = -1;  ///< of failure_; -1: none
   SchedulingDelay delay_;
   Rejections rejections_;
   std::atomic<bool> began_{false};  ///< its thread holds working_ wherever it does not wait
@@ -222,7 +223,7 @@ void Root::serve_round(int64_t now) {
   // With very many connections only a few are ready at a time.
   for (Connection& connection : connections_) {
     if (connection.due) listen_to(connection, now);
-    const bool late = !connection.hello && now - connection.heard_ns > kGreetingNs;
+    const bool late = !connection.hello && now - connection.heard_ns > kGreetingNs + delay_.allowance_ns();
     connection.gone = connection.gone || late;
   }
   admit(now);
@@ -455,10 +456,11 @@ void Root::look_for_trouble(int64_t now) {
 void Root::fail(const Status& status, Rank culprit) {
   if (!failure_.ok()) return;
   failure_ = status;
+  culprit_ = culprit;
   failed_ns_ = now_ns();
   lingers_.store(true);
   WEIR_INFO(bootstrap, "setting up a communicator failed: {}", status.message());
-  if (introduced()) tell_at_listeners({culprit, status});
+  tell_at_listeners(false);
   tell_connections(false);
   tell_those_here(failed_ns_);
 }
@@ -491,17 +493,20 @@ void Root::tell_those_here(int64_t now) {
       first_, [](const Hello* hello) { return hello == nullptr || is_here(hello->peer); });
   if (!alone && came_ < first_.size() && now - failed_ns_ < kHoldNs) return;
   told_here_ = true;
+  tell_at_listeners(true);
   tell_connections(true);
 }
 
 /// Ranks that already know the others have left the root; without the failure they would blame the ranks that
 /// end now.
-void Root::tell_at_listeners(const Failure& failure) const {
+void Root::tell_at_listeners(bool here) const {
+  if (!introduced()) return;
   std::vector<SocketAddress> listeners;
   for (const Hello* hello : first_) {
-    if (hello->rank != failure.culprit) listeners.push_back(hello->peer.listener);
+    if (hello->rank != culprit_ && is_here(hello->peer) == here) listeners.push_back(hello->peer.listener);
   }
-  ask_all(listeners, uid_, credentials_, ActivityRegistry::notice(failure), Deadline::in_ms(kTellMs));
+  const Bytes notice = ActivityRegistry::notice({culprit_, failure_});
+  ask_all(listeners, uid_, credentials_, notice, Deadline::in_ms(kTellMs));
 }
 
 /// True once every rank has finished or was told of the failure.

@@ -25,8 +25,11 @@ class Inquiry {
   /// A question for reports over the local socket of a listener. `connect` makes the connection.
   Inquiry(const SocketAddress& listener, OutgoingConnection::Connect connect, BytesView question);
 
-  /// Advances the inquiry; returns true when it has an answer or has failed.
+  /// Advances the inquiry; returns true when it has an answer or has failed, or is held.
   bool advance();
+  /// Lets it connect, but not ask before release(). Call it before the first advance().
+  void hold() { held_ = true; }
+  void release() { held_ = false; }
   bool done() const { return done_; }
   /// The descriptor and events to poll for before advance() can make progress; a descriptor of -1: call it
   /// again after a few milliseconds. REQUIRES: !done().
@@ -55,6 +58,7 @@ class Inquiry {
   std::optional<uint32_t> size_;
   uint32_t most_ = Listener::kMostBytes;
   size_t received_ = 0;
+  bool held_ = false;
   bool done_ = false;
   Answer answer_;
 };

@@ -138,7 +138,8 @@ struct Answer {
 Answer ask(const SocketAddress& listener, uint64_t scope, const Credentials& credentials, BytesView question,
            const Deadline& deadline);
 
-/// Sends the same question to several listeners in parallel; returns the answers in the order of `listeners`.
+/// Sends the same question to several listeners, at one moment to all that accept connections soon: none of
+/// them acts on it long before the others have it. Returns the answers in the order of `listeners`.
 std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope,
                             const Credentials& credentials, BytesView question, const Deadline& deadline);
 

@@ -17,6 +17,9 @@ namespace {
 using listener_wire::HelloKind;
 using listener_wire::kChunk;
 
+/// Time for all listeners to accept connections before the first one is asked.
+constexpr int64_t kMeetMs = 400;
+
 /// A question for reports; `access`: by what they may be read.
 OutgoingConnection::Request report_request(const ReportAccess& access, BytesView question) {
   OutgoingConnection::Request request{HelloKind::report, {}, access.secret, 0};
@@ -59,7 +62,7 @@ pollfd Inquiry::waits_for() const {
 
 bool Inquiry::advance() {
   if (!done_) proceed();
-  return done_;
+  return done_ || (held_ && outgoing_.admitted());
 }
 
 void Inquiry::proceed() {
@@ -69,6 +72,7 @@ void Inquiry::proceed() {
     if (!*admitted) return;
     socket_ = outgoing_.take();
   }
+  if (held_) return;
   if (sent_ < question_.size()) {
     auto sent = socket_.try_send(BytesView(question_).subspan(sent_));
     if (!sent.ok()) return fail(sent.status());
@@ -185,8 +189,19 @@ std::vector<Answer> answers_of(std::vector<std::unique_ptr<Inquiry>> inquiries, 
 std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t scope,
                             const Credentials& credentials, BytesView question, const Deadline& deadline) {
   std::vector<std::unique_ptr<Inquiry>> inquiries;
-  for (const SocketAddress& listener : listeners)
+  std::vector<Inquiry*> open;
+  for (const SocketAddress& listener : listeners) {
     inquiries.push_back(std::make_unique<Inquiry>(listener, scope, credentials, question));
+    inquiries.back()->hold();
+    open.push_back(inquiries.back().get());
+  }
+  std::vector<pollfd> polls;
+  for (const Deadline meeting = deadline.within_ms(kMeetMs); !open.empty() && !meeting.over();)
+    advance_some(open, polls, meeting);
+  for (const auto& inquiry : inquiries) {
+    inquiry->release();
+    (void)inquiry->advance();
+  }
   return answers_of(std::move(inquiries), deadline);
 }
 

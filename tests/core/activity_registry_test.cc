@@ -56,6 +56,24 @@ TEST(ActivityRegistry, ADeathIsToldWithTheCallUnderWay) {
   EXPECT_THAT(own->status().message(), HasSubstr(", after 1.5 s of waiting for rank 1"));
 }
 
+TEST(ActivityRegistry, ACallOfAnotherCommunicatorIsToldToWhoeverMissesTheRank) {
+  ActivityRegistry activities;
+  const auto own = activities.enter(kObserved, 0), other = activities.enter(kObserved + 1, 0),
+             twin = activities.enter(kObserved + 2, 0);
+  activities.pair(kObserved, kObserved + 2);
+  const auto elsewhere = [&] { return activities.report(kObserved, 0, 0).elsewhere; };
+  twin->begin(1, 0xabc, {.count = 8});
+  EXPECT_EQ(elsewhere(), "") << "to users it is the same communicator";
+  other->begin(1, 0xabc, {.count = 8});
+  EXPECT_EQ(elsewhere(), "is in a call of communicator 0x8");
+  other->end();
+  EXPECT_EQ(elsewhere(), "");
+  Failure failure = failure_of(4);
+  failure.process = SocketAddress::loopback(AF_INET, 4711);
+  activities.fail(kObserved + 1, failure);
+  EXPECT_EQ(elsewhere(), "has just failed in communicator 0x8: is dead");
+}
+
 TEST(ActivityRegistry, TheFailureOfATwinIsOnesOwn) {
   ActivityRegistry activities;
   constexpr uint64_t kTwin = kObserved + 1;

@@ -195,19 +195,30 @@ void ActivityRegistry::for_each(const Each& each) const {
   for (const auto& [key, activity] : activities_) each(key.first, key.second, *activity);
 }
 
-/// For whom the only rank of `uid` in this process waits in another communicator.
+/// What keeps the only rank of `uid` in this process in another communicator: for whom it waits there, that
+/// it has a call under way (where cores are scarce it may have had no time to say for whom it waits), or that
+/// it has failed there and will probably leave.
 std::string ActivityRegistry::elsewhere(uint64_t uid) const {
   int ranks = 0;
   std::string words;
+  const auto twin = twins_.find(uid);
   for (const auto& [key, activity] : activities_) {
     if (key.first == uid) ++ranks;
-    if (key.first == uid || !words.empty()) continue;
-    const Rank peer = activity->snapshot(0).waiting_for;
-    const auto peers = peer >= 0 ? activity->about().peers : nullptr;
-    if (peers != nullptr && static_cast<size_t>(peer) < peers->size())
-      words = fmt::format("waits for {} in communicator {:#x}",
-                          (*peers)[static_cast<size_t>(peer)].describe(peer), key.first);
+    const bool own = key.first == uid || (twin != twins_.end() && key.first == twin->second);
+    if (own || !words.empty()) continue;
+    const Snapshot now = activity->snapshot(0);
+    const auto peer = static_cast<size_t>(now.waiting_for);
+    const auto peers = now.waiting_for >= 0 ? activity->about().peers : nullptr;
+    if (peers != nullptr && peer < peers->size())
+      words = fmt::format("waits for {} in communicator {:#x}", (*peers)[peer].describe(now.waiting_for),
+                          key.first);
+    else if (now.state != Snapshot::State::outside)
+      words = fmt::format("is in a call of communicator {:#x}", key.first);
   }
+  const Past* const past = words.empty() ? recent_failure(nullptr) : nullptr;
+  if (past != nullptr && past->uid != uid)
+    words =
+        fmt::format("has just failed in communicator {:#x}: {}", past->uid, past->failure.status.message());
   return ranks == 1 ? words : std::string();
 }
 

@@ -129,7 +129,8 @@ bool names_the_culprit(const Round& round, const Processes& processes, const std
     if (!is_lost(round, rank)) continue;
     if (said.find(fmt::format("(pid {} on host ", processes.pid(rank))) != said.npos) return true;
     const bool numbered = round.group == 0 || said.find("NCCL_COMM_ID") != said.npos ||
-                          said.find("WEIR_INIT_TIMEOUT") != said.npos;
+                          said.find("WEIR_INIT_TIMEOUT") != said.npos ||
+                          said.find("cannot be reached while joining") != said.npos;
     if (numbered &&
         std::regex_search(said, std::regex(fmt::format("\\branks? ([0-9, ]+(and )?)?{}\\b", rank))))
       return true;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -108,6 +109,17 @@ TEST(FailureRelay, WhoLeavesInOrderDisturbsNobody) {
   EXPECT_EQ(ranks.line(1), "left");
   EXPECT_TRUE(ranks.ended_well(1));
   for (const int rank : {0, 2}) EXPECT_EQ(ranks.line(rank), "none");
+}
+
+TEST(FailureRelay, WhoEndsByExitDisturbsNobody) {
+  const RootProcess root(kQuick);
+  Processes ranks(3, joins(root, 3, true, [](std::unique_ptr<Bootstrap> bootstrap, Site&) {
+                    if (bootstrap->rank() == 1) std::exit(0);
+                    return told(*bootstrap, 1500);
+                  }));
+  for (int rank = 0; rank < 3; ++rank) ASSERT_EQ(ranks.line(rank), "ok");
+  for (const int rank : {0, 2}) EXPECT_EQ(ranks.line(rank), "none");
+  EXPECT_EQ(ranks.line(1), "<end>");
 }
 
 /// Ranks 0 and 1 are in one communicator, 1 and 2 in another one. Rank 0 dies, and rank 1 ends because of

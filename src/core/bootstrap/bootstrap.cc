@@ -9,6 +9,7 @@
 #include <bit>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "src/base/descriptors.h"
 #include "src/base/exception.h"
@@ -112,12 +113,7 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
 }
 
 Bootstrap::~Bootstrap() {
-  if (watcher_ >= 0) {  // it does not die, it leaves
-    (void)guarded([this] {
-      connections_.send_if_open(listener_of(watcher_), last_will_key(), {});
-      return Status();
-    });
-  }
+  will_.reset();  // it does not die, it leaves
   (void)guarded([this] {
     spec_.activities->leave(uid_, rank_);
     return Status();
@@ -293,10 +289,7 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::speak(const std::map<Rank, Byte
   ByteWriter own;
   for (const auto& [rank, bytes] : said) own.put(rank).put_bytes(bytes);
   auto bundles = bruck_all_gather(exchange, own.take());
-  if (set_up_ && watcher_ >= 0)
-    connections_.close_others(listener_of(watcher_));
-  else if (set_up_ || !bundles.ok())
-    connections_.close();
+  if (set_up_ || !bundles.ok()) connections_.close();
   WEIR_TRY(bundles.status());
   std::vector<Bytes> all(peers().size());
   size_t came = 0;
@@ -323,12 +316,13 @@ void Bootstrap::end_set_up() {
   const std::vector<Rank>& speakers = ranks_by_process_.speakers;
   const auto own = std::ranges::find(speakers, rank_);
   if (speakers.size() < 2 || own == speakers.end()) return connections_.close();
-  watcher_ = own == speakers.begin() ? speakers.back() : *std::prev(own);
-  connections_.close_others(listener_of(watcher_));
-  const Status watched = connections_.send(listener_of(watcher_), last_will_key(),
-                                           ActivityRegistry::last_will(rank_), Deadline::in_ms(kWillMs));
+  const Rank watcher = own == speakers.begin() ? speakers.back() : *std::prev(own);
+  will_ = std::make_unique<LastWill>(std::exchange(connections_, MessageConnections(credentials())),
+                                     listener_of(watcher),
+                                     DeliveryKey{uid_, Listener::kLastWill, rank_, watcher});
+  const Status watched = will_->leave(ActivityRegistry::last_will(rank_), Deadline::in_ms(kWillMs));
   if (!watched.ok())
-    WEIR_INFO(bootstrap, "rank {} does not watch rank {}: {}", watcher_, rank_, watched.message());
+    WEIR_INFO(bootstrap, "rank {} does not watch rank {}: {}", watcher, rank_, watched.message());
 }
 
 }  // namespace weir::core

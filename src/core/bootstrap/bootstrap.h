@@ -20,6 +20,7 @@
 
 #include "src/base/status.h"
 #include "src/core/bootstrap/bootstrap_all_gather.h"
+#include "src/core/bootstrap/last_will.h"
 #include "src/core/bootstrap/root.h"
 #include "src/core/call/unique_id.h"
 #include "src/core/diagnosis/watchdog.h"
@@ -97,7 +98,6 @@ class Bootstrap {
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
             std::shared_ptr<Activity> activity, MessageConnections connections);
   SocketAddress listener_of(Rank rank) const { return peers()[static_cast<size_t>(rank)].listener; }
-  DeliveryKey last_will_key() const { return {uid_, Listener::kLastWill, rank_, watcher_}; }
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
   Result<std::shared_ptr<GatherResult>> listen(BootstrapAllGathers::Meeting& meeting);
   Status await_process(BootstrapAllGathers::Meeting& meeting);
@@ -111,7 +111,7 @@ class Bootstrap {
   const RanksByProcess ranks_by_process_;
   MessageConnections connections_;  ///< to the ranks to which exchanges send
   bool set_up_ = false;
-  Rank watcher_ = -1;  ///< rank that sees when this process ends; -1: none
+  std::unique_ptr<LastWill> will_;  ///< null if nobody sees when this process ends
   uint64_t exchanges_ = 0;
   uint32_t shrinks_ = 0;  ///< number of shrinks begun; part of their uids
 };

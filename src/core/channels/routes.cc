@@ -98,7 +98,7 @@ class Trials {
 
 /// One rank's results, as runs of peers with equal bits. Peers are ordered by host and process, so that there
 /// are few runs.
-class Row {
+class RouteRow {
  public:
   static Bytes encode(const Trials& trials, const std::vector<Rank>& order) {
     ByteWriter out;
@@ -111,7 +111,7 @@ class Row {
     }
     return out.take();
   }
-  explicit Row(BytesView encoded) {
+  explicit RouteRow(BytesView encoded) {
     for (ByteReader in(encoded); in.remaining() > 0 && in.ok();) {
       const auto bits = in.get<uint32_t>();
       runs_.push_back({bits, in.get<uint32_t>()});
@@ -133,7 +133,7 @@ class Row {
 
 /// The results of all ranks.
 struct Matrix {
-  std::shared_ptr<std::vector<Row>> rows;  ///< rows by rank
+  std::shared_ptr<std::vector<RouteRow>> rows;  ///< rows by rank
   size_t own_place = 0;
 
   /// Bits of the transports by which `peer` reaches this rank.
@@ -152,11 +152,11 @@ std::vector<Rank> by_process(const std::vector<PeerAddress>& peers) {
 
 Result<Matrix> gather_bits(Bootstrap& bootstrap, const Trials& trials) {
   const std::vector<Rank> order = by_process(bootstrap.peers());
-  auto all = bootstrap.gather(Row::encode(trials, order));
+  auto all = bootstrap.gather(RouteRow::encode(trials, order));
   WEIR_TRY(all.status());
-  auto rows = (*all)->derive<std::vector<Row>>([&]() -> Result<std::shared_ptr<std::vector<Row>>> {
+  auto rows = (*all)->derive<std::vector<RouteRow>>([&]() -> Result<std::shared_ptr<std::vector<RouteRow>>> {
     const std::vector<Bytes>& encoded = (*all)->by_rank();
-    return std::make_shared<std::vector<Row>>(encoded.begin(), encoded.end());
+    return std::make_shared<std::vector<RouteRow>>(encoded.begin(), encoded.end());
   });
   WEIR_TRY(rows.status());
   return Matrix{*rows, static_cast<size_t>(std::ranges::find(order, bootstrap.rank()) - order.begin())};

@@ -79,7 +79,7 @@ ir::Plan planned(const std::string& line, Collective kind) {
 
 TEST(MscclRuntime, RunsThePlansOfClusters) {
   for (const char* const line :
-       {"(8 gpu mesh 100)", "(8 gpu nvswitch 300)", "2 x (8 gpu nvswitch 300, 8 nic 25) leaf",
+       {"(8 gpu mesh 100)", "(8 gpu nvswitch 300)", "2 x (4 gpu nvswitch 300, 4 nic 25) leaf",
         "3 x (3 gpu mesh 100, 1 nic 25) leaf", "4 x (4 gpu nvswitch 300, 4 nic 25) rail leaf by 2 4:1",
         "5 x (4 gpu mesh 50, 2 nic 25) leaf by 2 2:1 spine 2",
         "16 x (1 gpu pcie 50, 1 nic 25) leaf by 4 4:1 spine 2"}) {

@@ -443,7 +443,8 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
     if (gone && gone_ns == 0) gone_ns = now;
     // A peer that ended because of a third rank told us before, but its message may still be in flight. And
     // the connections of a dying process do not break all at once.
-    if (gone ? now - gone_ns > kConfirmNs : finding && (!broke || finding->kind == Kind::mismatched)) break;
+    // And a peer whose message has come may not yet say in which call it is.
+    if (gone ? now - gone_ns > kConfirmNs : finding && finding->kind == Kind::mismatched) break;
     if (finding && !gone) chase.ask_again();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

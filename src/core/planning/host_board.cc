@@ -144,7 +144,9 @@ bool HostBoard::await(Slot& slot) {
     if ((state != kClaimed && state != kMaking) || now_ns() > until) return false;
     if (state == kMaking) {
       const ProcessId maker = slot.maker;
-      if (maker == own_process_id() || state_of(maker) != ProcessState::runs) return false;
+      // The maker may have put the value there and ended since the state was read.
+      if (maker == own_process_id() || state_of(maker) != ProcessState::runs)
+        return slot.state.load(std::memory_order_acquire) == kReady;
     }
     sleep_on(slot.state, state, kLookNs);
   }

@@ -113,6 +113,7 @@ class Faulty final : public ForwardingTransport {
   Traits traits() const override {
     Traits traits = ForwardingTransport::traits();
     traits.sleeps = false;  // no doorbell rings when a hidden message becomes visible
+    traits.events = nullptr;
     return traits;
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {

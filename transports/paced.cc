@@ -52,6 +52,7 @@ class Paced final : public ForwardingTransport {
   Traits traits() const override {
     Traits traits = ForwardingTransport::traits();
     traits.sleeps = false;  // no doorbell rings when a bucket has filled
+    traits.events = nullptr;
     return traits;
   }
   Result<std::unique_ptr<Sender>> open_sender(BytesView peer_address, const LinkSpec& spec) override {

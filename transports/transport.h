@@ -42,6 +42,7 @@ namespace weir {
 
 class SegmentMapper;
 class SlotRegistrar;
+class SocketEvents;
 
 /// Performance that a connection to a peer can expect: stated by the transport, measured or known; callers
 /// never guess it.
@@ -69,6 +70,9 @@ using NearestPorts = std::function<std::vector<std::string>()>;
 struct Traits {
   bool maps = false;    ///< peers' segments can be accessed with loads and stores: it has a segment_mapper()
   bool sleeps = false;  ///< a message rings the receiver's doorbell, so the receiver may sleep on it
+  /// Whatever an end waits for is an event of these sockets, or of its own process; null: ends must be
+  /// polled.
+  const SocketEvents* events = nullptr;
 };
 
 struct LinkSpec {

@@ -4,12 +4,16 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
+#include <utility>
 
 #include "src/base/clock.h"
 #include "src/base/contention.h"
@@ -25,6 +29,9 @@ constexpr int64_t kMostNapNs = 50'000'000;      // a sleeping rank must still ch
 constexpr int64_t kNapNsPerRank = 200'000;      // per rank on the core: polling takes about 5 % of it
 constexpr int64_t kMostYieldingNs = 100'000'000;
 constexpr uint32_t kLeastSpinsBesideLoad = 100;
+constexpr uint32_t kMostDoublings = 4;  // of naps that an event ends
+constexpr int64_t kComputesNs =
+    1'000'000;  // longer between two calls than what a program does that only communicates
 
 /// True if the kernel supports expedited membarrier and has registered this process for it.
 bool barrier_ready() {
@@ -53,8 +60,24 @@ void pause_instruction() {
 #endif
 }
 
-constinit thread_local ShortTimeSlice time_slice;
-constinit thread_local uint32_t spins_beside_load = UINT32_MAX;
+/// Sleeps until an event of `epoll`, or for `time`. The events are only counted as seen: the caller looks at
+/// all that it waits for.
+void sleep_until_event(int epoll, const timespec& time) {
+  pollfd one{.fd = epoll, .events = POLLIN, .revents = 0};
+  if (ppoll(&one, 1, &time, nullptr) <= 0) return;
+  std::array<epoll_event, 32> seen;
+  epoll_wait(epoll, seen.data(), seen.size(), 0);
+}
+
+/// What a thread has learnt from its waits beside load.
+struct Lessons {
+  ShortTimeSlice time_slice;
+  uint32_t spins = UINT32_MAX;
+  bool computes = false;  ///< between its calls, so that it wants its time slice back after each
+  int64_t left_ns = 0;    ///< end of its last call that waited
+};
+
+constinit thread_local Lessons lessons;
 
 }  // namespace
 
@@ -76,19 +99,28 @@ void Waiter::begin() {
   beside_load_ = false;
   const bool fenced =
       doorbell_ != nullptr && doorbell_->state.load(std::memory_order_relaxed) != Doorbell::awake;
-  if (!fenced && !time_slice.asked()) return;
-  if (contention.lasts(now_ns())) {
+  if (!fenced && lessons.left_ns == 0 && !lessons.time_slice.asked()) return;
+  const int64_t now = now_ns();
+  if (!std::exchange(began_, true) && lessons.left_ns != 0)
+    lessons.computes = now - lessons.left_ns > kComputesNs;
+  if (contention.lasts(now)) {
     beside_load_ = true;
-    spins_ = std::min(spins_, spins_beside_load);
+    spins_ = std::min(spins_, lessons.spins);
     return;
   }
   if (fenced) doorbell_->state.store(Doorbell::awake);
-  if (time_slice.asked()) time_slice.give_back();
+  lessons.time_slice.give_back();
+  lessons.left_ns = 0;
+}
+
+void Waiter::leave() {
+  if (lessons.computes) lessons.time_slice.give_back();
+  lessons.left_ns = now_ns();
 }
 
 /// Beside load, spins pay as long as the peer has a core of its own.
 void Waiter::learn(bool spins_were_enough) {
-  spins_beside_load = spins_were_enough ? policy_.spins : std::max(spins_ / 2, kLeastSpinsBesideLoad);
+  lessons.spins = spins_were_enough ? policy_.spins : std::max(spins_ / 2, kLeastSpinsBesideLoad);
 }
 
 void Waiter::give_way() {
@@ -99,7 +131,10 @@ void Waiter::give_way() {
     yielding_since_ns_ = now_ns_ = now_ns();
   }
   if (!contention.found(now_ns_)) now_ns_ = yield_core(now_ns_, policy_.crowd);
-  if (contention.lasts(now_ns_)) time_slice.ask();
+  if (contention.lasts(now_ns_)) {
+    lessons.time_slice.ask();
+    shortened_ = true;
+  }
   if (contention.found(now_ns_) || now_ns_ - yielding_since_ns_ > kMostYieldingNs) polls_ = exhausted_at();
 }
 
@@ -120,14 +155,20 @@ bool Waiter::heard(int32_t rings) {
 /// The nap's length; longer than kNapNs only where membarrier guarantees that no ring is missed.
 int64_t Waiter::nap_ns() const {
   const int64_t crowd = policy_.crowd;
-  if (doorbell_ == nullptr) return std::clamp(crowd * kBlindNapNsPerRank, kBlindNapNs, kMostBlindNapNs);
+  if (doorbell_ == nullptr) {
+    const int64_t blind = std::clamp(crowd * kBlindNapNsPerRank, kBlindNapNs, kMostBlindNapNs);
+    return policy_.only_events
+               ? std::clamp(blind << std::min(naps_, kMostDoublings), blind, std::max(blind, kNapNs))
+               : blind;
+  }
   return barrier_ready() ? std::clamp(crowd * kNapNsPerRank, kNapNs, kMostNapNs) : kNapNs;
 }
 
 void Waiter::nap() {
   const timespec time = duration(nap_ns());
   if (doorbell_ == nullptr) {
-    nanosleep(&time, nullptr);
+    ++naps_;
+    sleep_until_event(policy_.events, time);
   } else {
     syscall(SYS_futex, word(doorbell_->rings), FUTEX_WAIT, ticket_, &time, nullptr, 0);
   }

@@ -58,6 +58,9 @@ struct WaitPolicy {
   /// Ranks that share a core. Where there are many, sleeps are longer: otherwise ranks that only poll would
   /// leave no core time to ranks that have work.
   uint32_t crowd = 1;
+  /// Without a doorbell: an epoll instance whose events end a sleep early (edge-triggered); -1: none.
+  int events = -1;
+  bool only_events = false;  ///< nothing else has to be looked for, so that sleeps may be longer
 };
 
 /// Paces a waiting loop:
@@ -69,9 +72,14 @@ struct WaitPolicy {
 class Waiter {
  public:
   /// `doorbell` may be null: then no peer rings, and sleeps last about 100 us, up to 10 ms where many ranks
-  /// share a core.
+  /// share a core, or until one of the policy's events.
   Waiter(WaitPolicy policy, Doorbell* doorbell)
       : policy_(policy), doorbell_(doorbell), spins_(policy.spins) {}
+  ~Waiter() {
+    if (shortened_) leave();
+  }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
 
   /// `rings_needed()` is the least number of rings, 1 or more, without which `look` cannot succeed; fewer
   /// wake-ups for a rank that waits for many.
@@ -95,7 +103,7 @@ class Waiter {
   /// Call after progress: the waiter starts again with spinning.
   void progress() {
     if (beside_load_ && polls_ > 0 && polls_ <= spins_) learn(true);
-    polls_ = 0;
+    polls_ = naps_ = 0;
   }
   /// True once the waiter has begun to sleep: the caller should now check deadlines and dead peers.
   bool exhausted() const { return polls_ >= exhausted_at(); }
@@ -104,6 +112,7 @@ class Waiter {
   void give_way();  // one spin or yield
   void begin();
   void learn(bool spins_were_enough);
+  void leave();
   uint32_t exhausted_at() const { return spins_ + policy_.yields; }
   void announce(int32_t needed);
   bool heard(int32_t rings);
@@ -115,7 +124,10 @@ class Waiter {
   Doorbell* doorbell_;
   uint32_t spins_;  ///< of this wait
   bool beside_load_ = false;
+  bool began_ = false;
+  bool shortened_ = false;  ///< asked for short time slices
   uint32_t polls_ = 0;
+  uint32_t naps_ = 0;
   uint32_t ticket_ = 0;
   int64_t yielding_since_ns_ = 0;
   int64_t now_ns_ = 0;  ///< after the last yield

@@ -3,6 +3,8 @@
 #include "src/base/doorbell.h"
 
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -188,6 +190,22 @@ TEST(Waiter, ANapEndsByItself) {
   Waiter waiter(kSleepAtOnce, &bell);
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(waiter.pause([] { return false; }));
   EXPECT_NE(bell.state.load(), Doorbell::asleep);
+}
+
+TEST(Waiter, AnEventEndsANapOnce) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  const int source = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {}};
+  ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, source, &event), 0);
+  Waiter waiter(WaitPolicy{.spins = 0, .yields = 0, .events = epoll, .only_events = true}, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(eventfd_write(source, 1), 0);
+    EXPECT_FALSE(waiter.pause([] { return false; }));
+    EXPECT_EQ(epoll_wait(epoll, &event, 1, 0), 0) << "the nap has seen it";
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(waiter.pause([] { return false; }));  // ends by itself
+  close(source);
+  close(epoll);
 }
 
 TEST(Waiter, SleepsInsteadOfYieldingBesideLoad) {

@@ -24,12 +24,12 @@ class TcpStrangers : public ::testing::Test {
   void open_sender() {
     sender_ = std::move(*open_tcp_sender(peer_at(to_), kUid, 1, 1'000'000'000,
                                          {.self = 0, .peer = 1, .slots = 4, .slot_bytes = kBytes}, nullptr,
-                                         counters_));
+                                         shared_));
   }
   void open_receiver() {
-    receiver_ = std::move(*open_tcp_receiver(*to_.listener, peer_at(from_), nullptr, kUid,
-                                             {.self = 1, .peer = 0, .slots = 4, .slot_bytes = kBytes},
-                                             counters_.live_counters));
+    receiver_ =
+        std::move(*open_tcp_receiver(*to_.listener, peer_at(from_), nullptr, kUid,
+                                     {.self = 1, .peer = 0, .slots = 4, .slot_bytes = kBytes}, shared_));
   }
   void carry(uint64_t first, uint64_t last) {
     for (uint64_t i = first; i < last; ++i) {
@@ -46,7 +46,7 @@ class TcpStrangers : public ::testing::Test {
   const Secret kWrong = Secret::from_text("of another job");
   Node from_ = tcp_node(AF_INET, 1, 0);
   Node to_ = tcp_node(AF_INET, 1, 1);
-  tcp::Counters counters_;
+  tcp::Shared shared_;
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;
 };

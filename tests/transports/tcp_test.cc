@@ -117,15 +117,14 @@ TEST(Tcp, NamesAListenerThatIsClosed) {
 TcpPeer peer_at(const SocketAddress& listener) { return {listener, {{listener, {}, listener.text()}}, true}; }
 
 /// Carries one message between ends of this thread, whose receiver has `credit` for everything.
-void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
+void carry(uint64_t credit, uint32_t bytes, tcp::Shared& shared) {
   CreditBudget budget(credit);
   const Node from = tcp_node(AF_INET, 1, 0);
   const Node to = tcp_node(AF_INET, 1, 1);
   const auto sender = open_tcp_sender(peer_at(to.listener->address()), 7, 1, 1'000'000'000,
-                                      {.self = 0, .peer = 1, .slot_bytes = bytes}, nullptr, counters);
-  const auto receiver =
-      open_tcp_receiver(*to.listener, peer_at(from.listener->address()), &budget, 7,
-                        {.self = 1, .peer = 0, .slot_bytes = bytes}, counters.live_counters);
+                                      {.self = 0, .peer = 1, .slot_bytes = bytes}, nullptr, shared);
+  const auto receiver = open_tcp_receiver(*to.listener, peer_at(from.listener->address()), &budget, 7,
+                                          {.self = 1, .peer = 0, .slot_bytes = bytes}, shared);
   await_ready(**sender, **receiver);
   std::fill_n((*sender)->acquire(), bytes, std::byte{1});
   (*sender)->publish(1, bytes);
@@ -137,9 +136,9 @@ void carry(uint64_t credit, uint32_t bytes, tcp::Counters& counters) {
 
 TEST(Tcp, CountsWhatItMovedAndWaitedFor) {
   constexpr uint32_t kBytes = 256 << 10;
-  tcp::Counters counters;
-  carry(16 << 10, kBytes, counters);
-  const NetCounters counted = counters.read();
+  tcp::Shared shared;
+  carry(16 << 10, kBytes, shared);
+  const NetCounters counted = shared.counters.read();
   EXPECT_EQ(counted.sent_bytes, kBytes);
   EXPECT_EQ(counted.received_bytes, kBytes);
   EXPECT_GE(counted.stalls, 1u);
@@ -148,10 +147,10 @@ TEST(Tcp, CountsWhatItMovedAndWaitedFor) {
 }
 
 TEST(Tcp, NeedsNoGrantForSmallMessages) {
-  tcp::Counters counters;
-  carry(16 << 10, CreditBudget::kLeast, counters);
-  EXPECT_EQ(counters.read().stalls, 0u);
-  EXPECT_EQ(counters.read().sent_messages, 1u);
+  tcp::Shared shared;
+  carry(16 << 10, CreditBudget::kLeast, shared);
+  EXPECT_EQ(shared.counters.read().stalls, 0u);
+  EXPECT_EQ(shared.counters.read().sent_messages, 1u);
 }
 
 TEST(Tcp, RefusesChannelNumbersItCannotName) {

@@ -16,8 +16,8 @@
 #include "src/net/path_choice.h"
 #include "src/net/socket.h"
 #include "transports/credit_budget.h"
-#include "transports/tcp/counters.h"
 #include "transports/tcp/rails.h"
+#include "transports/tcp/shared.h"
 #include "transports/transport.h"
 
 namespace weir {
@@ -33,15 +33,15 @@ struct TcpPeer {
 /// `streams`: 1 to 64, distributed over the paths. With several paths the receiver acknowledges messages, and
 /// the channel continues if one path breaks, or has not answered for `path_timeout_ns` while another has.
 /// `uses`: counts the uses of routes, so that streams choose different routes through the fabric; null: the
-/// kernel's choice. `uses` and `counters` outlive the end.
+/// kernel's choice. `uses` and `shared` outlive the end.
 Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
                                                 int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
-                                                tcp::Counters& counters);
+                                                tcp::Shared& shared);
 
-/// `listener`, `budget` and `live_counters` outlive the end. The sender determines the number of streams.
+/// `listener`, `budget` and `shared` outlive the end. The sender determines the number of streams.
 /// REQUIRES: `budget` is not null if `peer` has credit.
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Listener& listener, const TcpPeer& peer,
                                                     CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
-                                                    LiveNetCounters& live_counters);
+                                                    tcp::Shared& shared);
 
 }  // namespace weir

@@ -60,7 +60,10 @@ Result<std::optional<ControlFrame>> ControlConnection::receive() {
 
 ControlConnection* IncomingControl::connection() {
   if (!connection_ && !over_) {
-    if (auto socket = listener_.collect(key_)) connection_.emplace(std::move(*socket));
+    if (auto socket = listener_.collect(key_)) {
+      events_.watch(socket->socket());
+      connection_.emplace(std::move(*socket));
+    }
   }
   return connection_ ? &*connection_ : nullptr;
 }

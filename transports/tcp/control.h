@@ -17,6 +17,7 @@
 #include "src/base/status.h"
 #include "src/net/listener/listener.h"
 #include "src/net/listener/outgoing_connection.h"
+#include "src/net/socket_events.h"
 #include "src/net/tls/peer_socket.h"
 #include "transports/tcp/wire.h"
 
@@ -60,6 +61,7 @@ class ControlConnection {
   bool unsent() const { return socket_.unsent(); }
   /// True if the peer's kernel has acknowledged everything that was sent.
   bool confirmed() const;
+  const Socket& socket() const { return socket_.socket(); }
 
  private:
   std::optional<OutgoingConnection> outgoing_;  ///< until it is admitted
@@ -73,8 +75,9 @@ class ControlConnection {
 /// Collects the control connection that the sender opens.
 class IncomingControl {
  public:
-  /// `listener` outlives it.
-  IncomingControl(Listener& listener, const DeliveryKey& key) : listener_(listener), key_(key) {}
+  /// `listener` and `events` outlive it.
+  IncomingControl(Listener& listener, const DeliveryKey& key, const SocketEvents& events)
+      : listener_(listener), key_(key), events_(events) {}
 
   /// The control connection if it has arrived and still works, else null.
   ControlConnection* connection();
@@ -87,6 +90,7 @@ class IncomingControl {
  private:
   Listener& listener_;
   const DeliveryKey key_;
+  const SocketEvents& events_;
   std::optional<ControlConnection> connection_;
   bool over_ = false;
 };

@@ -9,8 +9,8 @@
 namespace weir::tcp {
 
 SenderControls::SenderControls(std::vector<ControlConnection> controls, int64_t timeout_ns,
-                               LiveNetCounters* live_counters)
-    : controls_(controls.size()), timeout_ns_(timeout_ns) {
+                               LiveNetCounters* live_counters, const SocketEvents& events)
+    : controls_(controls.size()), timeout_ns_(timeout_ns), events_(events) {
   for (size_t i = 0; i < controls.size(); ++i) {
     if (live_counters != nullptr) controls_[i].credit.emplace(*live_counters);
     controls_[i].connection = std::make_unique<ControlConnection>(std::move(controls[i]));
@@ -38,6 +38,7 @@ bool SenderControls::ready(size_t path) {
     end(control, ready.status());
     return false;
   }
+  if (*ready) events_.watch(control.connection->socket());
   return control.open = *ready;
 }
 
@@ -118,8 +119,10 @@ void SenderControls::ask(int64_t now) {
   asked_ns_ = now;
 }
 
-ReceiverControls::ReceiverControls(Listener& listener, const std::vector<DeliveryKey>& keys) {
-  for (const DeliveryKey& key : keys) controls_.push_back({IncomingControl(listener, key), 0, nullptr});
+ReceiverControls::ReceiverControls(Listener& listener, const std::vector<DeliveryKey>& keys,
+                                   const SocketEvents& events) {
+  for (const DeliveryKey& key : keys)
+    controls_.push_back({IncomingControl(listener, key, events), 0, nullptr});
 }
 
 void ReceiverControls::limit(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "src/net/socket_events.h"
 #include "transports/tcp/control.h"
 #include "transports/tcp/credit.h"
 #include "transports/tcp/wire.h"
@@ -22,8 +23,9 @@ namespace weir::tcp {
 class SenderControls {
  public:
   /// A path without an answer for `timeout_ns` is silent if another path has answered. `live_counters` counts
-  /// stalls, and outlives the control connections; null: the receiver grants no credit.
-  SenderControls(std::vector<ControlConnection> controls, int64_t timeout_ns, LiveNetCounters* live_counters);
+  /// stalls; null: the receiver grants no credit. It and `events` outlive the control connections.
+  SenderControls(std::vector<ControlConnection> controls, int64_t timeout_ns, LiveNetCounters* live_counters,
+                 const SocketEvents& events);
   ~SenderControls();
   SenderControls(const SenderControls&) = delete;
   SenderControls& operator=(const SenderControls&) = delete;
@@ -69,6 +71,7 @@ class SenderControls {
 
   std::vector<Control> controls_;
   const int64_t timeout_ns_;
+  const SocketEvents& events_;
   Acknowledgement arrived_;
   uint64_t gone_ = 0;
   bool asked_ = false;    ///< pings were sent, and some are not acknowledged
@@ -78,8 +81,8 @@ class SenderControls {
 /// The receiver's ends.
 class ReceiverControls {
  public:
-  /// Control connections that arrive at `listener` under `keys`. The listener outlives them.
-  ReceiverControls(Listener& listener, const std::vector<DeliveryKey>& keys);
+  /// Control connections that arrive at `listener` under `keys`. The listener and `events` outlive them.
+  ReceiverControls(Listener& listener, const std::vector<DeliveryKey>& keys, const SocketEvents& events);
   ~ReceiverControls();
   ReceiverControls(const ReceiverControls&) = delete;
   ReceiverControls& operator=(const ReceiverControls&) = delete;

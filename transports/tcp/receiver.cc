@@ -62,7 +62,7 @@ class TcpReceiver final : public Receiver {
  public:
   /// `budget`: null: the senders' bytes in flight are not limited.
   TcpReceiver(Listener& listener, const TcpPeer& peer, CreditBudget* budget, uint64_t uid,
-              const LinkSpec& spec, LiveNetCounters& live_counters)
+              const LinkSpec& spec, tcp::Shared& shared)
       : listener_(listener),
         budget_(budget),
         peer_listener_(peer.listener),
@@ -71,7 +71,7 @@ class TcpReceiver final : public Receiver {
         room_(spec.slots),
         slots_(spec.slots, spec.slot_bytes),
         filled_(spec.slots),
-        live_counters_(live_counters) {
+        shared_(shared) {
     // Every greeting contains the number of streams; start with one stream per path, since some paths may not
     // work.
     for (size_t i = 0; i < peer.paths.size(); ++i) streams_.push_back(std::make_unique<InStream>(i));
@@ -103,7 +103,7 @@ class TcpReceiver final : public Receiver {
   void release() override {
     held_ = false;
     ++taken_;
-    live_counters_.received(message_.bytes);
+    shared_.counters.live_counters.received(message_.bytes);
   }
 
   Status progress() override {
@@ -200,6 +200,7 @@ class TcpReceiver final : public Receiver {
     if (!socket.has_value()) return;
     renew(*streams_[index]);
     streams_[index]->socket = std::move(*socket);
+    shared_.events.watch(streams_[index]->socket.socket());
   }
 
   /// Disables immediate acknowledgements: nothing is sent back on a stream, and an acknowledgement for each
@@ -285,8 +286,9 @@ class TcpReceiver final : public Receiver {
       std::vector<DeliveryKey> keys;
       for (uint32_t path = 0; path < std::max(greeting.paths, 1u); ++path)
         keys.push_back(tcp::control_key(uid_, spec_.peer, spec_.self, spec_.channel, path, life_));
-      controls_ = std::make_unique<tcp::ReceiverControls>(listener_, keys);
-      if (budget_ != nullptr) controls_->limit(*budget_, hash_text(peer_listener_.text()), live_counters_);
+      controls_ = std::make_unique<tcp::ReceiverControls>(listener_, keys, shared_.events);
+      if (budget_ != nullptr)
+        controls_->limit(*budget_, hash_text(peer_listener_.text()), shared_.counters.live_counters);
     }
     room_ = several_ ? tcp::kept_messages(spec_) : spec_.slots;
     if (several_) slots_ = SlotArray(room_, spec_.slot_bytes);
@@ -387,7 +389,7 @@ class TcpReceiver final : public Receiver {
   uint32_t room_;  // number of messages for which there are slots
   SlotArray slots_;
   std::vector<Filled> filled_;  // state of each slot
-  LiveNetCounters& live_counters_;
+  tcp::Shared& shared_;
   std::vector<std::unique_ptr<InStream>> streams_;
   bool several_ = false;                             // whether there are several paths
   std::unique_ptr<tcp::ReceiverControls> controls_;  // null: one path, and no credit
@@ -406,10 +408,10 @@ class TcpReceiver final : public Receiver {
 
 Result<std::unique_ptr<Receiver>> open_tcp_receiver(Listener& listener, const TcpPeer& peer,
                                                     CreditBudget* budget, uint64_t uid, const LinkSpec& spec,
-                                                    LiveNetCounters& live_counters) {
+                                                    tcp::Shared& shared) {
   WEIR_TRY(check_spec(spec));
-  return std::unique_ptr<Receiver>(std::make_unique<TcpReceiver>(
-      listener, peer, peer.credit ? budget : nullptr, uid, spec, live_counters));
+  return std::unique_ptr<Receiver>(
+      std::make_unique<TcpReceiver>(listener, peer, peer.credit ? budget : nullptr, uid, spec, shared));
 }
 
 }  // namespace weir

@@ -48,9 +48,9 @@ class TcpSender final : public Sender {
   /// `controls`: null if there is one path and the receiver grants no credit.
   TcpSender(const TcpPeer& peer, std::vector<OutStream> streams,
             std::unique_ptr<tcp::SenderControls> controls, int64_t timeout_ns, const LinkSpec& spec,
-            tcp::Counters& counters)
+            tcp::Shared& shared)
       : spec_(spec),
-        counters_(counters),
+        shared_(shared),
         peer_(peer),
         timeout_ns_(timeout_ns),
         several_(peer.paths.size() > 1),
@@ -62,7 +62,7 @@ class TcpSender final : public Sender {
         slots_(kept_, spec.slot_bytes) {}
 
   ~TcpSender() override {
-    for (const OutStream& stream : streams_) counters_.again.forget(stream.socket.socket());
+    for (const OutStream& stream : streams_) shared_.counters.again.forget(stream.socket.socket());
   }
 
   Result<bool> ready() override {
@@ -88,7 +88,7 @@ class TcpSender final : public Sender {
     if (several_ && free_ == published_)
       moved_ns_ = now_ns();  // no acknowledgement was due before this message
     ++published_;
-    counters_.live_counters.sent(bytes);
+    shared_.counters.live_counters.sent(bytes);
     deal(headers_[(published_ - 1) % kept_]);
   }
 
@@ -155,7 +155,8 @@ class TcpSender final : public Sender {
       if (!admitted.ok() || !*admitted) return admitted.status();
       stream.socket = stream.opening->take();
       stream.opening.reset();
-      counters_.again.watch(stream.socket.socket());
+      shared_.counters.again.watch(stream.socket.socket());
+      shared_.events.watch(stream.socket.socket());
       if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);
     }
     const Result<size_t> sent = stream.socket.try_send(stream.greeting);
@@ -415,8 +416,8 @@ class TcpSender final : public Sender {
 
   void give_up(OutStream& stream) {
     stream.gone = true;
-    counters_.live_counters.gave_up();
-    counters_.again.forget(stream.socket.socket());
+    shared_.counters.live_counters.gave_up();
+    shared_.counters.again.forget(stream.socket.socket());
     // Reset the connection, so that none of its data arrives later.
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     setsockopt(stream.socket.socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -471,7 +472,7 @@ class TcpSender final : public Sender {
   }
 
   const LinkSpec spec_;
-  tcp::Counters& counters_;
+  tcp::Shared& shared_;
   const TcpPeer peer_;
   const int64_t timeout_ns_;
   const bool several_;  // whether there are several paths
@@ -523,7 +524,7 @@ Status check_channel(const LinkSpec& spec, uint32_t streams) {
 
 Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
                                                 int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
-                                                tcp::Counters& counters) {
+                                                tcp::Shared& shared) {
   WEIR_TRY(check_channel(spec, streams));
   // If there are fewer streams than paths, channels use different paths.
   std::ranges::rotate(peer.paths, peer.paths.begin() + spec.channel % peer.paths.size());
@@ -554,10 +555,11 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
       ends.emplace_back(OutgoingConnection(OutgoingConnection::to(at.to, at.from), key, peer.credentials));
     }
     controls = std::make_unique<tcp::SenderControls>(std::move(ends), path_timeout_ns,
-                                                     peer.credit ? &counters.live_counters : nullptr);
+                                                     peer.credit ? &shared.counters.live_counters : nullptr,
+                                                     shared.events);
   }
-  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(peer, std::move(out), std::move(controls),
-                                                             path_timeout_ns, spec, counters));
+  return std::unique_ptr<Sender>(
+      std::make_unique<TcpSender>(peer, std::move(out), std::move(controls), path_timeout_ns, spec, shared));
 }
 
 }  // namespace weir

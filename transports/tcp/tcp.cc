@@ -39,7 +39,7 @@ class Tcp final : public Transport {
         rails_(listener == nullptr ? std::vector<tcp::Rail>() : own_rails(*listener)) {}
 
   std::string_view name() const override { return "tcp"; }
-  Traits traits() const override { return {}; }
+  Traits traits() const override { return {.events = &shared_.events}; }
   Bytes address() const override {
     if (listener_ == nullptr) return {};
     ByteWriter address = begin_address(name(), kTcpAddressVersion, {self_.rank, machine_});
@@ -70,18 +70,17 @@ class Tcp final : public Transport {
         settings_.streams == 0 ? std::max(rails_.front().streams(), paths) : settings_.streams;
     return open_tcp_sender(std::move(peer->where), self_.uid, std::min(streams, tcp::kMostStreams),
                            static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec,
-                           settings_.spreads ? &uses_ : nullptr, counters_);
+                           settings_.spreads ? &uses_ : nullptr, shared_);
   }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {
     Result<Peer> peer = peer_of(peer_address);
     WEIR_TRY(peer.status());
     peer->where.credit = applies(limits_, *peer);
     count_drops();
-    return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec,
-                             counters_.live_counters);
+    return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec, shared_);
   }
   NetCounters counters() const override {
-    NetCounters all = counters_.read();
+    NetCounters all = shared_.counters.read();
     const int64_t before = dropped_before_;
     if (before < 0) return all;
     const int64_t now = dropped_now();
@@ -172,7 +171,7 @@ class Tcp final : public Transport {
   /// The results of reach() by way_to(): each takes system calls, and a host may have a thousand ranks.
   mutable std::map<Bytes, Cost> reached_;
   PathUses uses_;
-  tcp::Counters counters_;
+  tcp::Shared shared_;
   std::atomic<int64_t> dropped_before_{
       -1};  ///< dropped packets when the first channel was opened; -1: not read, or not reported
 };

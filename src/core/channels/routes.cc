@@ -227,6 +227,21 @@ bool Routes::all_ring() const {
                      [](const Route& r) { return r.transport->traits().sleeps; });
 }
 
+const SocketEvents* Routes::events() const {
+  for (const Route& route : routes_) {
+    if (const SocketEvents* const events = route.transport->traits().events) return events;
+  }
+  return nullptr;
+}
+
+bool Routes::all_events(Rank self) const {
+  const SocketEvents* const all = events();
+  for (Rank peer = 0; peer < size(); ++peer) {
+    if (peer != self && to(peer).transport->traits().events != all) return false;
+  }
+  return all != nullptr;
+}
+
 std::string Routes::summary(Rank self) const {
   std::map<std::string_view, int> counts;
   for (Rank p = 0; p < size(); ++p) {

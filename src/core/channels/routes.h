@@ -34,6 +34,11 @@ class Routes {
   bool all_map() const;
   /// True if every message rings the receiver's doorbell.
   bool all_ring() const;
+  /// The sockets on which a rank can sleep that waits for peers: those of the first transport that has such;
+  /// null: none has.
+  const SocketEvents* events() const;
+  /// True if whatever a peer sends is an event of those sockets.
+  bool all_events(Rank self) const;
   /// "shm 3, tcp 4": transports with their number of peers (without this rank).
   std::string summary(Rank self) const;
 

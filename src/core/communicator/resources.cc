@@ -19,6 +19,7 @@
 #include "src/core/planning/plan_files.h"
 #include "src/core/planning/rate_cache.h"
 #include "src/core/planning/ring_file.h"
+#include "src/net/socket_events.h"
 #include "topology/views/summary.h"
 #include "transports/memory/segment_mapper.h"
 
@@ -261,6 +262,10 @@ void Resources::make_execution(const Options& options) {
   dependencies.rings = routes->all_ring();
   dependencies.doorbell = dependencies.rings && segment != nullptr ? segment->view().doorbell : nullptr;
   dependencies.wait_policy = wait_policy(local_ranks, local_cores, options, 0);
+  if (const SocketEvents* const events = routes->events()) {
+    dependencies.wait_policy.events = events->fd();
+    dependencies.wait_policy.only_events = events->fd() >= 0 && routes->all_events(bootstrap->rank());
+  }
   dependencies.shm_wait_policy = wait_policy(local_ranks, local_cores, options, kSpinsWhenCrowded);
   dependencies.check = options.check;
   execution = std::make_unique<Execution>(dependencies);

@@ -14,6 +14,10 @@ namespace {
 
 /// Time that a waiting thread polls before it sleeps.
 constexpr std::chrono::microseconds kSpin{50};
+/// A yield that takes longer was a time slice of somebody who computes on this core (docs/waiting.md). For
+/// some time after it, the thread sleeps at once.
+constexpr Milliseconds kSlice{1}, kBesideLoad{100};
+thread_local Clock::time_point beside_load_until;
 
 }  // namespace
 
@@ -81,9 +85,12 @@ Tensors Task::result() {
 
 bool Task::await(Milliseconds timeout) {
   const auto start = Clock::now();
-  while (Clock::now() - start < kSpin) {
+  for (auto now = start; now - start < kSpin && now >= beside_load_until;) {
     if (done()) return true;
     sched_yield();
+    const auto after = Clock::now();
+    if (after - now > kSlice) beside_load_until = after + kBesideLoad;
+    now = after;
   }
   std::unique_lock lock(state_mutex_);
   ++waiters_;

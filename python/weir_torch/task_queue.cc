@@ -2,15 +2,21 @@
 
 #include "python/weir_torch/task_queue.h"
 
+#include <algorithm>
+
 #include "python/weir_torch/task.h"
 
 namespace weir_torch {
 namespace {
 
-/// A task waits one to two naps for a thread that waits for it; then the queue's thread takes it.
-constexpr std::chrono::microseconds kNap{200};
+/// How long a task waits for a thread that waits for it; then the queue's thread takes it.
+constexpr std::chrono::microseconds kGrace{200};
+/// Between two looks for tasks, while threads that wait take all of them.
+constexpr Milliseconds kNap{1};
 /// Time without a task after which the thread sleeps until it is notified.
 constexpr Milliseconds kAlert{20};
+/// So many tasks that waiting threads take make the queue's thread leave the next ones to them.
+constexpr int kHelped = 8;
 
 }  // namespace
 
@@ -44,6 +50,7 @@ void TaskQueue::help(const Task& task) {
       urged_ = true;
       break;
     }
+    eager_ = std::max(0, eager_ - 1);
     carry_out_first(lock);
   }
   if (!busy_ && (!queue_.empty() || closing_)) wake_.notify_one();
@@ -87,7 +94,7 @@ void TaskQueue::work() {
       urged_ = false;
       if (closing_) return;
       seen = UINT64_MAX;
-      if (Clock::now() - last < kAlert) {
+      if (eager_ == 0 && Clock::now() - last < kAlert) {
         wake_.wait_for(lock, kNap);
       } else {
         asleep_ = true;
@@ -99,11 +106,13 @@ void TaskQueue::work() {
     }
     last = Clock::now();
     if (urged_ || closing_ || seen == taken_) {
+      if (seen == taken_) eager_ = kHelped;  // nobody waits for it
       carry_out_first(lock);
+      seen = taken_;  // whoever waits for the next one has left it to this thread
       continue;
     }
     seen = taken_;
-    wake_.wait_for(lock, kNap);
+    wake_.wait_for(lock, kGrace);
   }
 }
 

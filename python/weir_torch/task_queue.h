@@ -3,9 +3,10 @@
 /// for the task, or the queue's own thread.
 ///
 /// A program that calls and then waits does not need a second thread: the waiting thread executes the queued
-/// tasks up to its own. If no thread waits, the queue's thread takes a task within half a millisecond, or at
-/// once after urge(). That thread starts with the first task, and polls only for a short time after the last
-/// one.
+/// tasks up to its own. If no thread waits for a task, the queue's thread takes it: usually within a quarter
+/// of a millisecond, within two where waiting threads have taken the last tasks, at once after urge(). That
+/// thread starts with the first task. Each task wakes it, unless waiting threads take all of them: then it
+/// polls, for a short time after the last one.
 #pragma once
 
 #include <condition_variable>
@@ -61,6 +62,7 @@ class TaskQueue {
   std::deque<TaskPtr> queue_;
   std::thread thread_;
   uint64_t taken_ = 0;     ///< number of tasks taken
+  int eager_ = 0;          ///< tasks that waiting threads must take before the thread polls
   bool busy_ = false;      ///< a thread executes a task
   bool urged_ = false;     ///< urge() was called, and the queue has not been empty since
   bool asleep_ = false;    ///< the thread sleeps until it is notified

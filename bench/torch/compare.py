@@ -4,7 +4,8 @@
     bench/compare-torch                       # all operations, 8 B to 64 MiB, 2 and 4 processes
     bench/compare-torch --quick
     bench/compare-torch --ops all_reduce --ranks 2 --sizes 8,64K
-    bench/compare-torch --train               # tokens/s of python/examples/ddp.py instead
+    bench/compare-torch --train               # tokens/s of the model of python/examples/ddp.py instead
+    bench/compare-torch --train --threads 2 --hogs 2    # with intra-op threads, beside two processes that compute
 
 All back ends run in the same processes and alternate after each batch of calls; a figure is the median over the repetitions, a
 ratio the median of the ratios of consecutive batches. `bytes` is the size of a rank's larger buffer: all-gather's output,
@@ -13,9 +14,9 @@ do. Ratios above 1: weir is faster. Exit code 1 if a result was wrong or a rank 
 """
 
 import argparse
+import contextlib
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from table import human  # noqa: E402
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
 SIZES = "8,256,4K,64K,1M,8M,64M"
 QUICK_SIZES = "8,4K,1M"
+TRAIN_STEPS = 10  # of a repetition
 
 
 def parse(arguments):
@@ -42,7 +44,10 @@ def parse(arguments):
   parser.add_argument("--budget-ms", type=float, help="milliseconds for one batch of calls (default: 40; --quick: 10)")
   parser.add_argument("--timeout", type=float, default=1800, help="time limit for the ranks of one world, seconds (default: %(default)s)")
   parser.add_argument("--json", help="write all rows to this file, one line of JSON each")
-  parser.add_argument("--train", action="store_true", help="measure tokens/s of the data-parallel training example instead")
+  parser.add_argument("--train", action="store_true", help="measure tokens/s of data-parallel training instead")
+  parser.add_argument("--threads", type=int, default=1, help="--train: intra-op threads of a rank (default: %(default)s)")
+  parser.add_argument("--batch", type=int, default=8, help="--train: sequences per rank and step (default: %(default)s)")
+  parser.add_argument("--hogs", type=int, default=0, help="processes that compute meanwhile (default: %(default)s)")
   parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes; takes a minute")
   options = parser.parse_args(arguments)
   options.sizes = options.sizes or listed(size)(QUICK_SIZES if options.quick else SIZES)
@@ -56,18 +61,16 @@ def parse(arguments):
   return options
 
 
-def run_world(ranks, options):
-  """Returns the rows that rank 0 printed."""
-  module = os.path.join(options.build, "python")
-  what = json.dumps({"backends": ["gloo", "weir"], "ops": options.ops, "sizes": options.sizes, "repetitions": options.reps,
-                     "budget_ms": options.budget_ms, "module": module})
+def run_world(ranks, script, what, options):
+  """Returns the rows that rank 0 of this script printed."""
+  what = json.dumps(what | {"module": os.path.join(options.build, "python")})
   with tempfile.TemporaryDirectory(prefix="weir-compare-torch-") as folder:
     processes = []
     try:
       for rank in range(ranks):
         out = open(os.path.join(folder, f"out{rank}"), "w+", encoding="utf-8")  # pylint: disable=consider-using-with
-        command = [sys.executable, os.path.join(HERE, "rank.py"), str(rank), str(ranks), os.path.join(folder, "store"), what]
-        processes.append((subprocess.Popen(command, stdout=out, env={**os.environ, "OMP_NUM_THREADS": "1"}), out))
+        command = [sys.executable, os.path.join(HERE, script), str(rank), str(ranks), os.path.join(folder, "store"), what]
+        processes.append((subprocess.Popen(command, stdout=out, env={**os.environ, "OMP_NUM_THREADS": str(options.threads)}), out))
       codes = [process.wait(options.timeout) for process, _ in processes]
     except subprocess.TimeoutExpired:
       sys.exit(f"compare-torch: {ranks} ranks did not end within {options.timeout} s")
@@ -98,33 +101,38 @@ def table(rows):
     yield f"| {op} | {ranks} | {human(count)} | {own} | {peer} | {ratio:.1f} |"
 
 
-def tokens_per_second(backend, ranks, options):
-  """Returns tokens/s of one run of the example."""
-  command = [sys.executable, os.path.join(ROOT, "python", "examples", "ddp.py"), "--backend", backend, "--ranks", str(ranks)]
-  python_path = os.pathsep.join([os.path.join(options.build, "python"), os.environ.get("PYTHONPATH", "")])
-  environment = {**os.environ, "PYTHONPATH": python_path, "OMP_NUM_THREADS": "1"}
-  steps = ["--steps", "20" if options.quick else "100"]
+@contextlib.contextmanager
+def computing(count):
+  """Keeps this many processes computing."""
+  hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]  # pylint: disable=consider-using-with
   try:
-    done = subprocess.run(command + steps, env=environment, capture_output=True, text=True, timeout=options.timeout, check=False)
-  except subprocess.TimeoutExpired:
-    sys.exit(f"compare-torch: the example did not end within {options.timeout} s over {backend}")
-  found = re.search(r"([0-9]+) tokens/s", done.stdout)
-  if done.returncode or not found:
-    sys.exit(f"compare-torch: the example failed over {backend}: {done.stderr.strip()[-500:]}")
-  return float(found.group(1))
+    yield
+  finally:
+    for hog in hogs:
+      hog.kill()
+      hog.wait()
 
 
 def compare_training(options):
+  what = {"backends": ["gloo", "weir"], "batch": options.batch, "threads": options.threads, "repetitions": options.reps,
+          "steps": TRAIN_STEPS}
   print("| ranks | weir tokens/s | Gloo tokens/s | weir / Gloo |\n|---|---|---|---|")
+  differ = False
   for ranks in options.ranks:
-    runs = [(tokens_per_second("weir", ranks, options), tokens_per_second("gloo", ranks, options)) for _ in range(options.reps)]
-    own, peer = (statistics.median(run[i] for run in runs) for i in (0, 1))
-    print(f"| {ranks} | {own:.0f} | {peer:.0f} | {statistics.median(run[0] / run[1] for run in runs):.2f} |", flush=True)
-  return 0
+    rows = {row["backend"]: row for row in run_world(ranks, "train_rank.py", what, options)}
+    weir, gloo = (rows[name]["tokens_per_s"] for name in ("weir", "gloo"))
+    ratio = statistics.median(own / peer for own, peer in zip(weir, gloo))
+    print(f"| {ranks} | {statistics.median(weir):.0f} | {statistics.median(gloo):.0f} | {ratio:.2f} |", flush=True)
+    differ = differ or not all(row["ok"] for row in rows.values())
+  if differ:
+    print("compare-torch: the ranks' parameters differ", file=sys.stderr)
+  return int(differ)
 
 
 def compare_calls(options):
-  rows = [row for ranks in options.ranks for row in run_world(ranks, options)]
+  what = {"backends": ["gloo", "weir"], "ops": options.ops, "sizes": options.sizes, "repetitions": options.reps,
+          "budget_ms": options.budget_ms}
+  rows = [row for ranks in options.ranks for row in run_world(ranks, "rank.py", what, options)]
   for line in table(rows):
     print(line)
   if options.json:
@@ -140,7 +148,8 @@ def main():
   options = parse(sys.argv[1:])
   if not os.path.isdir(os.path.join(options.build, "python", "weir_torch")):
     sys.exit(f"compare-torch: {options.build}/python/weir_torch was not built; cmake -DWEIR_TORCH=ON reports what is missing")
-  return compare_training(options) if options.train else compare_calls(options)
+  with computing(options.hogs):
+    return compare_training(options) if options.train else compare_calls(options)
 
 
 if __name__ == "__main__":

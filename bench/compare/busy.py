@@ -22,7 +22,6 @@ import compare
 import table
 
 SITUATIONS = ("idle", "hogs", "threads", "crowd")
-PEERS = ("openmpi", "mpich", "gloo")
 CROWDS = (16, 32)
 
 
@@ -41,9 +40,9 @@ def parse(arguments):
   unknown = set(options.situations) - set(SITUATIONS)
   if unknown:
     parser.error(f"unknown situation '{unknown.pop()}'; expected {', '.join(SITUATIONS)}")
-  unknown = set(options.peers) - set(PEERS)
+  unknown = set(options.peers) - set(candidates.PEERS)
   if unknown:
-    parser.error(f"unknown peer '{unknown.pop()}'; expected {', '.join(PEERS)}")
+    parser.error(f"unknown peer '{unknown.pop()}'; expected {', '.join(candidates.PEERS)}")
   if options.before and not os.path.isfile(options.before):
     parser.error(f"--before {options.before}: there is no such file")
   return options
@@ -93,7 +92,7 @@ def run_cell(options, chosen, ranks, processes, threads):
 def line(situation, ranks, size, times, names):
   """One row of the table."""
   medians = {name: statistics.median(times[name][size]) for name in names}
-  peers = [medians[name] for name in names if name in PEERS]
+  peers = [medians[name] for name in names if name in candidates.PEERS]
   row = [situation, str(ranks), table.human(size)] + [table.microseconds(medians[name]) for name in names]
   row.append(f"{medians['weir'] / min(peers):.2f}" if peers else "-")
   if "before" in medians:

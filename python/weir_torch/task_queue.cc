@@ -106,7 +106,7 @@ void TaskQueue::work() {
     }
     last = Clock::now();
     if (urged_ || closing_ || seen == taken_) {
-      if (seen == taken_) eager_ = kHelped;  // nobody waits for it
+      eager_ = kHelped;
       carry_out_first(lock);
       seen = taken_;  // whoever waits for the next one has left it to this thread
       continue;

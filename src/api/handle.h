@@ -58,7 +58,8 @@ struct HandleState {
   uint32_t operator_tag = 0;  ///< part of its operators' numbers, by which those of others are detected
   std::shared_ptr<survey::RasServer> ras;  ///< the process's RAS port; null: it has none
   int device = 0;
-  uint64_t group = 0;  ///< number of the last group that used it
+  uint64_t group = 0;                             ///< number of the last group that used it
+  mutable std::atomic<bool> said_failure{false};  ///< ncclCommGetAsyncError has logged why it failed
 };
 
 }  // namespace weir::api

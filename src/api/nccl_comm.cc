@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "src/api/group.h"
 #include "src/api/handle.h"
@@ -321,6 +323,13 @@ ncclResult_t ask(ncclComm_t comm, const char* function, const char* name, T* out
   });
 }
 
+/// Where no call is made, no call says why the communicator has failed.
+void say_failure(const Status& state, std::atomic<bool>& said) {
+  if (state.ok() || state.code() == Code::in_progress || said.exchange(true)) return;
+  const std::string_view last = last_error();
+  if (last.empty() || !state.message().starts_with(last)) WEIR_WARN("{}", state.message());
+}
+
 }  // namespace
 }  // namespace weir::api
 
@@ -414,8 +423,10 @@ WEIR_WEAK_ALIAS(ncclCommAbort);
 
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
   return ask(comm, "ncclCommGetAsyncError", "asyncError", asyncError,
-             [](const core::Communicator& core, const HandleState&) {
-               return static_cast<ncclResult_t>(core.state().code());
+             [](const core::Communicator& core, const HandleState& state) {
+               const Status now = core.state();
+               say_failure(now, state.said_failure);
+               return static_cast<ncclResult_t>(now.code());
              });
 }
 WEIR_WEAK_ALIAS(ncclCommGetAsyncError);

@@ -96,6 +96,32 @@ INSTANTIATE_TEST_SUITE_P(Transports, Fault,
                            return name;
                          });
 
+TEST(Faults, WhoOnlyAsksForErrorsLearnsWhoHasDied) {
+  const auto endings = run_ranks(4, [](const Rank& rank) {
+    ncclComm_t comm = rank.connect();
+    float one = 1;
+    expect_success(ncclAllReduce(&one, &one, 1, ncclFloat, ncclSum, comm, nullptr), "ncclAllReduce");
+    rank.reach(1);
+    if (rank.rank() == kVictim) {
+      for (int other = 0; other < rank.ranks(); ++other) rank.wait_until_reached(other, 1);
+      kill(getpid(), SIGKILL);
+    }
+    ncclResult_t state = ncclSuccess;
+    while (state == ncclSuccess) {
+      expect_success(ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError");
+      usleep(10'000);
+    }
+    fprintf(stderr, "%d %s\n", state, ncclGetLastError(comm));
+    ncclCommAbort(comm);
+    rank.reach(2);
+    for (int other = 0; other < rank.ranks(); ++other) {
+      if (other != kVictim) rank.wait_until_reached(other, 2);
+    }
+  });
+  EXPECT_EQ(endings[kVictim].code, -SIGKILL) << endings[kVictim].output;
+  expect_blamed(endings);
+}
+
 TEST(Faults, ARankKilledBeforeItJoinsIsWaitedForOnlySoLong) {
   const auto endings = run_ranks(3, [](const Rank& rank) {
     setenv("WEIR_INIT_TIMEOUT", "2", 1);

@@ -53,6 +53,8 @@ def main():
       build(folder, os.path.join(options.build, "bin", f"compare_{name}"))
     except subprocess.CalledProcessError as error:
       sys.exit(f"install_peers: {name} is not there: '{' '.join(error.cmd[:3])} ...' ended with {error.returncode}")
+    except OSError as error:
+      sys.exit(f"install_peers: {name} is not there: {error}")
     print(f"{name}: {' '.join(INSTALLED[name])}")
 
 

@@ -58,6 +58,8 @@ def parse(arguments):
       parser.error(f"unknown operation '{op}'; expected one of {', '.join(OPS)}")
   if min(options.ranks) < 2:
     parser.error("the number of ranks is too small; expected at least 2")
+  if min(options.threads, options.batch) < 1 or options.hogs < 0:
+    parser.error("--threads and --batch expect at least 1, --hogs at least 0")
   return options
 
 

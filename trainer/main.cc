@@ -401,6 +401,21 @@ Status run_in_memory(Arguments& arguments) {
   }
 }
 
+// Starts the ranks that --ranks asks for, or is one of those that a launcher has started.
+Status start(Arguments& arguments, char** argv) {
+  const auto launched = find_launched([](const char* name) { return std::getenv(name); });
+  if (arguments.ranks == 0) return run_in_memory(arguments);
+  if (!launched) return launch(arguments.ranks, arguments.regroup, argv);
+  if (launched->wrong.empty() && launched->size != arguments.ranks)
+    return Status(
+        Code::invalid_argument,
+        fmt::format("--ranks is {}, but by its variables (RANK and WORLD_SIZE, or those of mpirun or "
+                    "srun) the launcher started {}; expected --ranks without a launcher and without "
+                    "its variables, or the launcher without --ranks",
+                    arguments.ranks, launched->size));
+  return run_in_memory(arguments);
+}
+
 // The exit code if the options are wrong or help was requested; else nothing.
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
@@ -435,9 +450,7 @@ int train_model(int argc, char** argv) {
   const auto given = [&](const char* option) { return app.count(option) > 0; };
   arguments.given = {given("--strategy"),  given("--shard-ranks"), given("--micro-batch"),
                      given("--recompute"), given("--prefetch"),    given("--limiter") || given("--gathers")};
-  const bool launched = find_launched([](const char* name) { return std::getenv(name); }).has_value();
-  const Status status = arguments.ranks > 0 && !launched ? launch(arguments.ranks, arguments.regroup, argv)
-                                                         : run_in_memory(arguments);
+  const Status status = start(arguments, argv);
   if (status.ok()) return 0;
   fmt::print(stderr, "weir-train: {}\n", status.message());
   return status.code() == Code::invalid_argument ? kExitUsage : 1;

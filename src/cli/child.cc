@@ -48,6 +48,7 @@ struct Pipe {
     dup2(err.write, STDERR_FILENO);
   }
   if (spec.binding != nullptr) spec.binding->apply(spec.rank);
+  for (const std::string& name : spec.unset) unsetenv(name.c_str());
   for (const auto& [name, value] : spec.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   for (const std::string& word : spec.command) words.push_back(const_cast<char*>(word.c_str()));

@@ -17,7 +17,8 @@ namespace weir::cli {
 struct ChildSpec {
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>>
-      environment;  ///< variables that differ from this process's environment
+      environment;                 ///< variables that differ from this process's environment
+  std::vector<std::string> unset;  ///< variables that it does not inherit
   int rank = 0;
   const CoreBinding* binding = nullptr;
   bool capture = true;  ///< create pipes for its output; if false, it writes to this process's output

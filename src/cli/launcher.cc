@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "src/net/secret.h"
+#include "weir/launched.h"
 
 namespace weir::cli {
 namespace {
@@ -89,6 +90,15 @@ Result<std::string> secret_of(const LaunchRequest& request) {
   std::string text;
   for (const std::byte byte : secret->bytes()) text += fmt::format("{:02x}", std::to_integer<int>(byte));
   return text;
+}
+
+/// The variables of other launchers, inside which this one may run: its ranks have numbers of their own.
+std::vector<std::string> other_launchers() {
+  std::vector<std::string> names;
+  for (const LauncherVariables& launcher : kLaunchers)
+    for (const char* name : {launcher.rank, launcher.size, launcher.local_rank, launcher.local_size})
+      names.emplace_back(name);
+  return names;
 }
 
 /// Environment variables that are set for a rank in addition to the inherited ones.
@@ -175,6 +185,7 @@ Status Launcher::start_all() {
     ChildSpec spec;
     spec.command = request_.command;
     spec.environment = rank_environment(request_, rank, comm_id, *secret, ports->second);
+    spec.unset = other_launchers();
     spec.rank = rank;
     spec.binding = &*binding;
     spec.capture = !request_.plain;

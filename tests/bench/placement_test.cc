@@ -113,6 +113,51 @@ TEST(Placement, RefusesWhatCannotBe) {
               HasSubstr("expected host:port"));
 }
 
+/// A process of mpirun in a shell that has the variables of another launcher.
+Variables second_of_two(const char* rank, const char* size) {
+  return {{"OMPI_COMM_WORLD_RANK", "1"},
+          {"OMPI_COMM_WORLD_SIZE", "2"},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"RANK", rank},
+          {"WORLD_SIZE", size}};
+}
+
+TEST(Placement, LaunchersThatContradictEachOtherAreListed) {
+  EXPECT_EQ(
+      refusal(second_of_two("0", "1")),
+      "the launchers' variables contradict each other: RANK=0, WORLD_SIZE=1; OMPI_COMM_WORLD_RANK=1, "
+      "OMPI_COMM_WORLD_SIZE=2; expected those of one launcher: unset the ones that an earlier launcher or a "
+      "script has left");
+  EXPECT_EQ(place(second_of_two("1", "2")).rank, 1) << "a script has copied them";
+  EXPECT_THAT(
+      refusal({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"SLURM_PROCID", "3"}, {"SLURM_STEP_NUM_TASKS", "4"}}),
+      HasSubstr("RANK=0, WORLD_SIZE=1; SLURM_PROCID=3, SLURM_STEP_NUM_TASKS=4;"));
+  EXPECT_THAT(refusal({{"PMI_RANK", "1"},
+                       {"PMI_SIZE", "2"},
+                       {"OMPI_COMM_WORLD_RANK", "0"},
+                       {"OMPI_COMM_WORLD_SIZE", "3"}}),
+              HasSubstr("OMPI_COMM_WORLD_RANK=0, OMPI_COMM_WORLD_SIZE=3; PMI_RANK=1, PMI_SIZE=2;"));
+}
+
+TEST(Placement, ALauncherMayStartAnother) {
+  Variables four_on_each_of_two = {
+      {"RANK", "5"},         {"WORLD_SIZE", "8"},   {"LOCAL_RANK", "1"},          {"LOCAL_WORLD_SIZE", "4"},
+      {"MASTER_ADDR", "n1"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  EXPECT_EQ(place(four_on_each_of_two).rank, 5);
+  four_on_each_of_two["SLURM_PROCID"] = "0";
+  EXPECT_THAT(refusal(four_on_each_of_two), HasSubstr("contradict"));
+  four_on_each_of_two["TORCHELASTIC_RUN_ID"] = "x";
+  EXPECT_EQ(place(four_on_each_of_two).rank, 5) << "torchrun numbers hosts as they come";
+  EXPECT_EQ(place({{"OMPI_COMM_WORLD_RANK", "3"},
+                   {"OMPI_COMM_WORLD_SIZE", "4"},
+                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                   {"SLURM_PROCID", "0"},
+                   {"SLURM_STEP_NUM_TASKS", "1"}})
+                .rank,
+            3)
+      << "mpirun in an interactive step";
+}
+
 GroupPlace split(const char* variable, const char* text, int process, int processes) {
   std::function<int(int)> group_of;
   Outcome found = find_split(lookup({{variable, text}}), &group_of);

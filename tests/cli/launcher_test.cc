@@ -108,6 +108,13 @@ TEST(WeirRun, GivesEachRankItsPlaceAndPrefixesItsOutput) {
                                    "[0] oops", "[1] oops", "[2] oops"));
 }
 
+TEST(WeirRun, HidesTheLauncherThatStartedIt) {
+  const CommandResult result = run_command(
+      "SLURM_PROCID=3 SLURM_STEP_NUM_TASKS=9 OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=9 '" WEIR_PROGRAM
+      "' run -n 2 -- sh -c 'echo $RANK $WORLD_SIZE x$SLURM_PROCID$OMPI_COMM_WORLD_SIZE'");
+  EXPECT_THAT(lines(result.text), UnorderedElementsAre("[0] 0 2 x", "[1] 1 2 x"));
+}
+
 TEST(WeirRun, SimulatesNodes) {
   const CommandResult result = weir_command(
       "run -n 5 --nodes 2 --plain -- sh -c 'echo $RANK $NCCL_HOSTID $LOCAL_RANK $LOCAL_WORLD_SIZE'");

@@ -62,6 +62,8 @@ TEST(PeerInfo, Travels) {
   told.order = "any";
   told.knows = true;
   told.known.gamma = 3;
+  told.maps_all = true;
+  told.settings.changed = {{"WEIR_SLOTS", "8"}};
   ByteWriter out;
   told.put(out);
   const Bytes bytes = out.take();
@@ -78,6 +80,8 @@ TEST(PeerInfo, Travels) {
   EXPECT_TRUE(got.knows);
   EXPECT_EQ(got.stated.inside, told.stated.inside);
   EXPECT_EQ(got.known.gamma, 3);
+  EXPECT_TRUE(got.maps_all);
+  EXPECT_EQ(got.settings.changed, told.settings.changed);
 }
 
 /// Ranks 1 and 3 are on one GPU, 0 on one with the same address on another machine, 2 on host memory.

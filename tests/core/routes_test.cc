@@ -53,8 +53,11 @@ struct Outcome {
   int slow_trials = 0;
 };
 
-/// Finds the routes of `ranks` threads that have the transports "fast" and "slow".
-std::vector<Outcome> find_routes(int ranks, const Reaches& reaches) {
+using Lists = std::vector<std::vector<std::string>>;  ///< names of each rank's transports
+
+/// Finds the routes of a thread per list.
+std::vector<Outcome> find_routes(const Lists& lists, const Reaches& reaches) {
+  const auto ranks = static_cast<int>(lists.size());
   Site site;
   const UniqueId id = site.roots.make_id(SocketAddress::loopback(AF_INET, 0), {}).value();
   std::vector<Outcome> outcomes(static_cast<size_t>(ranks));
@@ -64,13 +67,15 @@ std::vector<Outcome> find_routes(int ranks, const Reaches& reaches) {
       Outcome& outcome = outcomes[static_cast<size_t>(rank)];
       auto bootstrap = Bootstrap::join(site.spec(id, ranks, rank));
       std::vector<std::unique_ptr<Transport>> transports;
-      transports.push_back(std::make_unique<Pretended>("fast", rank, reaches));
-      auto slow = std::make_unique<Pretended>("slow", rank, reaches);
-      const Pretended& asked = *slow;
-      transports.push_back(std::move(slow));
+      const Pretended* slow = nullptr;
+      for (const std::string& name : lists[static_cast<size_t>(rank)]) {
+        auto transport = std::make_unique<Pretended>(name, rank, reaches);
+        if (name == "slow") slow = transport.get();
+        transports.push_back(std::move(transport));
+      }
       auto routes = Routes::find(**bootstrap, transports);
       outcome.status = routes.status();
-      outcome.slow_trials = asked.trials;
+      if (slow != nullptr) outcome.slow_trials = slow->trials;
       for (Rank peer = 0; routes.ok() && peer < ranks; ++peer)
         outcome.to.emplace_back(routes->to(peer).transport->name());
     });
@@ -78,6 +83,13 @@ std::vector<Outcome> find_routes(int ranks, const Reaches& reaches) {
   for (std::thread& thread : threads) thread.join();
   return outcomes;
 }
+
+/// Finds the routes of `ranks` threads that have the transports "fast" and "slow".
+std::vector<Outcome> find_routes(int ranks, const Reaches& reaches) {
+  return find_routes(Lists(static_cast<size_t>(ranks), {"fast", "slow"}), reaches);
+}
+
+bool everywhere(std::string_view, Rank, Rank) { return true; }
 
 TEST(Routes, TakeTheFirstAndTryNoFurther) {
   for (const Outcome& outcome : find_routes(5, [](auto, Rank, Rank) { return true; })) {
@@ -108,6 +120,32 @@ TEST(Routes, SayWhyThereIsNone) {
               HasSubstr("no transport connects rank 0 and rank 2 (fast: fast of rank 0 is broken; slow: "));
   EXPECT_THAT(outcomes[2].status.message(),
               HasSubstr("fast: the peer could not reach this rank; slow: slow of rank 2 is broken"));
+}
+
+TEST(Routes, RanksMayHaveDifferentLists) {
+  const auto outcomes = find_routes(
+      Lists{{"loop", "fast", "middle", "slow"}, {"slow"}, {"fast", "slow"}, {"middle", "slow"}}, everywhere);
+  const std::vector<std::vector<std::string>> expected = {{"loop", "slow", "fast", "middle"},
+                                                          {"slow", "slow", "slow", "slow"},
+                                                          {"fast", "slow", "fast", "slow"},
+                                                          {"middle", "slow", "slow", "middle"}};
+  for (size_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(outcomes[rank].to, expected[rank]) << outcomes[rank].status.message();
+}
+
+TEST(Routes, BothEndsTakeTheSameOfTwoListsInDifferentOrder) {
+  const auto outcomes = find_routes(Lists{{"fast", "slow"}, {"slow", "fast"}}, everywhere);
+  EXPECT_EQ(outcomes[0].to, (std::vector<std::string>{"fast", "fast"}));
+  EXPECT_EQ(outcomes[1].to, (std::vector<std::string>{"fast", "slow"})) << "to itself by its own first";
+}
+
+TEST(Routes, ListsWithoutACommonTransportAreNamed) {
+  const auto outcomes = find_routes(Lists{{"fast"}, {"slow"}}, everywhere);
+  EXPECT_EQ(outcomes[0].status.message(),
+            "no transport connects rank 0 and rank 1 (fast: the peer does not offer it); the two ranks have "
+            "different "
+            "lists of transports (WEIR_TRANSPORTS), expected one that both name and that connects them");
+  EXPECT_THAT(outcomes[1].status.message(), HasSubstr("(slow: the peer does not offer it)"));
 }
 
 }  // namespace

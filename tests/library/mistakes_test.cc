@@ -96,6 +96,45 @@ TEST(Mistakes, AnInterfaceThatWasNotMeant) {
   EXPECT_THAT(log.str(), HasSubstr("NCCL INFO Bootstrap: Using lo: "));
 }
 
+/// Rank 1 alone has the setting; all get the right sums.
+void expect_sums_though_rank_1_has(const char* name, const char* value) {
+  EXPECT_TRUE(all_well(run_ranks(3, [&](const Rank& rank) {
+    if (rank.rank() == 1) setenv(name, value, 1);
+    ncclComm_t comm = rank.connect();
+    for (const size_t count : {size_t{1}, size_t{1000}, size_t{300'000}}) {
+      std::vector<float> data(count, static_cast<float>(1 + rank.rank()));
+      expect_success(sum(comm, data.data(), data.data(), count), "ncclAllReduce");
+      EXPECT_EQ(data, std::vector<float>(count, 6)) << name << "=" << value;
+    }
+    expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+  })));
+}
+
+TEST(Mistakes, TransportsThatDiffer) {
+  for (const char* list : {"tcp", "shm,tcp", "cma,tcp", "loop,shm"})
+    expect_sums_though_rank_1_has("WEIR_TRANSPORTS", list);
+  expect_sums_though_rank_1_has("NCCL_SHM_DISABLE", "1");
+}
+
+TEST(Mistakes, ExchangeAreasThatDiffer) {
+  for (const char* bytes : {"0", "20000", "65536", "5M"})
+    expect_sums_though_rank_1_has("WEIR_EXCHANGE_AREA_BYTES", bytes);
+}
+
+TEST(Mistakes, SettingsThatMustNotDiffer) {
+  for (const char* name : {"WEIR_SLOTS", "WEIR_SLOT_BYTES", "WEIR_CHECK"}) {
+    EXPECT_TRUE(all_well(run_ranks(3, [&](const Rank& rank) {
+      const bool is_check = std::string(name) == "WEIR_CHECK";
+      if (rank.rank() == 1) setenv(name, is_check ? "0" : "512", 1);
+      if (rank.rank() == 1 && std::string(name) == "WEIR_SLOTS") setenv(name, "8", 1);
+      ncclComm_t comm = nullptr;
+      EXPECT_EQ(ncclCommInitRank(&comm, 3, rank.id(), rank.rank()), ncclInvalidUsage);
+      EXPECT_THAT(sentence(), AllOf(HasSubstr(std::string(name) + " is "), HasSubstr(" on ranks 0 and 2, "),
+                                    HasSubstr(" on rank 1; expected the same value on all ranks")));
+    })));
+  }
+}
+
 /// Gives this process a host name of its own; false where the system does not allow it.
 bool take_host_name(const std::string& name) {
   if (unshare(CLONE_NEWUTS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) != 0) return false;

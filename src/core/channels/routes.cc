@@ -15,109 +15,67 @@ namespace {
 
 using Transports = std::vector<std::unique_ptr<Transport>>;
 
-/// The transport addresses of all ranks: addresses[rank][transport]. Empty: the rank does not offer it.
-using TransportAddresses = std::vector<std::vector<Bytes>>;
+/// The transports of one rank, in its order of preference. Ranks may have different lists (WEIR_TRANSPORTS,
+/// WEIR_TLS), so a position means something only together with its list; between ranks, names count.
+struct TransportOffer {
+  struct Entry {
+    std::string name;
+    Bytes address;  ///< empty: it is not offered
+  };
+  std::vector<Entry> entries;
 
-Result<std::shared_ptr<TransportAddresses>> read_addresses(const std::vector<Bytes>& all,
-                                                           const Transports& transports) {
-  auto addresses = std::make_shared<TransportAddresses>();
+  /// Null: the rank does not offer it.
+  const Bytes* address(std::string_view name) const {
+    const auto found = std::ranges::find(entries, name, &Entry::name);
+    return found == entries.end() || found->address.empty() ? nullptr : &found->address;
+  }
+};
+
+using TransportOffers = std::vector<TransportOffer>;  ///< by rank
+
+/// Position of the transport in the list; the list's size: it is not in it.
+size_t place_of(std::string_view name, const Transports& transports) {
+  const auto found = std::ranges::find(transports, name, [](const auto& one) { return one->name(); });
+  return static_cast<size_t>(found - transports.begin());
+}
+
+Result<std::shared_ptr<TransportOffers>> read_offers(const std::vector<Bytes>& all) {
+  auto offers = std::make_shared<TransportOffers>();
   for (const Bytes& published : all) {
     ByteReader reader(published);
-    const auto rank = addresses->size();
-    auto& row = addresses->emplace_back(transports.size());
+    const auto rank = offers->size();
+    TransportOffer& offer = offers->emplace_back();
     const size_t count = reader.count(2 * sizeof(uint32_t));
     for (size_t i = 0; i < count && reader.ok(); ++i) {
-      const std::string name = reader.get_string();
-      Bytes address = reader.get_bytes();
-      for (size_t t = 0; t < transports.size(); ++t) {
-        if (transports[t]->name() == name) row[t] = std::move(address);
-      }
+      std::string name = reader.get_string();
+      offer.entries.push_back({std::move(name), reader.get_bytes()});
     }
     if (!reader.ok())
       return Status(Code::remote_error, fmt::format("rank {} published malformed transport addresses", rank));
   }
-  return addresses;
+  return offers;
 }
 
-Result<std::shared_ptr<TransportAddresses>> exchange_addresses(Bootstrap& bootstrap,
-                                                               const Transports& transports) {
+Result<std::shared_ptr<TransportOffers>> exchange_offers(Bootstrap& bootstrap, const Transports& transports) {
   ByteWriter own;
   own.put(static_cast<uint32_t>(transports.size()));
   for (const auto& transport : transports) own.put_string(transport->name()).put_bytes(transport->address());
   auto all = bootstrap.gather(own.take());
   WEIR_TRY(all.status());
-  return (*all)->derive<TransportAddresses>([&] { return read_addresses((*all)->by_rank(), transports); });
+  return (*all)->derive<TransportOffers>([&] { return read_offers((*all)->by_rank()); });
 }
-
-/// Which peers this rank reaches, and by which transports.
-class Trials {
- public:
-  Trials(const Transports& transports, const TransportAddresses& addresses)
-      : transports_(transports), addresses_(addresses), found_(addresses.size()) {}
-
-  /// Tests the transports towards every peer that were not tested before: all of them, or, without `all`, up
-  /// to the first that reaches the peer. REQUIRES: `all`, or no call before.
-  void run(bool all) {
-    for (size_t p = 0; p < addresses_.size(); ++p) {
-      Found& found = found_[p];
-      for (; found.tried < transports_.size() && (all || found.bits == 0); ++found.tried) {
-        const Reach reach = try_one(p, found.tried);
-        if (!reach.ok) continue;
-        found.bits |= uint32_t{1} << found.tried;
-        found.cost = reach.cost;
-        found.costs = found.tried;
-      }
-    }
-  }
-
-  /// Bit t: this rank reaches the peer by transport t.
-  uint32_t bits(size_t peer) const { return found_[peer].bits; }
-  /// REQUIRES: the transport reached the peer.
-  Cost cost(size_t peer, size_t transport) const {
-    const Found& found = found_[peer];
-    return found.costs == transport ? found.cost : try_one(peer, transport).cost;
-  }
-  Reach try_one(size_t peer, size_t transport) const {
-    const Bytes& address = addresses_[peer][transport];
-    return address.empty() ? Reach{false, {}, "the peer does not offer it"}
-                           : transports_[transport]->reach(address);
-  }
-
- private:
-  struct Found {
-    uint32_t bits = 0;
-    size_t tried = 0;
-    size_t costs = 0;  ///< index of the transport that `cost` is for
-    Cost cost;
-  };
-
-  const Transports& transports_;
-  const TransportAddresses& addresses_;
-  std::vector<Found> found_;  ///< results by peer
-};
 
 /// One rank's results, as runs of peers with equal bits. Peers are ordered by host and process, so that there
 /// are few runs.
 class RouteRow {
  public:
-  static Bytes encode(const Trials& trials, const std::vector<Rank>& order) {
-    ByteWriter out;
-    for (size_t first = 0; first < order.size();) {
-      const uint32_t bits = trials.bits(static_cast<size_t>(order[first]));
-      size_t end = first + 1;
-      while (end < order.size() && trials.bits(static_cast<size_t>(order[end])) == bits) ++end;
-      out.put(bits).put(static_cast<uint32_t>(end));
-      first = end;
-    }
-    return out.take();
-  }
   explicit RouteRow(BytesView encoded) {
     for (ByteReader in(encoded); in.remaining() > 0 && in.ok();) {
       const auto bits = in.get<uint32_t>();
       runs_.push_back({bits, in.get<uint32_t>()});
     }
   }
-  /// 0 for positions that the row does not contain.
+  /// Bits by position in the list of the row's rank; 0 for places that the row does not contain.
   uint32_t bits(size_t place) const {
     const auto run = std::ranges::upper_bound(runs_, place, {}, &Run::end);
     return run != runs_.end() ? run->bits : 0;
@@ -136,9 +94,80 @@ struct Matrix {
   std::shared_ptr<std::vector<RouteRow>> rows;  ///< rows by rank
   size_t own_place = 0;
 
-  /// Bits of the transports by which `peer` reaches this rank.
+  /// Bits of the transports by which `peer` reaches this rank, by position in the peer's list.
   uint32_t towards_self(size_t peer) const { return (*rows)[peer].bits(own_place); }
 };
+
+/// Which peers this rank reaches, and by which transports.
+class Trials {
+ public:
+  Trials(const Transports& transports, const TransportOffers& offers)
+      : transports_(transports), offers_(offers), found_(offers.size()) {}
+
+  /// Tests the transports towards every peer that were not tested before: all of them, or, without `all`, up
+  /// to the first that reaches the peer. REQUIRES: `all`, or no call before.
+  void run(bool all) {
+    for (size_t p = 0; p < offers_.size(); ++p) {
+      Found& found = found_[p];
+      for (; found.tried < transports_.size() && (all || found.bits == 0); ++found.tried) {
+        const Reach reach = try_one(p, found.tried);
+        if (!reach.ok) continue;
+        found.bits |= uint32_t{1} << found.tried;
+        found.cost = reach.cost;
+        found.costs = found.tried;
+      }
+    }
+  }
+
+  /// Bit t: this rank reaches the peer by transport t of its own list.
+  uint32_t bits(size_t peer) const { return found_[peer].bits; }
+  /// The bits of those by which the peer reaches this rank, too.
+  uint32_t common(size_t peer, const Matrix& matrix) const {
+    uint32_t reached = 0;
+    for (uint32_t rest = matrix.towards_self(peer); rest != 0; rest &= rest - 1) {
+      const auto theirs = static_cast<size_t>(std::countr_zero(rest));
+      if (theirs >= offers_[peer].entries.size()) break;
+      const size_t place = place_of(offers_[peer].entries[theirs].name, transports_);
+      if (place < transports_.size()) reached |= uint32_t{1} << place;
+    }
+    return bits(peer) & reached;
+  }
+  /// REQUIRES: the transport reached the peer.
+  Cost cost(size_t peer, size_t transport) const {
+    const Found& found = found_[peer];
+    return found.costs == transport ? found.cost : try_one(peer, transport).cost;
+  }
+  Reach try_one(size_t peer, size_t transport) const {
+    const Bytes* const address = offers_[peer].address(transports_[transport]->name());
+    return address == nullptr ? Reach{false, {}, "the peer does not offer it"}
+                              : transports_[transport]->reach(*address);
+  }
+
+ private:
+  struct Found {
+    uint32_t bits = 0;
+    size_t tried = 0;
+    size_t costs = 0;  ///< index of the transport that `cost` is for
+    Cost cost;
+  };
+
+  const Transports& transports_;
+  const TransportOffers& offers_;
+  std::vector<Found> found_;  ///< results by peer
+};
+
+/// The bytes of a RouteRow.
+Bytes encode_row(const Trials& trials, const std::vector<Rank>& order) {
+  ByteWriter out;
+  for (size_t first = 0; first < order.size();) {
+    const uint32_t bits = trials.bits(static_cast<size_t>(order[first]));
+    size_t end = first + 1;
+    while (end < order.size() && trials.bits(static_cast<size_t>(order[end])) == bits) ++end;
+    out.put(bits).put(static_cast<uint32_t>(end));
+    first = end;
+  }
+  return out.take();
+}
 
 std::vector<Rank> by_process(const std::vector<PeerAddress>& peers) {
   std::vector<Rank> order(peers.size());
@@ -152,7 +181,7 @@ std::vector<Rank> by_process(const std::vector<PeerAddress>& peers) {
 
 Result<Matrix> gather_bits(Bootstrap& bootstrap, const Trials& trials) {
   const std::vector<Rank> order = by_process(bootstrap.peers());
-  auto all = bootstrap.gather(RouteRow::encode(trials, order));
+  auto all = bootstrap.gather(encode_row(trials, order));
   WEIR_TRY(all.status());
   auto rows = (*all)->derive<std::vector<RouteRow>>([&]() -> Result<std::shared_ptr<std::vector<RouteRow>>> {
     const std::vector<Bytes>& encoded = (*all)->by_rank();
@@ -166,8 +195,7 @@ Result<Matrix> gather_bits(Bootstrap& bootstrap, const Trials& trials) {
 /// exchanged, so that all ranks decide alike.
 Result<bool> all_connected(Bootstrap& bootstrap, const Trials& trials, const Matrix& matrix) {
   bool own = true;
-  for (size_t p = 0; p < matrix.rows->size(); ++p)
-    own = own && (trials.bits(p) & matrix.towards_self(p)) != 0;
+  for (size_t p = 0; p < matrix.rows->size(); ++p) own = own && trials.common(p, matrix) != 0;
   auto all = bootstrap.gather(ByteWriter().put(own).take());
   WEIR_TRY(all.status());
   auto connected = (*all)->derive<bool>([&]() -> Result<std::shared_ptr<bool>> {
@@ -178,23 +206,41 @@ Result<bool> all_connected(Bootstrap& bootstrap, const Trials& trials, const Mat
   return **connected;
 }
 
-Status no_transport(const Transports& transports, const Trials& trials, Rank self, size_t peer) {
+/// The first of the common transports in the list of the lower rank, so that both ends take the same one.
+size_t preferred(uint32_t common, bool by_own_list, const TransportOffer& peer,
+                 const Transports& transports) {
+  if (!by_own_list) {
+    for (const TransportOffer::Entry& entry : peer.entries) {
+      const size_t place = place_of(entry.name, transports);
+      if (place < transports.size() && (common >> place & 1) != 0) return place;
+    }
+  }
+  return static_cast<size_t>(std::countr_zero(common));
+}
+
+Status no_transport(const Transports& transports, const Trials& trials, const TransportOffers& offers,
+                    Rank self, size_t peer) {
   std::string reasons;
   for (size_t t = 0; t < transports.size(); ++t) {
     const Reach reach = trials.try_one(peer, t);
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
                            reach.ok ? "the peer could not reach this rank" : reach.why_not);
   }
+  const bool same = std::ranges::equal(offers[peer].entries, transports, {}, &TransportOffer::Entry::name,
+                                       [](const auto& transport) { return transport->name(); });
   return {Code::system_error,
-          fmt::format("no transport connects rank {} and rank {} ({})", self, peer, reasons)};
+          fmt::format("no transport connects rank {} and rank {} ({}){}", self, peer, reasons,
+                      same ? ""
+                           : "; the two ranks have different lists of transports (WEIR_TRANSPORTS), expected "
+                             "one that both name and that connects them")};
 }
 
 }  // namespace
 
 Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) {
-  auto addresses = exchange_addresses(bootstrap, transports);
-  WEIR_TRY(addresses.status());
-  Trials trials(transports, **addresses);
+  auto offers = exchange_offers(bootstrap, transports);
+  WEIR_TRY(offers.status());
+  Trials trials(transports, **offers);
   trials.run(false);
   auto matrix = gather_bits(bootstrap, trials);
   WEIR_TRY(matrix.status());
@@ -207,13 +253,14 @@ Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) 
   }
 
   Routes routes;
-  routes.addresses_ = *addresses;
-  for (size_t p = 0; p < (*addresses)->size(); ++p) {
-    const uint32_t common = trials.bits(p) & matrix->towards_self(p);
-    if (common == 0) return no_transport(transports, trials, bootstrap.rank(), p);
-    const auto t = static_cast<size_t>(std::countr_zero(common));
-    routes.routes_.push_back({transports[t].get(), (**addresses)[p][t], trials.cost(p, t)});
+  for (size_t p = 0; p < (*offers)->size(); ++p) {
+    const uint32_t common = trials.common(p, *matrix);
+    if (common == 0) return no_transport(transports, trials, **offers, bootstrap.rank(), p);
+    const TransportOffer& offer = (**offers)[p];
+    const size_t t = preferred(common, static_cast<size_t>(bootstrap.rank()) <= p, offer, transports);
+    routes.routes_.push_back({transports[t].get(), *offer.address(transports[t]->name()), trials.cost(p, t)});
   }
+  routes.addresses_ = *offers;
   return routes;
 }
 

@@ -2,9 +2,10 @@
 /// Which transport each pair of ranks uses: the first of the list that both sides can use.
 ///
 /// Every rank publishes the addresses of all its transports, tests every peer, and publishes the results; a
-/// pair uses a transport only if both ends can reach each other by it, so the two always agree. At first each
-/// rank tests a peer only up to the first transport that works; if that leaves a pair without one, all test
-/// all. Not thread-safe.
+/// pair uses a transport only if both ends can reach each other by it, so the two always agree. Ranks may
+/// have different lists of transports: these are matched by name, and the list of the lower rank decides. At
+/// first each rank tests a peer only up to the first transport that works; if that leaves a pair without one,
+/// all test all. Not thread-safe.
 /// Tests: tests/core/routes_test.cc
 #pragma once
 
@@ -43,8 +44,7 @@ class Routes {
   std::string summary(Rank self) const;
 
  private:
-  std::shared_ptr<const std::vector<std::vector<Bytes>>>
-      addresses_;  ///< addresses of all ranks; shared by the ranks of a process
+  std::shared_ptr<const void> addresses_;  ///< owns the addresses; shared by the ranks of a process
   std::vector<Route> routes_;
 };
 

@@ -71,11 +71,14 @@ Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t
   return std::unique_ptr<Segment>();
 }
 
-/// Maps the segments of all ranks; empty if some cannot be mapped, or if they are too many.
+/// Maps the segments of all ranks; empty if some cannot be mapped, or if they are too many. Exchange areas
+/// may differ in size (WEIR_EXCHANGE_AREA_BYTES); all ranks use as much of each as the smallest has.
 Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog) {
   IslandViews island;
   if (routes.size() == 1 || routes.size() > exec::ShmCollectives::kMostRanks || !routes.all_map())
     return island;
+  std::vector<std::byte*> areas;
+  size_t least_bytes = SIZE_MAX;
   for (Rank rank = 0; rank < routes.size(); ++rank) {
     auto view = routes.to(rank).transport->segment_mapper()->map(routes.to(rank).address);
     if (view.status().code() == Code::remote_error) return watchdog.explain(rank, view.status());
@@ -85,12 +88,20 @@ Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watch
                     fmt::format("the segment of rank {} has {} bytes for exchanges; expected at least {}",
                                 rank, view->exchange_area_bytes, kSharedScratchBytes));
     const size_t exchange_bytes = view->exchange_area_bytes - kSharedScratchBytes;
-    island.exchange_areas.emplace_back(view->exchange_area, exchange_bytes, routes.size());
+    areas.push_back(view->exchange_area);
+    least_bytes = std::min(least_bytes, exchange_bytes);
     island.doorbells.push_back(view->doorbell);
     island.scratch.peers.push_back(view->exchange_area + exchange_bytes);
     if (rank == self) island.scratch.own = view->exchange_area + exchange_bytes;
   }
   island.scratch.bytes = kSharedScratchBytes;
+  if (exec::ExchangeArea(areas.front(), least_bytes, routes.size()).half_bytes() == 0) {
+    if (self == 0)
+      WEIR_INFO(init, "an exchange area has {} bytes, too few for {} ranks: there are no fast paths",
+                least_bytes, routes.size());
+    return island;
+  }
+  for (std::byte* const area : areas) island.exchange_areas.emplace_back(area, least_bytes, routes.size());
   return island;
 }
 
@@ -171,7 +182,7 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
                                                    const HostBoard::Spec& board) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
   const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
-  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, {}, ProvenPlans(here)});
+  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, {}, {}, ProvenPlans(here)});
   std::optional<device::ShareHandle> handle;
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : all) {
@@ -185,6 +196,10 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
     if (contributions.size() == 1) peer_table->shared_settings = SharedSettings::get(reader);
   }
   WEIR_TRY(check_sharing(peer_table->peer_infos, peers));
+  std::vector<RankSettings> settings;
+  for (const PeerInfo& peer_info : peer_table->peer_infos) settings.push_back(peer_info.settings);
+  WEIR_TRY(check_same(settings));
+  peer_table->overruled = overruled(settings);
   auto order = common_order(peer_table->peer_infos, peers);
   WEIR_TRY(order.status());
   peer_table->order = *order;
@@ -226,6 +241,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   c.tuner = tuner_for(options, *c.bootstrap);
   // One more exchange: no rank may finish, and unmap its segment, before all ranks have mapped it.
   WEIR_TRY(c.meet(runtime, config, gpu));
+  if (!std::ranges::all_of(c.peer_table->peer_infos, &PeerInfo::maps_all)) *island = {};
   c.join_island(runtime, island->exchange_areas, island->doorbells);
   const algorithms::Layout layout = c.layout();
   c.make_selector(layout, island->scratch);
@@ -356,6 +372,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   if (self == 0) {
     WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
     WEIR_INFO(init, "Order of sums: {}", order_words(peer_table->order));
+    for (const std::string& sentence : peer_table->overruled) WEIR_WARN("{}", sentence);
   }
   if (self != options.topology_dump_rank || options.topology_dump_file.empty()) return {};
   if (const Status dumped = cluster.dump(self, options.topology_dump_file); !dumped.ok())

@@ -43,7 +43,8 @@ namespace weir::core {
 /// Data about all ranks, computed from their exchanged PeerInfo, the same on all ranks. The ranks of a
 /// process share one object and only read it, except `board`, `tables` and `plans`, which are thread-safe.
 struct PeerTable {
-  std::vector<PeerInfo> peer_infos;  ///< infos by rank
+  std::vector<PeerInfo> peer_infos;    ///< infos by rank
+  std::vector<std::string> overruled;  ///< sentences about settings that have no effect
   SumOrder order = SumOrder::run;
   SharedSettings shared_settings;
   JobTopology cluster;

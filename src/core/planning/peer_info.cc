@@ -89,6 +89,8 @@ PeerInfo PeerInfo::own(const Options& options, const Routes& routes, const std::
   all.bits.fill(~uint64_t{0});
   peer_info.quota = usable_cores(all);
   peer_info.shares_gpu = options.shares_gpu;
+  peer_info.maps_all = routes.all_map();
+  peer_info.settings = RankSettings::of(options);
   peer_info.calibrates = options.calibration && peers.size() > 1;
   peer_info.stated.gamma = 1 / kSumsPerSecond;
   for (Rank peer = 0; peer < routes.size(); ++peer) {
@@ -102,9 +104,10 @@ PeerInfo PeerInfo::own(const Options& options, const Routes& routes, const std::
 }
 
 void PeerInfo::put(ByteWriter& out) const {
-  out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu);
+  out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu).put(maps_all);
   out.put_string(order).put_string(gpu);
   out.put(stated).put(known);
+  settings.put(out);
 }
 
 PeerInfo PeerInfo::get(ByteReader& in) {
@@ -115,10 +118,12 @@ PeerInfo PeerInfo::get(ByteReader& in) {
   peer_info.calibrates = in.get<bool>();
   peer_info.knows = in.get<bool>();
   peer_info.shares_gpu = in.get<bool>();
+  peer_info.maps_all = in.get<bool>();
   peer_info.order = printable(in.get_string());
   peer_info.gpu = printable(in.get_string());
   peer_info.stated = in.get<cost::Rates>();
   peer_info.known = in.get<cost::Rates>();
+  peer_info.settings = RankSettings::get(in);
   return peer_info;
 }
 

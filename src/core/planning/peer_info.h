@@ -18,6 +18,7 @@
 #include "src/base/sum_order.h"
 #include "src/core/channels/routes.h"
 #include "src/core/diagnosis/watchdog.h"
+#include "src/core/planning/rank_settings.h"
 
 namespace weir::core {
 
@@ -28,10 +29,12 @@ struct PeerInfo {
   bool calibrates = false;  ///< its options allow measuring rates
   bool knows = false;       ///< it has measured rates from before: `known`
   bool shares_gpu = true;   ///< other ranks may use its GPU
+  bool maps_all = false;    ///< it can map the memory of all ranks: Routes::all_map()
   std::string order;        ///< its order of sums, as in WEIR_ORDER
   std::string gpu;          ///< PCI address of its GPU, or else the process's name for it; empty: none
   cost::Rates stated;       ///< rates that the transports to its peers state, the slowest of them
   cost::Rates known;
+  RankSettings settings;
 
   /// The info of this rank, without `known`.
   static PeerInfo own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,

@@ -19,6 +19,7 @@
 #include "transports/paced.h"
 #include "transports/tcp/tcp.h"
 #include "transports/ucx/ucx.h"
+#include "transports/unused_transport.h"
 #include "transports/verbs/verbs.h"
 
 namespace weir {
@@ -78,11 +79,26 @@ std::unique_ptr<Transport> verbs(const TransportContext& context, const Options&
       options);
 }
 
+/// Null where the user leaves the network open, or has chosen that of the transport; otherwise its stand-in.
+std::unique_ptr<Transport> stand_in(std::string_view transport, std::string_view own,
+                                    const TransportContext& context, const Options& options) {
+  const std::string& network = network_of(context, options);
+  if (network.empty() || equals_ignoring_case(network, own)) return nullptr;
+  return make_unused_transport(
+      std::string(transport),
+      fmt::format(
+          "network \"{}\" is selected (NCCL_NET, or netName of the configuration); expected \"{}\" for "
+          "transport {}",
+          network, own, transport));
+}
+
 std::unique_ptr<Transport> ucx(const TransportContext& context, const Options& options) {
+  if (auto instead = stand_in("ucx", "UCX", context, options)) return instead;
   return paced(make_ucx(context.self), options);
 }
 
 std::unique_ptr<Transport> tcp(const TransportContext& context, const Options& options) {
+  if (auto instead = stand_in("tcp", "Socket", context, options)) return instead;
   TcpSettings settings;
   settings.streams = static_cast<uint32_t>(options.sockets_per_channel);
   settings.path_timeout_s = options.path_timeout_s;

@@ -45,6 +45,15 @@ class NameFilter {
         names_, [&](const std::string& entry) { return exact_ ? name == entry : name.starts_with(entry); });
     return listed != excludes_;
   }
+  /// Exact names that none of the interfaces has.
+  std::vector<std::string> missing(const std::vector<Interface>& interfaces) const {
+    std::vector<std::string> names;
+    for (const std::string& name : names_) {
+      const bool there = std::ranges::find(interfaces, name, &Interface::name) != interfaces.end();
+      if (exact_ && !excludes_ && !there) names.push_back(name);
+    }
+    return names;
+  }
 
  private:
   bool excludes_ = false;
@@ -66,7 +75,8 @@ std::string family_text(int family) { return family == AF_INET ? "IPv4" : "IPv6"
 std::string list_text(const std::vector<Interface>& interfaces) {
   std::string text;
   for (const Interface& entry : interfaces) {
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.name, entry.address.host_text());
+    if (entry.running)
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.name, entry.address.host_text());
   }
   return text.empty() ? "none" : text;
 }
@@ -100,6 +110,7 @@ void describe_device(Interface& interface) {
 
 /// Says why an interface other than the first carries no data; empty if it does carry data.
 std::string why_no_rail(const Interface& entry, const Interface& first, const InterfaceSelection& selection) {
+  if (!entry.running) return "it has no carrier";
   if (!selection.names.empty() && !NameFilter(selection.names).passes(entry.name))
     return fmt::format("NCCL_SOCKET_IFNAME={} does not select it", selection.names);
   if (entry.address.family() != first.address.family() || is_link_local(entry.address))
@@ -117,6 +128,41 @@ std::string why_no_rail(const Interface& entry, const Interface& first, const In
     return fmt::format("its speed is {} Mbit/s, but that of {} is {}; set NCCL_SOCKET_IFNAME to use it",
                        entry.megabits_per_s, first.name, first.megabits_per_s);
   return {};
+}
+
+/// Adds a sentence for whatever the user has named and does not get, or gets otherwise than the names
+/// suggest.
+void add_doubts(InterfaceChoice& choice, const std::vector<Interface>& interfaces,
+                const InterfaceSelection& selection) {
+  const NameFilter filter(selection.names);
+  const bool named = !selection.names.empty() && !selection.names.starts_with('^');
+  for (const std::string& name : filter.missing(interfaces))
+    choice.doubts.push_back(
+        fmt::format("NCCL_SOCKET_IFNAME={} names {}, which this host does not have; its "
+                    "running interfaces: {}",
+                    selection.names, name, list_text(interfaces)));
+  std::set<std::string> stopped;
+  for (const Interface& entry : interfaces) {
+    if (!entry.running && (entry == choice.interface || (named && filter.passes(entry.name))) &&
+        stopped.insert(entry.name).second)
+      choice.doubts.push_back(
+          fmt::format("{} ({}), {}, has no carrier{}", entry.name, entry.address.host_text(),
+                      entry == choice.interface ? choice.why : "which is named",
+                      entry == choice.interface ? "; it is waited for" : ": it is not used"));
+  }
+  std::vector<const Interface*> used = {&choice.interface};
+  for (const Interface& rail : choice.rails) {
+    const auto twin = std::ranges::find_if(used, [&](const Interface* other) {
+      const uint32_t bits = std::min(other->network_bits, rail.network_bits);
+      return bits > 0 && same_network(other->address, rail.address, bits);
+    });
+    if (twin != used.end())
+      choice.doubts.push_back(fmt::format(
+          "{} ({}) and {} ({}) are in one network: unless rules for source addresses say otherwise "
+          "(ip rule), the kernel sends everything through one of them; expected a network for each",
+          (*twin)->name, (*twin)->address.host_text(), rail.name, rail.address.host_text()));
+    used.push_back(&rail);
+  }
 }
 
 /// Adds the other interfaces, as rails or as left out; each is represented by its first address of the
@@ -138,6 +184,7 @@ InterfaceChoice with_rails(InterfaceChoice choice, const std::vector<Interface>&
       choice.left_out.push_back(fmt::format("{} ({}): {}", rail.name, rail.address.host_text(), why_not));
     }
   }
+  add_doubts(choice, interfaces, selection);
   return choice;
 }
 
@@ -153,19 +200,19 @@ std::optional<SocketAddress> route_to(const SocketAddress& to) {
   return *local;
 }
 
-}  // namespace
-
-Result<std::vector<Interface>> list_interfaces() {
+/// All interfaces that are up, also those without carrier.
+Result<std::vector<Interface>> list_with_stopped() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return system_failure("cannot list the network interfaces", errno);
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, &freeifaddrs);
   std::vector<Interface> interfaces;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if ((entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_RUNNING) == 0) continue;
+    if ((entry->ifa_flags & IFF_UP) == 0) continue;
     auto address = SocketAddress::from(entry->ifa_addr);
     if (!address) continue;
     address->set_port(0);
     Interface interface { .name = entry->ifa_name, .address = *address };
+    interface.running = (entry->ifa_flags & IFF_RUNNING) != 0;
     interface.network_bits = prefix_bits(entry->ifa_netmask);
     describe_device(interface);
     interfaces.push_back(std::move(interface));
@@ -173,6 +220,14 @@ Result<std::vector<Interface>> list_interfaces() {
   std::ranges::stable_sort(interfaces, {}, [](const Interface& entry) {
     return entry.address.family() == AF_INET ? 0 : is_link_local(entry.address) ? 2 : 1;
   });
+  return interfaces;
+}
+
+}  // namespace
+
+Result<std::vector<Interface>> list_interfaces() {
+  auto interfaces = list_with_stopped();
+  if (interfaces.ok()) std::erase_if(*interfaces, [](const Interface& entry) { return !entry.running; });
   return interfaces;
 }
 
@@ -208,6 +263,8 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
                   fmt::format("no running network interface matches{}{}; running interfaces: {}", names, want,
                               list_text(interfaces)));
   }
+  // On the route, an interface without carrier is right, too: connections to the root are tried until it has
+  // one.
   const auto reaching = std::ranges::find_if(
       fitting, [&](const Interface& entry) { return route && same_ip(entry.address, *route); });
   if (reaching != fitting.end()) {
@@ -215,6 +272,8 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
         {*reaching, fmt::format("the route to the bootstrap root at {}", selection.reach->text())},
         interfaces, selection);
   }
+  if (std::ranges::any_of(fitting, &Interface::running))
+    std::erase_if(fitting, [](const Interface& entry) { return !entry.running; });
   if (named) {
     const auto first = selection.names.starts_with('^')
                            ? std::ranges::min_element(
@@ -224,12 +283,18 @@ Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interface
   }
   const auto best =
       std::ranges::min_element(fitting, {}, [](const Interface& entry) { return preference(entry.name); });
+  if (selection.reach && !selection.reach->is_loopback() && best->address.is_loopback())
+    return Status(
+        Code::system_error,
+        fmt::format("this host has no way to the bootstrap root at {}: its running interfaces are {}; "
+                    "expected an interface with a route to that address",
+                    selection.reach->text(), list_text(interfaces)));
   return with_rails({*best, fmt::format("the preferred one of: {}", list_text(fitting))}, interfaces,
                     selection);
 }
 
 Result<InterfaceChoice> choose_interface(const InterfaceSelection& selection) {
-  auto interfaces = list_interfaces();
+  auto interfaces = list_with_stopped();
   WEIR_TRY(interfaces.status());
   return choose_interface(*interfaces, selection,
                           selection.reach ? route_to(*selection.reach) : std::nullopt);

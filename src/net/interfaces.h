@@ -19,6 +19,7 @@ struct Interface {
   uint32_t network_bits = 0;   ///< length of the prefix of its network
   bool hardware = false;       ///< true for a device; false for bridges, tunnels and other virtual interfaces
   int64_t megabits_per_s = 0;  ///< speed in Mbit/s; 0: unknown
+  bool running = true;         ///< false: it is up, but has no carrier (yet): no cable, a link in training
 
   bool operator==(const Interface&) const = default;
 };
@@ -37,6 +38,7 @@ struct InterfaceChoice {
   std::string why;
   std::vector<Interface> rails = {};       ///< others that carry data, with an address of the same family
   std::vector<std::string> left_out = {};  ///< unused interfaces: sentences "name (address): reason"
+  std::vector<std::string> doubts = {};    ///< sentences about what probably was not meant
 };
 
 /// The addresses of all running interfaces, in the kernel's order, IPv4 before IPv6, link-local IPv6 last.
@@ -47,9 +49,11 @@ bool same_network(const SocketAddress& a, const SocketAddress& b, uint32_t bits)
 
 /// Chooses an interface that the selection names; else the one on the route to `reach`; else the first whose
 /// name begins with "ib"; else any but docker, lo and virbr; else docker, else lo, else virbr. `route` is the
-/// local address from which the kernel would connect to `reach`, if any. Rails are the interfaces that the
-/// selection names; without names, devices as fast as the first. A pure function. If none matches,
-/// invalid_argument lists the existing interfaces.
+/// local address from which the kernel would connect to `reach`, if any. An interface without carrier is
+/// chosen only where no other will do: it is on the route, or nothing else has the name. Loopback is not
+/// chosen by itself where `reach` is elsewhere. Rails are the running interfaces that the selection names;
+/// without names, devices as fast as the first. A pure function. If none matches, invalid_argument lists the
+/// existing interfaces.
 Result<InterfaceChoice> choose_interface(const std::vector<Interface>& interfaces,
                                          const InterfaceSelection& selection,
                                          const std::optional<SocketAddress>& route);

@@ -116,6 +116,35 @@ TEST(Mistakes, TransportsThatDiffer) {
   expect_sums_though_rank_1_has("NCCL_SHM_DISABLE", "1");
 }
 
+TEST(Mistakes, ANetworkThatIsNotThere) {
+  in_processes(2, {{"NCCL_NET", "AWS Libfabric"}}, [](const Rank& rank) {
+    setenv("NCCL_HOSTID", rank.rank() == 0 ? "here" : "there", 1);
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, 2, rank.id(), rank.rank()), ncclSystemError);
+    EXPECT_THAT(sentence(), AllOf(HasSubstr("net_plugin: no net plugin: could not find"),
+                                  HasSubstr("tcp: network \"AWS Libfabric\" is selected (NCCL_NET")));
+  });
+  in_processes(2, {{"NCCL_NET", "AWS Libfabric"}}, [](const Rank& rank) {
+    expect_sum(rank.id(), 2, rank.rank());  // on one host no network is needed
+  });
+}
+
+TEST(Mistakes, ANetPluginThatIsNotThere) {
+  const std::string file = "/tmp/weir_mistakes_" + std::to_string(getpid());
+  in_processes(2, {{"NCCL_NET_PLUGIN", "nosuch"}, {"NCCL_DEBUG", "WARN"}, {"NCCL_DEBUG_FILE", file + ".%p"}},
+               [&](const Rank& rank) {
+                 setenv("NCCL_HOSTID", rank.rank() == 0 ? "here" : "there", 1);
+                 expect_sum(rank.id(), 2, rank.rank());
+                 const std::string own = file + "." + std::to_string(getpid());
+                 std::ostringstream log;
+                 log << std::ifstream(own).rdbuf();
+                 std::filesystem::remove(own);
+                 EXPECT_THAT(log.str(),
+                             HasSubstr("NCCL_NET_PLUGIN=nosuch has no effect: no net plugin: could not find "
+                                       "nosuch, libnccl-net-nosuch.so"));
+               });
+}
+
 TEST(Mistakes, ExchangeAreasThatDiffer) {
   for (const char* bytes : {"0", "20000", "65536", "5M"})
     expect_sums_though_rank_1_has("WEIR_EXCHANGE_AREA_BYTES", bytes);

@@ -8,7 +8,9 @@ namespace weir {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Interface make(const std::string& name, const std::string& address) {
   return {name, *SocketAddress::parse(address + ":0")};
@@ -119,6 +121,60 @@ TEST(Interfaces, WithoutNamesRailsAreDevicesAsFastAsTheFirst) {
   const auto choice = choose_interface(devices, {}, std::nullopt);
   EXPECT_THAT(choice->left_out[1], AllOf(HasSubstr("eth2 (10.0.2.5)"), HasSubstr("1000 Mbit/s")));
   EXPECT_THAT(choice->left_out[2], HasSubstr("NCCL_SOCKET_IFNAME"));
+}
+
+Interface stopped(const std::string& name, const std::string& address) {
+  Interface interface = make(name, address);
+  interface.running = false;
+  return interface;
+}
+
+TEST(Interfaces, OneWithoutCarrierIsTakenOnlyWhereNoOtherWillDo) {
+  const std::vector<Interface> some = {make("lo", "127.0.0.1"), make("eth0", "10.0.0.5"),
+                                       stopped("eth1", "10.0.1.5")};
+  const SocketAddress there = *SocketAddress::parse("10.0.1.77:5000");
+  const SocketAddress from = *SocketAddress::parse("10.0.1.5:41234");
+  EXPECT_EQ(choose(some), "eth0 10.0.0.5");
+  EXPECT_EQ(choose(some, {.names = "eth", .family = "", .reach = {}}), "eth0 10.0.0.5");
+  EXPECT_EQ(choose(some, {.names = "eth1", .family = "", .reach = {}}), "eth1 10.0.1.5");
+  const auto choice = choose_interface(some, {.names = "", .family = "", .reach = there}, from);
+  ASSERT_TRUE(choice.ok());
+  EXPECT_EQ(choice->interface.name, "eth1");
+  EXPECT_THAT(choice->doubts,
+              ElementsAre("eth1 (10.0.1.5), the route to the bootstrap root at 10.0.1.77:5000, has no "
+                          "carrier; it is waited for"));
+}
+
+TEST(Interfaces, LoopbackIsNoWayToAnotherHost) {
+  const SocketAddress there = *SocketAddress::parse("10.0.1.77:5000");
+  const std::vector<Interface> only_lo = {make("lo", "127.0.0.1"), stopped("eth1", "10.0.1.5")};
+  EXPECT_EQ(choose(only_lo, {.names = "", .family = "", .reach = there}),
+            "this host has no way to the bootstrap root at 10.0.1.77:5000: its running interfaces are lo "
+            "(127.0.0.1); "
+            "expected an interface with a route to that address");
+  EXPECT_EQ(choose(only_lo), "lo 127.0.0.1");
+  EXPECT_EQ(choose(only_lo, {.names = "lo", .family = "", .reach = there}), "lo 127.0.0.1") << "as asked for";
+}
+
+TEST(Interfaces, SayWhatTheUserProbablyDidNotMean) {
+  const auto doubts = [](const std::vector<Interface>& interfaces, const std::string& names) {
+    const auto choice =
+        choose_interface(interfaces, {.names = names, .family = "", .reach = {}}, std::nullopt);
+    return choice.ok() ? choice->doubts : std::vector<std::string>{choice.status().message()};
+  };
+  std::vector<Interface> two = {make("eth0", "10.0.0.5"), make("eth1", "10.0.1.5")};
+  for (Interface& one : two) one.network_bits = 24;
+  EXPECT_THAT(doubts(two, "eth0,eth1"), IsEmpty());
+  EXPECT_THAT(doubts(two, "=eth0,eth7"), ElementsAre(HasSubstr("names eth7, which this host does not have")));
+  EXPECT_THAT(doubts(two, "eth,ib"), IsEmpty()) << "a list for hosts of several kinds";
+  two[1].running = false;
+  EXPECT_THAT(doubts(two, "eth0,eth1"),
+              ElementsAre("eth1 (10.0.1.5), which is named, has no carrier: it is not used"));
+  EXPECT_THAT(doubts(two, ""), IsEmpty());
+  two[1] = make("eth1", "10.0.0.6");
+  two[1].network_bits = 24;
+  EXPECT_THAT(doubts(two, "eth0,eth1"),
+              ElementsAre(HasSubstr("eth0 (10.0.0.5) and eth1 (10.0.0.6) are in one network")));
 }
 
 TEST(Interfaces, NetworksAreComparedByTheirPrefix) {

@@ -10,6 +10,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 Result<std::vector<std::string>> names(const std::string& wanted) {
   Options options;
@@ -38,6 +40,22 @@ TEST(TransportsTest, SaysWhichNamesItKnows) {
     EXPECT_THAT(refused.status().message(), HasSubstr("loop, shm, cma, net_plugin, verbs, ucx, tcp"));
   }
   EXPECT_THAT(names("shm,carrier-pigeon").status().message(), HasSubstr("\"carrier-pigeon\""));
+}
+
+TEST(TransportsTest, NothingStandsInForANetworkThatIsAskedFor) {
+  Options options;
+  options.transports = "net_plugin,verbs,ucx,tcp";
+  options.network = "AWS Libfabric";
+  const auto made = make_transports({}, options);
+  ASSERT_TRUE(made.ok());
+  for (const auto& transport : *made) EXPECT_THAT(transport->address(), IsEmpty()) << transport->name();
+  EXPECT_EQ((*made)[3]->reach({}).why_not,
+            "network \"AWS Libfabric\" is selected (NCCL_NET, or netName of the configuration); expected "
+            "\"Socket\" for "
+            "transport tcp");
+  options.network = "socket";
+  const auto sockets = make_transports({}, options);
+  EXPECT_THAT((*sockets)[3]->reach({}).why_not, Not(HasSubstr("is selected")));
 }
 
 TEST(TransportsTest, WithoutPartsTheyReachNobodyAndSayWhy) {

@@ -222,7 +222,9 @@ Status no_transport(const Transports& transports, const Trials& trials, const Tr
                     Rank self, size_t peer) {
   std::string reasons;
   for (size_t t = 0; t < transports.size(); ++t) {
-    const Reach reach = trials.try_one(peer, t);
+    // What this rank does not offer itself, its own transport explains best.
+    const Bytes own = transports[t]->address();
+    const Reach reach = own.empty() ? transports[t]->reach(own) : trials.try_one(peer, t);
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
                            reach.ok ? "the peer could not reach this rank" : reach.why_not);
   }

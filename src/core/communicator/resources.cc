@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "algorithms/catalogue/layout.h"
@@ -313,7 +314,31 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
   auto found = Routes::find(*bootstrap, transports);
   WEIR_TRY(found.status());
   routes = std::make_unique<Routes>(std::move(*found));
+  warn_of_substitutes(runtime.options());
   return {};
+}
+
+/// Says which network was asked for and is not used, once per host of which peers elsewhere use another.
+void Resources::warn_of_substitutes(const Options& options) const {
+  const std::vector<PeerAddress>& peers = bootstrap->peers();
+  const Rank self = bootstrap->rank();
+  if (!is_lowest_on_host(peers, self)) return;
+  const std::tuple<std::string_view, const std::string&, std::string_view> asked[] = {
+      {"NCCL_NET_PLUGIN", options.net_plugins, "net_plugin"}, {"NCCL_IB_HCA", options.ib_hca, "verbs"}};
+  for (const auto& [setting, value, name] : asked) {
+    const auto transport = std::ranges::find(transports, name, [](const auto& one) { return one->name(); });
+    if (value.empty() || value == "none" || value.starts_with('^') || transport == transports.end()) continue;
+    bool elsewhere = false, used = false;
+    for (Rank peer = 0; peer < routes->size(); ++peer) {
+      if (peers[static_cast<size_t>(peer)].host == peers[static_cast<size_t>(self)].host) continue;
+      elsewhere = true;
+      used = used || routes->to(peer).transport == transport->get();
+    }
+    const Bytes own = (*transport)->address();
+    if (elsewhere && !used && own.empty())
+      WEIR_WARN("{}={} has no effect: {}; the transports to peers are {}", setting, value,
+                (*transport)->reach(own).why_not, routes->summary(self));
+  }
 }
 
 /// Makes the shm collectives, if all ranks can map each other's segments.

@@ -121,6 +121,7 @@ struct Resources {
 
  private:
   Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
+  void warn_of_substitutes(const Options& options) const;
   void join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime, const Config& config, const device::Gpu* gpu);

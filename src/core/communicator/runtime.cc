@@ -56,6 +56,8 @@ Result<InterfaceChoice> Runtime::listen_at(const std::optional<SocketAddress>& r
   auto choice = choose_interface({options_.socket_ifname, options_.socket_family, reach});
   WEIR_TRY(choice.status());
   WEIR_INFO(bootstrap, "Bootstrap: Using {}: {}", choice->interface.name, choice->why);
+  if (reach)  // else it is only for the root: data come later
+    for (const std::string& sentence : choice->doubts) WEIR_WARN("{}", sentence);
   return choice;
 }
 

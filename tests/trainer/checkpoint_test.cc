@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <optional>
 
 #include "tests/trainer/dying_files.h"
 #include "tests/trainer/temporary_folder.h"
@@ -315,6 +317,34 @@ TEST(Checkpoint, AFailureAtAnyCallIsToldToAllRanksAndHarmsNothing) {
     }
     EXPECT_GT(calls, failing == 0 ? 15 : 8);
   }
+}
+
+TEST(Checkpoint, AFolderServesOneRunAtATime) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(2, [&](int, ncclComm_t world) {
+    std::optional<Saver> first(std::in_place, world, folder.path(), 2);
+    EXPECT_TRUE(first->open(false).ok());
+    Saver second(world, folder.path(), 2);
+    const Status refused = second.open(false);
+    EXPECT_EQ(refused.code(), Code::invalid_usage);
+    EXPECT_THAT(refused.message(),
+                HasSubstr(fmt::format("{} is in use by process {} on host ", folder.path(), getpid())));
+    EXPECT_TRUE(second.open(true).ok()) << "its own earlier ranks may still have it";
+    first.reset();
+    EXPECT_TRUE(second.open(false).ok());
+  });
+}
+
+TEST(Checkpoint, AFolderThatCannotBeWrittenIsRefusedAtOnce) {
+  TemporaryFolder folder;
+  const std::string file = folder.path() + "/file";
+  std::ofstream(file) << "x";
+  shard::toy::with_ranks(2, [&](int, ncclComm_t world) {
+    Saver saver(world, file, 2);
+    EXPECT_THAT(saver.open(false).message(), HasSubstr("cannot be written to " + file));
+    Saver nowhere(world, folder.path() + "/none/below", 2);
+    EXPECT_THAT(nowhere.open(false).message(), HasSubstr("/none/below: No such file or directory"));
+  });
 }
 
 TEST(Checkpoint, MisuseIsRefused) {

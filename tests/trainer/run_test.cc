@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -25,6 +26,7 @@ namespace weir::trainer {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Smaller than any preset, so that hundreds of steps take seconds.
 Settings small_settings() {
@@ -201,6 +203,34 @@ TEST(Program, PrintsProgressAndWritesMetrics) {
   EXPECT_NEAR(lines[1]["bits_per_byte"].get<double>(), lines[1]["loss"].get<double>() / std::numbers::ln2,
               1e-9);
   EXPECT_EQ(lines[7]["text"].get<std::string>().substr(0, 12), "And God said");
+}
+
+TEST(Program, TheSameCommandAgainGoesOnWithItsFiles) {
+  const std::string folder = testing::TempDir() + "/weir_goes_on_" + std::to_string(getpid());
+  const std::string command = "--preset tiny --steps 4 --sample 0 --evaluation-sequences 2 ";
+  const std::string files = "--checkpoints " + folder + " --metrics " + folder + ".metrics ";
+  EXPECT_EQ(run_program(command + files + "--stop-after 2 --batch 2").code, 0);
+  const Outcome again = run_program(command + files + "--batch 3 --learning-rate 0.001");
+  EXPECT_EQ(again.code, 0) << again.output;
+  EXPECT_THAT(again.output,
+              HasSubstr("written with another batch (2, now 3), learning rate (0.003, now 0.001);"));
+  std::ifstream file(folder + ".metrics");
+  std::vector<int> steps;
+  for (std::string line; std::getline(file, line);) {
+    const auto object = nlohmann::json::parse(line);
+    if (object.contains("loss")) steps.push_back(object["step"]);
+  }
+  EXPECT_EQ(steps, (std::vector<int>{1, 2, 3, 4}));
+  std::filesystem::remove_all(folder);
+  std::filesystem::remove(folder + ".metrics");
+}
+
+TEST(Program, AFolderThatCannotBeUsedIsRefusedBeforeTheFirstStep) {
+  const Outcome outcome = run_program(
+      "--preset tiny --steps 2 --batch 2 --sample 0 --checkpoint-every 0 --checkpoints /dev/null");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("checkpoints cannot be written to /dev/null"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("held out, after")));
 }
 
 TEST(Budget, IsSharedBetweenActivationsAndParameters) {

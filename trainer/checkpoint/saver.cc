@@ -23,6 +23,18 @@ std::string Saver::temporary() const {
 bool Saver::written() const { return saving_ && saving_->written.load(std::memory_order_acquire); }
 
 /// On rank 0: makes an empty temporary folder and removes what unfinished saves left behind.
+Status Saver::lock_folder(bool regrouped) {
+  WEIR_TRY(files_.make_folder(folder_));
+  auto lock = FolderOwner::take(folder_);
+  if (lock.ok()) owner_.emplace(std::move(*lock));
+  return regrouped && lock.status().code() == Code::invalid_usage ? Status() : lock.status();
+}
+
+Status Saver::open(bool regrouped) {
+  WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank_), "opening the checkpoint folder"));
+  return agree(world_, rank_ == 0 ? lock_folder(regrouped) : Status());
+}
+
 Status Saver::prepare() {
   WEIR_TRY(files_.make_folder(folder_));
   for (const std::string& name : leftovers(folder_))

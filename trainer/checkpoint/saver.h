@@ -16,13 +16,15 @@
 
 #include "src/base/status.h"
 #include "trainer/checkpoint/files.h"
+#include "trainer/checkpoint/folder_owner.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/rank_file.h"
 #include "trainer/shard/arrays.h"
 
 namespace weir::checkpoint {
 
-/// Used by one thread. start() and finish() are collective; an error of any rank is returned on all ranks.
+/// Used by one thread. open(), start() and finish() are collective; an error of any rank is returned on all
+/// ranks.
 class Saver {
  public:
   /// Keeps the newest `keep` checkpoints, at least 1; `world` and `files` outlive this.
@@ -33,6 +35,10 @@ class Saver {
   /// Waits for this rank's file; without finish() no checkpoint is made.
   ~Saver();
 
+  /// Makes the folder and locks it until this object ends, so that what is wrong with it is known before the
+  /// first step. `regrouped`: a rank of this run that is stopped may still have the lock, so that the run
+  /// goes on without it.
+  Status open(bool regrouped);
   /// Copies this rank's parts from their memory and begins to write them. The parts of all ranks together are
   /// all elements of all arrays. invalid_usage while another save is in progress.
   Status start(const Contents& contents, std::vector<Part> parts,
@@ -54,6 +60,7 @@ class Saver {
     std::thread thread;
   };
 
+  Status lock_folder(bool regrouped);
   Status prepare();
   Status publish(const std::vector<FileEntry>& files);
   Status remove_old();
@@ -65,6 +72,7 @@ class Saver {
   int keep_;
   Files& files_;
   int rank_ = 0;
+  std::optional<FolderOwner> owner_;  ///< in rank 0
   std::optional<Saving> saving_;
 };
 

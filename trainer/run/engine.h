@@ -37,8 +37,9 @@ class TrainingEngine {
   virtual ~TrainingEngine() = default;
   /// Trains on global batch `step` (from 0); to be called in order.
   virtual Result<StepResult> step(Index step) = 0;
-  /// Loads the newest usable checkpoint, if checkpoints are kept.
-  virtual Result<Resumed> resume() = 0;
+  /// Opens the folder of checkpoints and loads the newest usable one, if checkpoints are kept. `regrouped`:
+  /// ranks of this run that are no longer in it may have the folder open.
+  virtual Result<Resumed> resume(bool regrouped) = 0;
   /// Starts to save the state after `steps` steps, once the previous checkpoint is complete.
   virtual Status save(Index steps) = 0;
   /// Waits until the current checkpoint is complete.

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "trainer/checkpoint/checksum.h"
 #include "trainer/data/samples.h"
 #include "trainer/math/philox.h"
 #include "trainer/parallel/pipeline_schedule.h"
@@ -72,6 +73,29 @@ Shown shown_as(shard::Kind kind) {
     case shard::Kind::sum: return {Row::parts, Phase::sum};
   }
   return {Row::parts, Phase::move};
+}
+
+/// "seed (1, now 9), text": what differs between the words of a checkpoint and those of this run.
+std::string changed_words(std::span<const uint64_t> before, std::span<const uint64_t> now) {
+  enum class Form : uint8_t { number, real, hidden };
+  constexpr std::pair<std::string_view, Form> kNames[] = {
+      {"seed", Form::number},     {"batch", Form::number},           {"length of the text", Form::number},
+      {"text", Form::hidden},     {"number of steps", Form::number}, {"learning rate", Form::real},
+      {"warm-up", Form::number},  {"weight decay", Form::real},      {"clip", Form::real},
+      {"precision", Form::hidden}};
+  const auto shown = [](Form form, uint64_t word) {
+    return form == Form::real ? fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)))
+                              : fmt::format("{}", word);
+  };
+  std::string changed;
+  for (size_t at = 0; at < std::min({before.size(), now.size(), std::size(kNames)}); ++at) {
+    if (before[at] == now[at]) continue;
+    const auto& [name, form] = kNames[at];
+    changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name);
+    if (form != Form::hidden)
+      changed += fmt::format(" ({}, now {})", shown(form, before[at]), shown(form, now[at]));
+  }
+  return changed;
 }
 
 }  // namespace
@@ -321,21 +345,36 @@ std::vector<checkpoint::ShardArray> Sharded::moments() {
   return moments;
 }
 
+/// What the results depend on, besides the model and the number of steps done. Checkpoints of earlier
+/// versions have only the first three.
 std::vector<uint64_t> Sharded::words() const {
-  return {settings_.seed, static_cast<uint64_t>(settings_.batch), text_.bytes().size()};
+  const auto bits = [](float value) { return uint64_t{std::bit_cast<uint32_t>(value)}; };
+  const auto number = [](Index value) { return static_cast<uint64_t>(value); };
+  return {settings_.seed,
+          number(settings_.batch),
+          text_.bytes().size(),
+          checkpoint::checksum(text_.bytes().data(), text_.bytes().size()),
+          number(settings_.steps),
+          bits(settings_.learning_rate),
+          number(settings_.warm_up),
+          bits(settings_.weight_decay),
+          bits(settings_.clip),
+          static_cast<uint64_t>(settings_.precision)};
 }
 
-Result<Resumed> Sharded::resume() {
+Result<Resumed> Sharded::resume(bool regrouped) {
   if (!saver_) return Resumed();
+  WEIR_TRY(saver_->open(regrouped));
   auto loaded =
       checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments(), whole_model());
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) return Resumed();
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
-  if ((*loaded)->contents.words != words())
-    resumed.notes.push_back(
-        "the checkpoint was written with another seed, batch or text; the results differ from those of one "
-        "uninterrupted run");
+  const std::string changed = changed_words((*loaded)->contents.words, words());
+  if (!changed.empty())
+    resumed.notes.push_back(fmt::format(
+        "the checkpoint was written with another {}; the results differ from those of one uninterrupted run",
+        changed));
   return resumed;
 }
 

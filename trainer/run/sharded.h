@@ -39,7 +39,7 @@ class Sharded final : public TrainingEngine {
                                                  const Text& text, Ops& ops);
 
   Result<StepResult> step(Index step) override;
-  Result<Resumed> resume() override;
+  Result<Resumed> resume(bool regrouped) override;
   Status save(Index steps) override;
   Status finish_saving() override;
   Result<double> evaluate() override;

@@ -30,10 +30,11 @@ double in_bits(double nats) { return nats / std::numbers::ln2; }
 /// The metrics file, or nothing.
 class Metrics {
  public:
-  Status open(const std::string& path, bool adds) {
+  /// Adds to a file that is there: it may be that of the run that goes on.
+  Status open(const std::string& path) {
     if (path.empty()) return {};
     path_ = path;
-    file_.reset(std::fopen(path.c_str(), adds ? "a" : "w"));
+    file_.reset(std::fopen(path.c_str(), "a"));
     return file_ == nullptr ? failed("opened") : Status();
   }
 
@@ -193,11 +194,11 @@ std::string printable(const std::string& text) {
 
 Status train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report) {
   Metrics metrics;
-  if (report.prints) WEIR_TRY(metrics.open(report.metrics, report.goes_on));
+  if (report.prints) WEIR_TRY(metrics.open(report.metrics));
   Progress progress(settings, report);
   Journal journal(report.journal);
   if (report.prints) WEIR_TRY(journal.begin());
-  Result<Resumed> resumed = engine.resume();
+  Result<Resumed> resumed = engine.resume(report.goes_on);
   if (!resumed.ok()) return resumed.status();
   if (report.prints) print(*resumed);
   progress.begin();

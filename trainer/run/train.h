@@ -13,8 +13,8 @@ namespace weir::trainer {
 struct ReportSettings {
   Index every = 10;            ///< steps between lines of progress
   Index evaluate_every = 100;  ///< steps between evaluations; 0: only at the end
-  std::string metrics;         ///< path of a file with one JSON object per line; empty: none
-  bool goes_on = false;        ///< append to the file, because earlier ranks of this run have written to it
+  std::string metrics;         ///< path of a file with one JSON object per line, added to it; empty: none
+  bool goes_on = false;        ///< earlier ranks of this run have trained already
   JournalSettings journal;
   std::string prompt = "And God said";
   Index sample_bytes = 300;  ///< bytes generated at the end

@@ -152,9 +152,10 @@ WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& optio
 WorkPtr Backend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
   if (tensors.empty()) refuse("all_reduce_coalesced was given no tensor");
   check_tensors(tensors, "all_reduce_coalesced");
+  const Tensors distinct = without_repetitions(tensors, "all_reduce_coalesced");
   const Reduction reduction(options.reduceOp, tensors.front().scalar_type(), "all_reduce_coalesced");
   return submit(OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", tensors, {}, options.timeout,
-                [=](const Peers& peers) { all_reduce(peers, tensors, reduction); });
+                [=](const Peers& peers) { all_reduce(peers, distinct, reduction); });
 }
 
 WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
@@ -192,6 +193,13 @@ WorkPtr Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inp
     check_count(list.size(), inputs.size(), "all_gather_coalesced", "outputs of a rank");
     for (size_t i = 0; i < list.size(); ++i) check_tensors({inputs[i], list[i]}, "all_gather_coalesced");
     all.insert(all.end(), list.begin(), list.end());
+  }
+  const Tensors& own = outputs[static_cast<size_t>(getRank())];
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (own[i].numel() != inputs[i].numel())
+      refuse("all_gather_coalesced: output " + std::to_string(i) + " of this rank has " +
+             std::to_string(own[i].numel()) + " elements, expected " + std::to_string(inputs[i].numel()) +
+             ", those of its input");
   }
   return submit(OpType::ALLGATHER_COALESCED, "all_gather_coalesced", all, inputs, options.timeout,
                 [outputs, inputs](const Peers& peers) { all_gather_lists(peers, outputs, inputs); });

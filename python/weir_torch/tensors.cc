@@ -4,6 +4,7 @@
 
 #include <c10/util/StringUtil.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "python/weir_torch/words.h"
@@ -59,6 +60,27 @@ void check_tensors(const Tensors& tensors, const char* operation) {
              tensor.device().str() + ", expected one device");
     }
   }
+}
+
+Tensors without_repetitions(const Tensors& tensors, const char* operation) {
+  Tensors distinct;
+  for (const at::Tensor& tensor : tensors) {
+    const auto is_same = [&](const at::Tensor& other) {
+      return other.data_ptr() == tensor.data_ptr() && other.sizes() == tensor.sizes() &&
+             other.strides() == tensor.strides();
+    };
+    if (tensor.numel() > 0 && std::any_of(distinct.begin(), distinct.end(), is_same)) continue;
+    const auto* const from = static_cast<const char*>(tensor.data_ptr());
+    for (const at::Tensor& other : distinct) {
+      const auto* const begin = static_cast<const char*>(other.data_ptr());
+      const bool apart = from >= begin + other.nbytes() || begin >= from + tensor.nbytes();
+      if (!apart && is_packed(tensor) && is_packed(other))
+        refuse(std::string(operation) +
+               " was given tensors that overlap in part, expected each to be apart from the others");
+    }
+    distinct.push_back(tensor);
+  }
+  return distinct;
 }
 
 const at::Tensor& only(const Tensors& tensors, const char* operation) {

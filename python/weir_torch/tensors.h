@@ -25,6 +25,9 @@ size_t count_on(const Wire& wire, const at::Tensor& tensor);
 void check_tensor(const at::Tensor& tensor, const char* operation);
 /// Checks each tensor, and that all have one type and one device.
 void check_tensors(const Tensors& tensors, const char* operation);
+/// The tensors without those that occur before: a reduction in place reduces each once. Throws where packed
+/// tensors overlap otherwise, because one result would then be an input of another.
+Tensors without_repetitions(const Tensors& tensors, const char* operation);
 /// Returns the only tensor of the list, because a process is one rank. Throws for any other number.
 const at::Tensor& only(const Tensors& tensors, const char* operation);
 

@@ -34,11 +34,16 @@ constexpr const void* buffer_of(const core::RecvOp& call) { return call.output; 
 constexpr const char* buffer_name(const core::SendOp&) { return "sendbuff"; }
 constexpr const char* buffer_name(const core::RecvOp&) { return "recvbuff"; }
 
-/// Whether the larger buffer has a block of `count` elements for each rank.
-constexpr bool has_blocks(Collective kind) {
-  return kind == Collective::all_gather || kind == Collective::reduce_scatter ||
-         kind == Collective::all_to_all || kind == Collective::gather || kind == Collective::scatter;
+/// Whether the input, or the output, has a block of `count` elements for each rank.
+constexpr bool has_many_in(Collective kind) {
+  return kind == Collective::reduce_scatter || kind == Collective::all_to_all || kind == Collective::scatter;
 }
+constexpr bool has_many_out(Collective kind) {
+  return kind == Collective::all_gather || kind == Collective::all_to_all || kind == Collective::gather;
+}
+
+/// Whether the larger buffer has a block of `count` elements for each rank.
+constexpr bool has_blocks(Collective kind) { return has_many_in(kind) || has_many_out(kind); }
 
 constexpr bool reads_input(const core::CollectiveOp& call, int rank) {
   return (call.kind != Collective::broadcast && call.kind != Collective::scatter) || rank == call.root;
@@ -70,10 +75,26 @@ inline bool overwrites_bias(const core::CollectiveOp& call) {
   return bias < out + bytes && out < bias + bytes;
 }
 
+/// Whether the buffers overlap otherwise than in place: then a rank's result would overwrite what it or a
+/// peer still reads. REQUIRES: fits().
+inline bool overlaps(const core::CollectiveOp& call, int ranks, int rank) {
+  const auto in = reinterpret_cast<uintptr_t>(call.input), out = reinterpret_cast<uintptr_t>(call.output);
+  const size_t block = call.count * size_of(call.type);
+  const size_t in_bytes = block * static_cast<size_t>(has_many_in(call.kind) ? ranks : 1);
+  const size_t out_bytes = block * static_cast<size_t>(has_many_out(call.kind) ? ranks : 1);
+  if (in >= out + out_bytes || out >= in + in_bytes || !reads_input(call, rank) || !writes_output(call, rank))
+      [[likely]]
+    return false;
+  // nccl-tests measures an all-to-all in place; like NCCL, this promises nothing about its result.
+  if (call.kind == Collective::all_to_all) return in != out;
+  const size_t own = block * static_cast<size_t>(rank);
+  return in + (has_many_in(call.kind) ? own : 0) != out + (has_many_out(call.kind) ? own : 0);
+}
+
 /// `type`: the number that call.type was made of; callers may pass any.
 inline bool is_valid(const core::CollectiveOp& call, int type, int ranks, int rank) {
   return is_type(type) && (!has_root(call.kind) || is_rank(call.root, ranks)) && fits(call, ranks) &&
-         !overwrites_bias(call) &&
+         !overwrites_bias(call) && !overlaps(call, ranks, rank) &&
          (call.count == 0 || ((call.input != nullptr || !reads_input(call, rank)) &&
                               (call.output != nullptr || !writes_output(call, rank))));
 }
@@ -105,6 +126,13 @@ Status null_buffer(const char* function, const char* buffer, size_t count) {
   return {Code::invalid_argument, fmt::format("{} : {} is NULL, with count {}", function, buffer, count)};
 }
 
+/// Where the buffers of a call in place are.
+const char* in_place_words(Collective kind) {
+  if (kind == Collective::all_to_all) return "two buffers";
+  if (has_many_in(kind)) return "recvbuff to be this rank's block of sendbuff";
+  return has_many_out(kind) ? "sendbuff to be this rank's block of recvbuff" : "the same address";
+}
+
 /// The error for arguments that is_valid() refuses.
 Status explain_invalid(const core::CollectiveOp& call, int type, int ranks, int rank) {
   const char* const name = name_of(call);
@@ -116,6 +144,12 @@ Status explain_invalid(const core::CollectiveOp& call, int type, int ranks, int 
   if (overwrites_bias(call))
     return {Code::invalid_argument,
             fmt::format("{} : acc overlaps recvbuff; expected a buffer of its own", name)};
+  if (overlaps(call, ranks, rank))
+    return {Code::invalid_argument,
+            fmt::format(
+                "{} : sendbuff {} and recvbuff {} overlap, but not as in a call in place; expected {}, or "
+                "buffers that do not overlap",
+                name, call.input, fmt::ptr(call.output), in_place_words(call.kind))};
   const bool no_input = call.input == nullptr && reads_input(call, rank);
   return null_buffer(name, no_input ? "sendbuff" : "recvbuff", call.count);
 }
@@ -135,14 +169,11 @@ Status check_pointers(const core::CollectiveOp& call, const core::Communicator& 
   const int rank = communicator.rank();
   const size_t block = call.count * size_of(call.type);
   const size_t blocks = static_cast<size_t>(communicator.size());
-  const bool many_in = call.kind == Collective::reduce_scatter || call.kind == Collective::all_to_all ||
-                       call.kind == Collective::scatter;
-  const bool many_out = call.kind == Collective::all_gather || call.kind == Collective::all_to_all ||
-                        call.kind == Collective::gather;
   if (reads_input(call, rank))
-    WEIR_TRY(check_buffer(name_of(call), "sendbuff", call.input, block * (many_in ? blocks : 1)));
+    WEIR_TRY(
+        check_buffer(name_of(call), "sendbuff", call.input, block * (has_many_in(call.kind) ? blocks : 1)));
   if (!writes_output(call, rank)) return {};
-  return check_buffer(name_of(call), "recvbuff", call.output, block * (many_out ? blocks : 1));
+  return check_buffer(name_of(call), "recvbuff", call.output, block * (has_many_out(call.kind) ? blocks : 1));
 }
 
 template <typename Pair>

@@ -44,6 +44,42 @@ TEST_F(Errors, CountsThatFitNoBuffer) {
   }
 }
 
+TEST(Overlap, IsRefusedUnlessTheCallIsInPlace) {
+  constexpr int kTwo = 2;
+  constexpr size_t kCount = 100;
+  with_ranks(kTwo, [](ncclComm_t comm, int rank) {
+    std::vector<float> data(8 * kCount, 1);
+    float* const a = data.data();
+    const auto expect_refused = [](ncclResult_t result, const char* words) {
+      EXPECT_EQ(result, ncclInvalidArgument);
+      EXPECT_THAT(last_sentence(),
+                  AllOf(HasSubstr("overlap, but not as in a call in place"), HasSubstr(words)));
+    };
+    expect_refused(ncclAllReduce(a, a + 16, kCount, ncclFloat, ncclSum, comm, nullptr),
+                   "expected the same address");
+    expect_refused(
+        ncclAllGather(a + kCount * static_cast<size_t>(1 - rank), a, kCount, ncclFloat, comm, nullptr),
+        "sendbuff to be this rank's block of recvbuff");
+    expect_refused(ncclReduceScatter(a, a + kCount * static_cast<size_t>(1 - rank), kCount, ncclFloat,
+                                     ncclSum, comm, nullptr),
+                   "recvbuff to be this rank's block of sendbuff");
+    expect_refused(ncclAlltoAll(a, a + 1, kCount, ncclFloat, comm, nullptr), "expected two buffers");
+    float* const own = a + kCount * static_cast<size_t>(rank);
+    EXPECT_EQ(ncclAllReduce(a, a, kCount, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(a, a + kCount, kCount, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+    EXPECT_EQ(ncclAllGather(own, a, kCount, ncclFloat, comm, nullptr), ncclSuccess);
+    EXPECT_EQ(ncclReduceScatter(a, own, kCount, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+    EXPECT_EQ(
+        ncclBroadcast(rank == 0 ? a : a + 16, rank == 0 ? a : a + 16, kCount, ncclFloat, 0, comm, nullptr),
+        ncclSuccess);
+    EXPECT_EQ(ncclReduce(a, rank == 0 ? a : a + 16, kCount, ncclFloat, ncclSum, 0, comm, nullptr),
+              ncclSuccess)
+        << "only the root has a result";
+    EXPECT_EQ(ncclAllReduce(a, a + 16, 0, ncclFloat, ncclSum, comm, nullptr), ncclSuccess)
+        << "nothing overlaps";
+  });
+}
+
 TEST_F(Errors, RootsAndPeersOutOfRange) {
   for (const int root : {-1, 1}) {
     EXPECT_EQ(ncclReduce(in_, out_, 1, ncclFloat, ncclSum, root, comm_, nullptr), ncclInvalidArgument);

@@ -141,6 +141,10 @@ def coalesced(ranks):
     dist.all_reduce_coalesced(mine, op=getattr(dist.ReduceOp, op))
     for got, right in zip(mine, expected):
       expect_same(f"all_reduce_coalesced {op}", got, right)
+  twice = values(ranks, "int32", (5,), 7)
+  expected = wanted(ranks, twice, "SUM")
+  dist.all_reduce_coalesced([twice, twice])
+  expect_same("all_reduce_coalesced of one tensor twice", twice, expected)
   mine = [values(ranks, "float32", (3, 2), 5), values(ranks, "float32", (4,), 6)]
   outputs = [[ranks.torch.empty_like(tensor) for tensor in mine] for _ in range(ranks.size)]
   dist.all_gather_coalesced(outputs, mine)
@@ -315,11 +319,14 @@ def asynchronous(ranks):
 
 def refusals(ranks):
   dist, torch = ranks.dist, ranks.torch
-  ones = torch.ones(2)
+  ones, whole = torch.ones(2), torch.ones(5)
   for what, act, words in (
       ("sparse", lambda: dist.all_reduce(ones.to_sparse()), "sparse"),
       ("bits of floats", lambda: dist.all_reduce(ones, op=dist.ReduceOp.BOR), "there is no BOR of Float"),
       ("sizes", lambda: dist.all_gather_into_tensor(torch.empty(3 * ranks.size), ones), "elements"),
+      ("overlap", lambda: dist.all_reduce_coalesced([whole[:3], whole[2:]]), "overlap in part"),
+      ("an output without room", lambda: dist.all_gather_coalesced([[torch.empty(0)]] * ranks.size, [ones]),
+       "output 0 of this rank has 0 elements, expected 2"),
       ("mixed types", lambda: dist.all_gather([torch.empty(2).double()] * ranks.size, ones), "type")):
     error = error_of(what, act)
     expect(words in error, what, "says", error)

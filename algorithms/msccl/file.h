@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algorithms/ir/plan.h"
+#include "algorithms/msccl/file_memory.h"
 #include "src/base/status.h"
 #include "topology/formats/xml.h"
 
@@ -28,12 +29,6 @@ constexpr bool receives(Type type) { return type >= Type::receive && type <= Typ
 constexpr bool sends(Type type) {
   return type == Type::send || (type >= Type::receive_send && type <= Type::reduce_keep_send);
 }
-
-/// "i", "o" or "s" and an offset in chunks.
-struct BufferOffset {
-  char buffer = 'i';
-  int offset = -1;
-};
 
 struct FileStep {
   Type type = Type::nothing;

@@ -12,6 +12,7 @@
 #include "algorithms/ir/builder.h"
 #include "algorithms/ir/symbolic.h"
 #include "algorithms/msccl/file.h"
+#include "algorithms/msccl/file_memory.h"
 #include "algorithms/msccl/lanes.h"
 #include "algorithms/msccl/msccl.h"
 
@@ -22,88 +23,6 @@ using ir::Operand;
 using Kind = Operand::Kind;
 
 constexpr size_t kMostLanes = 1024;  // of all ranks together, because proofs take longer with more
-
-/// A chunk of a rank's buffers in the file's terms. In one buffer, input and output share chunks.
-struct Cell {
-  int input = -1;  ///< position in the plan's buffers; -1: not in it
-  int output = -1;
-  bool written = false;
-};
-
-/// The positions of the file's chunks in the plan, which never writes its input.
-class Memory {
- public:
-  Memory(const File& file, Rank rank)
-      : has_in_place_(ir::has_in_place(file.shape.kind)),
-        scratch_(static_cast<uint32_t>(file.scratch_chunks)),
-        used_(scratch_) {
-    const ir::Shape& shape = file.shape;
-    const int chunks = static_cast<int>(shape.chunks);
-    const int inputs = ir::input_blocks(shape, rank) * chunks;
-    const int outputs = ir::output_blocks(shape, rank) * chunks;
-    // In place the smaller one is the rank's own block of the larger one.
-    const int own = inputs == outputs || inputs == 0 || outputs == 0 ? 0 : rank * chunks;
-    shift_ = inputs < outputs ? own : -own;
-    input_ = file.one_buffer ? std::max(shift_, 0) : 0;
-    output_ = file.one_buffer ? std::max(-shift_, 0) : inputs;
-    cells_.resize(static_cast<size_t>(file.one_buffer ? std::max(inputs, outputs) : inputs + outputs));
-    for (int c = 0; c < inputs; ++c) cells_[static_cast<size_t>(input_ + c)].input = c;
-    for (int c = 0; c < outputs; ++c) cells_[static_cast<size_t>(output_ + c)].output = c;
-  }
-
-  Operand read(BufferOffset spot, int chunk) const {
-    if (spot.buffer == 's') return ir::scratch(static_cast<uint32_t>(spot.offset + chunk));
-    const size_t number = place(spot, chunk);
-    const Cell& cell = cells_[number];
-    return !cell.written && cell.input >= 0 ? ir::input(static_cast<uint32_t>(cell.input)) : kept(number);
-  }
-
-  Operand write(BufferOffset spot, int chunk) {
-    if (spot.buffer == 's') return ir::scratch(static_cast<uint32_t>(spot.offset + chunk));
-    const size_t number = place(spot, chunk);
-    cells_[number].written = true;
-    const Operand to = kept(number);
-    if (to.kind == Kind::scratch) used_ = std::max(used_, to.index + 1);
-    return to;
-  }
-
-  /// Whether two chunks of the plan may be the same memory.
-  bool overlap(Operand a, Operand b) const {
-    if (a == b) return true;
-    if (a.kind == Kind::output) std::swap(a, b);
-    return has_in_place_ && a.kind == Kind::input && b.kind == Kind::output &&
-           static_cast<int64_t>(a.index) + shift_ == static_cast<int64_t>(b.index);
-  }
-
-  /// A chunk of scratch that is used for nothing else.
-  Operand new_scratch() {
-    const uint32_t chunk = scratch_ + static_cast<uint32_t>(cells_.size()) + saved_++;
-    used_ = chunk + 1;
-    return ir::scratch(chunk);
-  }
-
-  /// Scratch chunks of the plan: the file's chunks, those that were written into the input, and new ones.
-  uint32_t scratch_chunks() const { return used_; }
-  const std::vector<Cell>& cells() const { return cells_; }
-
- private:
-  size_t place(BufferOffset spot, int chunk) const {
-    return static_cast<size_t>((spot.buffer == 'i' ? input_ : output_) + spot.offset + chunk);
-  }
-  Operand kept(size_t number) const {
-    const Cell& cell = cells_[number];
-    return cell.output >= 0 ? ir::output(static_cast<uint32_t>(cell.output))
-                            : ir::scratch(scratch_ + static_cast<uint32_t>(number));
-  }
-
-  bool has_in_place_;
-  int input_ = 0, output_ = 0;  // first cells of the two buffers
-  int shift_ = 0;               // in place, chunk c of the input is chunk c + shift_ of the output
-  uint32_t scratch_;            // scratch chunks of the file
-  uint32_t used_;
-  uint32_t saved_ = 0;
-  std::vector<Cell> cells_;
-};
 
 /// index: chunk.
 using Operands = std::vector<Operand>;
@@ -131,7 +50,7 @@ class Run {
  public:
   Run(const File& file, Grain grain) : file_(file), grain_(grain), plan_(file.algorithm, file.shape) {
     for (Rank rank = 0; rank < file.shape.ranks; ++rank) {
-      memory_.emplace_back(file, rank);
+      memory_.emplace_back(file.shape, file.one_buffer, static_cast<uint32_t>(file.scratch_chunks), rank);
       next_.emplace_back(file.gpus[static_cast<size_t>(rank)].size());
     }
   }
@@ -318,7 +237,7 @@ class Run {
   const Grain grain_;
   bool apart_ = false;  // a step has chunks that are not contiguous
   ir::Builder plan_;
-  std::vector<Memory> memory_;             // index: rank
+  std::vector<FileMemory> memory_;         // index: rank
   std::vector<std::vector<size_t>> next_;  // index: rank and block; the next step
   std::map<Way, std::deque<Message>> ways_;
   Rank rank_ = 0;  // the current rank

@@ -15,6 +15,7 @@
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
+#include "algorithms/mscclpp/mscclpp.h"
 #include "algorithms/network/relays.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
@@ -191,6 +192,14 @@ std::string html_of(const Report& report) {
                    {"The bound: " + report.certificate() + "."});
 }
 
+/// The plan in the form that --emit names.
+Result<std::string> text_of(const Report& report, const PlanArguments& arguments) {
+  const ir::Plan& plan = report.ranked[0].schedule.plan;
+  if (arguments.emit == "plan") return ir::write_text(plan);
+  if (arguments.emit == "msccl-xml") return msccl::write(plan);
+  return mscclpp::write(plan, {rank_hosts(report.task), arguments.in_place});
+}
+
 int fail(const Status& status) { return report_failure("plan", status, kExitUsage); }
 
 /// The best rings do not depend on trees, so no plan is made.
@@ -223,17 +232,22 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
           ->add_flag("--html", arguments.html, "Print an HTML page with the trees and the load of each link")
           ->excludes(json)
           ->excludes(svg);
-  auto* emit =
-      command
-          ->add_option(
-              "--emit", arguments.emit,
-              "Print the plan as plan text (docs/plan-format.md) or as msccl-xml, or the best rings as "
-              "nccl-graph")
-          ->check(CLI::IsMember({"plan", "msccl-xml", "nccl-graph"}))
-          ->excludes(json)
-          ->excludes(svg)
-          ->excludes(html)
-          ->excludes(table);
+  auto* emit = command
+                   ->add_option("--emit", arguments.emit,
+                                "Print the plan as plan text (docs/plan-format.md), as msccl-xml or as "
+                                "mscclpp-json, or the best "
+                                "rings as nccl-graph")
+                   ->check(CLI::IsMember({"plan", "msccl-xml", "mscclpp-json", "nccl-graph"}))
+                   ->excludes(json)
+                   ->excludes(svg)
+                   ->excludes(html)
+                   ->excludes(table);
+  command
+      ->add_flag(
+          "--in-place", arguments.in_place,
+          "With --emit mscclpp-json: the plan is for calls whose input and output are one buffer; MSCCL++ "
+          "selects a plan for one kind of calls")
+      ->needs(emit);
   command
       ->add_flag("--relay", arguments.task.relay,
                  "GPUs that --ranks leaves out may forward what others send; for the bound and the loads of "
@@ -265,8 +279,7 @@ int run_plan(const PlanArguments& arguments) {
                                       : words_of(*report, arguments));
     return 0;
   }
-  const ir::Plan& plan = report->ranked[0].schedule.plan;
-  const auto text = arguments.emit == "plan" ? Result<std::string>(ir::write_text(plan)) : msccl::write(plan);
+  const auto text = text_of(*report, arguments);
   if (!text.ok()) return fail(text.status());
   fmt::print("{}", *text);
   return 0;

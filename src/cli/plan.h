@@ -22,7 +22,8 @@ struct PlanArguments {
   bool html = false;
   bool table = false;
   ChannelArguments channels;  ///< simulated channels for --table
-  std::string emit;           ///< "plan", "msccl-xml", "nccl-graph"; empty: print a summary
+  std::string emit;           ///< "plan", "msccl-xml", "mscclpp-json", "nccl-graph"; empty: print a summary
+  bool in_place = false;      ///< for "mscclpp-json": mark the plan for calls in place
 };
 
 void add_plan(CLI::App& app, PlanArguments& arguments);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/network/relays.h"
@@ -82,6 +83,18 @@ void add_plan_task(CLI::App* command, PlanTaskArguments& arguments) {
   command->add_option("--ranks", arguments.ranks,
                       "Numbers of the GPUs (or hosts) that take part, such as 0-7,9; default: all");
   command->add_option("--root", arguments.root, "Root rank of broadcast, reduce, gather and scatter");
+}
+
+std::vector<int> rank_hosts(const PlanTask& task) {
+  std::map<Index, int> numbers;
+  std::vector<int> hosts;
+  for (const int32_t node : task.network.rank_nodes) {
+    const Index device = task.network.origin[static_cast<size_t>(node)];
+    const Index holder = task.graph.holder(device, NodeKind::host);
+    const Index host = holder == topology::kNone ? device : holder;
+    hosts.push_back(numbers.try_emplace(host, static_cast<int>(numbers.size())).first->second);
+  }
+  return hosts;
 }
 
 Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments) {

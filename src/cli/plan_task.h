@@ -43,6 +43,9 @@ struct PlanTask {
   }
 };
 
+/// The host of each rank, as numbers from 0; a device without a host is one of its own.
+std::vector<int> rank_hosts(const PlanTask& task);
+
 /// Reads the topology; prints doubts to standard error.
 Result<PlanTask> load_plan_task(const PlanTaskArguments& arguments);
 

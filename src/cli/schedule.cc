@@ -11,7 +11,7 @@
 #include "algorithms/best_plan/catalogue_plan.h"
 #include "algorithms/best_plan/ranking.h"
 #include "algorithms/ir/verify.h"
-#include "algorithms/msccl/any_plan.h"
+#include "algorithms/plan_file/any_plan.h"
 #include "src/base/text.h"
 
 namespace weir::cli {
@@ -31,13 +31,13 @@ Result<std::string> whole_input() {
 Result<ir::Plan> load_plan(const std::string& file) {
   const auto text = file == "-" ? whole_input() : drivers::read_whole(file, kMostPlanBytes);
   WEIR_TRY(text.status());
-  return msccl::read_any_plan(*text, file == "-" ? "standard input" : file);
+  return algorithms::read_any_plan(*text, file == "-" ? "standard input" : file);
 }
 
 void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
   auto* plan = command->add_option(
       "--plan", arguments.plan,
-      "File with a plan: plan text (docs/plan-format.md) or MSCCL XML; -: standard input");
+      "File with a plan: plan text (docs/plan-format.md), MSCCL XML or MSCCL++ JSON; -: standard input");
   command
       ->add_option("--algorithm", arguments.algorithm,
                    "Algorithm of the catalogue, instead of the best plan: ring, double_tree, ...")

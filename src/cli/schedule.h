@@ -15,8 +15,8 @@ class App;
 
 namespace weir::cli {
 
-/// Reads a plan from a file (plan text or MSCCL XML; "-": standard input). Does not verify it. Errors: those
-/// of the reader, and invalid_argument for a file that cannot be read.
+/// Reads a plan from a file (plan text, MSCCL XML or MSCCL++ JSON; "-": standard input). Does not verify it.
+/// Errors: those of the reader, and invalid_argument for a file that cannot be read.
 Result<ir::Plan> load_plan(const std::string& file);
 
 /// Options that select the schedule.

@@ -39,8 +39,9 @@ void add_verify(CLI::App& app, VerifyArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("verify", "Prove that the plans in files are correct, or report the first error");
   command
-      ->add_option("file", arguments.files,
-                   "Files with plans: plan text (docs/plan-format.md) or MSCCL XML; -: standard input")
+      ->add_option(
+          "file", arguments.files,
+          "Files with plans: plan text (docs/plan-format.md), MSCCL XML or MSCCL++ JSON; -: standard input")
       ->required();
   command->add_option("--slots", arguments.slots, "Slots of each channel")
       ->check(CLI::Range(1, 1024))

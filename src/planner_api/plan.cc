@@ -8,8 +8,8 @@
 #include "algorithms/best_plan/ranking.h"
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/text.h"
-#include "algorithms/msccl/any_plan.h"
 #include "algorithms/msccl/msccl.h"
+#include "algorithms/plan_file/any_plan.h"
 #include "algorithms/sim/simulate.h"
 #include "src/exec/plan_proof.h"
 #include "src/planner_api/bound_object.h"
@@ -136,7 +136,7 @@ Status verify(const weirPlan* handle) {
 }
 
 Status verify_text(std::string_view text, const std::string& name) {
-  const auto plan = msccl::read_any_plan(text, name);
+  const auto plan = algorithms::read_any_plan(text, name);
   WEIR_TRY(plan.status());
   return exec::prove(*plan);
 }

@@ -136,6 +136,20 @@ TEST(Plan, EmitsMscclXml) {
               AllOf(StartsWith("<algo"), HasSubstr("ngpus=\"4\""), HasSubstr("coll=\"allreduce\"")));
 }
 
+TEST(Plan, EmitsExecutionPlansOfMscclpp) {
+  const CommandResult result =
+      plan("'2 x (2 gpu mesh 100, 2 nic 25) leaf' --collective allgather --in-place --emit mscclpp-json");
+  ASSERT_EQ(result.code, 0) << result.text;
+  const auto json = nlohmann::json::parse(result.text);
+  EXPECT_EQ(json["collective"], "allgather");
+  EXPECT_EQ(json["inplace"], true);
+  EXPECT_EQ(json["gpus"].size(), 4U);
+  EXPECT_THAT(result.text, AllOf(HasSubstr("\"memory\""), HasSubstr("\"port\"")));
+  const CommandResult rooted = plan("'(4 gpu mesh 100)' --collective broadcast --emit mscclpp-json");
+  EXPECT_EQ(rooted.code, 2);
+  EXPECT_THAT(rooted.text, HasSubstr("has no root"));
+}
+
 TEST(Plan, EmitsRings) {
   const CommandResult rings = plan("'(4 gpu mesh 100)' --emit nccl-graph");
   EXPECT_EQ(rings.code, 0);

@@ -25,7 +25,7 @@ class Schedule : public ::testing::Test {
   void SetUp() override {
     folder_ = std::filesystem::path(::testing::TempDir()) / ("schedule" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
-    for (const std::string form : {"plan", "msccl-xml"}) {
+    for (const std::string form : {"plan", "msccl-xml", "mscclpp-json"}) {
       const CommandResult made =
           weir_command("plan " + std::string(kMachine) + "--collective allreduce --emit " + form);
       ASSERT_EQ(made.code, 0) << made.text;
@@ -45,12 +45,14 @@ class Schedule : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(Schedule, VerifyProvesBothForms) {
-  const CommandResult result = weir_command("verify " + path("plan") + " " + path("msccl-xml"));
+TEST_F(Schedule, VerifyProvesAllForms) {
+  const CommandResult result =
+      weir_command("verify " + path("plan") + " " + path("msccl-xml") + " " + path("mscclpp-json"));
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.text,
               AllOf(HasSubstr("plan: right: all_reduce over 4 ranks"),
-                    HasSubstr("msccl-xml: right: all_reduce over 4 ranks"), HasSubstr("2 slots")));
+                    HasSubstr("msccl-xml: right: all_reduce over 4 ranks"),
+                    HasSubstr("mscclpp-json: right: all_reduce over 4 ranks"), HasSubstr("2 slots")));
 }
 
 TEST_F(Schedule, VerifyNamesTheFirstLie) {
@@ -67,7 +69,8 @@ TEST_F(Schedule, VerifyNamesTheFirstLie) {
 TEST_F(Schedule, VerifyRefusesWhatIsNoPlan) {
   write("nonsense", "weir plan 7\n");
   write("cut", read("msccl-xml").substr(0, 400));
-  for (const std::string name : {"nonsense", "cut", "missing"}) {
+  write("no-json", read("mscclpp-json").substr(0, 400));
+  for (const std::string name : {"nonsense", "cut", "no-json", "missing"}) {
     const CommandResult result = weir_command("verify " + path(name));
     EXPECT_EQ(result.code, 2) << name;
     EXPECT_THAT(result.text, HasSubstr(path(name)));

@@ -12,6 +12,7 @@
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
+#include "algorithms/mscclpp/mscclpp.h"
 
 namespace weir::core {
 namespace {
@@ -62,7 +63,8 @@ TEST_F(PlanFiles, AFolderHasOnePerFile) {
   write("a.xml", *msccl::write(ring(Collective::all_gather, 4)));
   write("c.plan", ir::write_text(ring(Collective::all_reduce, 3)));
   write("README", "not a plan");
-  EXPECT_THAT(read(), ElementsAre("a.xml", "b.plan"));
+  write("d.json", *mscclpp::write(ring(Collective::reduce_scatter, 4), {}));
+  EXPECT_THAT(read(), ElementsAre("a.xml", "b.plan", "d.json"));
   EXPECT_THAT(read("", 3), ElementsAre("c.plan"));
   EXPECT_THAT(read("", 2), IsEmpty());
 }

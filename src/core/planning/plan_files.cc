@@ -11,7 +11,7 @@
 
 #include "algorithms/ir/rank_order.h"
 #include "algorithms/ir/text.h"
-#include "algorithms/msccl/any_plan.h"
+#include "algorithms/plan_file/any_plan.h"
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/drivers/files.h"
@@ -42,7 +42,7 @@ Result<std::vector<std::string>> files_of(const std::string& path, const std::st
   std::vector<std::string> files;
   for (const std::string& name : *names) {
     const std::string ending = fs::path(name).extension();
-    if (ending == ".plan" || ending == ".xml") files.push_back(folder / name);
+    if (ending == ".plan" || ending == ".xml" || ending == ".json") files.push_back(folder / name);
   }
   return files;
 }
@@ -58,7 +58,7 @@ std::string sizes_words(const ir::Plan& plan) {
 Result<ir::LoadedPlan> read_plan_file(const std::string& file) {
   auto text = drivers::read_whole(file, kMostPlanBytes);
   if (!text.ok()) return in_file(file, text.status());
-  auto plan = msccl::read_any_plan(*text, file);
+  auto plan = algorithms::read_any_plan(*text, file);
   if (!plan.ok()) return in_file(file, plan.status());
   return ir::loaded(file, std::move(*plan));
 }

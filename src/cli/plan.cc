@@ -206,7 +206,7 @@ int fail(const Status& status) { return report_failure("plan", status, kExitUsag
 int print_rings(const PlanArguments& arguments) {
   const auto task = load_plan_task(arguments.task);
   if (!task.ok()) return fail(task.status());
-  const auto text = graph_file_of(*task);
+  const auto text = graph_file_of(*task, arguments.host);
   if (!text.ok()) return fail(text.status());
   fmt::print("{}", *text);
   return 0;
@@ -242,6 +242,12 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
                    ->excludes(svg)
                    ->excludes(html)
                    ->excludes(table);
+  command
+      ->add_option(
+          "--host", arguments.host,
+          "With --emit nccl-graph and ranks on several hosts: the host whose file is written; NCCL reads "
+          "one per host")
+      ->needs(emit);
   command
       ->add_flag(
           "--in-place", arguments.in_place,

@@ -150,17 +150,6 @@ TEST(Plan, EmitsExecutionPlansOfMscclpp) {
   EXPECT_THAT(rooted.text, HasSubstr("has no root"));
 }
 
-TEST(Plan, EmitsRings) {
-  const CommandResult rings = plan("'(4 gpu mesh 100)' --emit nccl-graph");
-  EXPECT_EQ(rings.code, 0);
-  EXPECT_THAT(rings.text,
-              AllOf(StartsWith("<graphs version=\"1\">"), HasSubstr("nchannels=\"6\" speedintra=\"50\""),
-                    HasSubstr("<gpu dev=\"3\"/>")));
-  const CommandResult hosts = plan("'2 x (2 gpu mesh 100, 2 nic 25) leaf' --emit nccl-graph");
-  EXPECT_EQ(hosts.code, 2);
-  EXPECT_THAT(hosts.text, HasSubstr("expected GPUs of one host"));
-}
-
 TEST(Plan, DrawsTreesAndLoads) {
   const std::string network = "'2 x (2 gpu mesh 100, 2 nic 25) leaf' --collective allgather ";
   const CommandResult page = plan(network + "--html");

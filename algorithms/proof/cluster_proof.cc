@@ -11,6 +11,7 @@
 
 #include "algorithms/proof/forest.h"
 #include "algorithms/proof/tree_proof.h"
+#include "algorithms/proof/way_loads.h"
 #include "algorithms/proof/wrong.h"
 #include "src/base/index.h"
 
@@ -402,25 +403,9 @@ class ClusterJudge {
       for (const int32_t edge : in.in) loads_.parts[at(to.edges[at(edge)])] += parts;
       loads_.parts[at(up.out)] += parts;
       loads_.parts[at(down.in)] += parts;
-      WEIR_TRY(
-          load_way(network_.edges[at(up.out)].to, network_.edges[at(down.in)].from, piece.parts, blocks));
-    }
-    return {};
-  }
-
-  Status load_way(int32_t from, int32_t to, int64_t parts, int64_t blocks) {
-    if (from == to) return {};
-    const auto way = std::lower_bound(
-        plan_.ways.begin(), plan_.ways.end(), std::pair(from, to),
-        [](const Way& each, const auto& key) { return std::pair(each.from, each.to) < key; });
-    if (way == plan_.ways.end() || way->from != from || way->to != to)
-      return wrong("the paths from node {} to node {} are missing", from, to);
-    Int128 weights = 0;
-    for (const Way::Path& path : way->paths) weights += path.weight;
-    if (weights == 0 || parts % weights != 0)
-      return wrong("{} parts cannot be divided among the paths from node {} to node {}", parts, from, to);
-    for (const Way::Path& path : way->paths) {
-      for (const int32_t edge : path.edges) loads_.parts[at(edge)] += parts / weights * path.weight * blocks;
+      const int32_t leaves = network_.edges[at(up.out)].to, enters = network_.edges[at(down.in)].from;
+      if (leaves != enters)
+        WEIR_TRY(load_way(network_, plan_.ways, leaves, enters, piece.parts, blocks, loads_.parts));
     }
     return {};
   }

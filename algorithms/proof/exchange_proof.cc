@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "algorithms/proof/way_loads.h"
 #include "algorithms/proof/wrong.h"
 #include "src/base/index.h"
 
@@ -248,30 +249,9 @@ class ExchangeJudge {
           if (from == to) continue;
           const auto own = inside_[plane].find({from, to});
           const Int128 parts = leaving * entering - (own == inside_[plane].end() ? 0 : own->second);
-          if (parts > 0) WEIR_TRY(load_way(from, to, parts * shared_));
+          if (parts > 0) WEIR_TRY(load_way(network_, plan_.ways, from, to, parts * shared_, 1, loads_.units));
         }
       }
-    }
-    return {};
-  }
-
-  Status load_way(int32_t from, int32_t to, Int128 units) {
-    const auto way = std::lower_bound(
-        plan_.ways.begin(), plan_.ways.end(), std::pair(from, to),
-        [](const Way& each, const auto& key) { return std::pair(each.from, each.to) < key; });
-    if (way == plan_.ways.end() || way->from != from || way->to != to)
-      return wrong("the paths from node {} to node {} are missing", from, to);
-    Int128 weights = 0;
-    for (const Way::Path& path : way->paths) weights += path.weight;
-    for (const Way::Path& path : way->paths) {
-      int32_t node = from;
-      for (const int32_t number : path.edges) {
-        if (number < 0 || at(number) >= network_.edges.size() || network_.edges[at(number)].from != node)
-          return wrong("a path from node {} to node {} is broken", from, to);
-        loads_.units[at(number)] += units / weights * path.weight;
-        node = network_.edges[at(number)].to;
-      }
-      if (node != to) return wrong("a path from node {} ends at node {}, not at node {}", from, node, to);
     }
     return {};
   }

@@ -4,6 +4,11 @@
 
 namespace weir::ir {
 
+std::string_view name(MoveWay way) {
+  constexpr std::string_view kNames[kMoveWays] = {"any", "nvlink", "xgmi", "pcie", "net"};
+  return kNames[static_cast<int>(way)];
+}
+
 int input_blocks(const Shape& shape, Rank rank) {
   switch (shape.kind) {
     case Collective::all_reduce:

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/types.h"
@@ -53,6 +54,12 @@ struct Operand {
   bool in_memory() const { return kind == Kind::input || kind == Kind::output || kind == Kind::scratch; }
 };
 
+/// The way that a move takes between two ranks. `any`: the one that the driver or the transport takes.
+enum class MoveWay : uint8_t { any, nvlink, xgmi, pcie, net };
+inline constexpr int kMoveWays = 5;
+/// The word of plan files: "nvlink", "pcie".
+std::string_view name(MoveWay way);
+
 struct Move {
   Rank src = 0;
   Rank dst = 0;          ///< equal to src: a local move, in one lane
@@ -64,6 +71,7 @@ struct Move {
   Operand with;
   Operand to;
   bool push = false;  ///< src writes the memory of dst, at `to`; dst only learns that it is complete
+  MoveWay way = MoveWay::any;
 
   bool operator==(const Move&) const = default;
 };

@@ -37,6 +37,7 @@ void write_move(std::string& text, size_t number, const Move& move) {
   write_operand(text, "with", move.with);
   write_operand(text, "to", move.to);
   if (move.chunks != 1) text += fmt::format(" chunks {}", move.chunks);
+  if (move.way != MoveWay::any) text += fmt::format(" by {}", name(move.way));
   text += '\n';
 }
 
@@ -252,7 +253,16 @@ class Reader {
     if (line.take_if("with")) WEIR_TRY(operand(line, move.with));
     if (line.take_if("to")) WEIR_TRY(operand(line, move.to));
     if (line.take_if("chunks")) WEIR_TRY(line.number(move.chunks, "the number of chunks", kAnyNumber));
+    if (move.src != move.dst && line.take_if("by")) WEIR_TRY(way(line, move.way));
     return line.end();
+  }
+
+  static Status way(Line& line, MoveWay& way) {
+    for (int number = 1; number < kMoveWays; ++number) {
+      way = static_cast<MoveWay>(number);
+      if (line.take_if(name(way))) return {};
+    }
+    return line.expected("\"nvlink\", \"xgmi\", \"pcie\" or \"net\"");
   }
 
   static Status operand(Line& line, Operand& operand) {

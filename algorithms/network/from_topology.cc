@@ -268,6 +268,7 @@ Result<Network> network_over(const Graph& graph, std::span<const Index> devices,
   auto edges = edges_between(graph, node_of);
   if (!edges.ok()) return edges.status();
   network.edges = std::move(*edges);
+  for (const Edge& edge : network.edges) network.link_kinds.push_back(graph.links()[at(edge.link)].kind);
   return network;
 }
 

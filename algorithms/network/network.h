@@ -42,6 +42,9 @@ struct Network {
   /// NVSwitches of the topology that are part of a node: those with equal links are one.
   std::vector<std::pair<topology::Index, int32_t>> others = {};
 
+  /// Index: edge; the kind of its link. Empty: not made from a topology.
+  std::vector<topology::LinkKind> link_kinds = {};
+
   int ranks() const { return static_cast<int>(rank_nodes.size()); }
   bool operator==(const Network&) const = default;
 };

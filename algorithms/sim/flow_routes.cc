@@ -14,13 +14,49 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
+using ir::MoveWay;
+
+constexpr char bit(MoveWay way) { return static_cast<char>(1 << static_cast<int>(way)); }
+
+/// The ways that may use a link.
+char ways_over(topology::LinkKind kind) {
+  using topology::LinkKind;
+  switch (kind) {
+    case LinkKind::nvlink: return bit(MoveWay::any) | bit(MoveWay::nvlink) | bit(MoveWay::net);
+    case LinkKind::xgmi: return bit(MoveWay::any) | bit(MoveWay::xgmi) | bit(MoveWay::net);
+    case LinkKind::cable: return bit(MoveWay::any) | bit(MoveWay::net);
+    // The dies of a package are joined by links of this kind.
+    case LinkKind::inner: return static_cast<char>((1 << ir::kMoveWays) - 1);
+    default: return bit(MoveWay::any) | bit(MoveWay::pcie) | bit(MoveWay::net);
+  }
+}
+
 }  // namespace
 
 FlowRoutes::FlowRoutes(const Network& network)
     : network_(network), is_rank_(at(network.nodes)), uses_(network.edges.size()) {
   for (const int32_t node : network.rank_nodes) is_rank_[at(node)] = 1;
+  find_ways();
   index(true);
   index(false);
+}
+
+void FlowRoutes::find_ways() {
+  const bool tells = network_.link_kinds.size() == network_.edges.size();
+  allows_.assign(network_.edges.size(), bit(MoveWay::any));
+  for (size_t edge = 0; tells && edge < allows_.size(); ++edge)
+    allows_[edge] = ways_over(network_.link_kinds[edge]);
+}
+
+MoveWay FlowRoutes::way_of(std::span<const int32_t> route) const {
+  if (network_.link_kinds.size() != network_.edges.size()) return MoveWay::any;
+  const auto has_cable = std::ranges::any_of(
+      route, [&](int32_t edge) { return network_.link_kinds[at(edge)] == topology::LinkKind::cable; });
+  if (has_cable) return MoveWay::net;
+  for (const MoveWay way : {MoveWay::nvlink, MoveWay::xgmi, MoveWay::pcie})
+    if (std::ranges::all_of(route, [&](int32_t edge) { return (allows_[at(edge)] & bit(way)) != 0; }))
+      return way;
+  return MoveWay::any;
 }
 
 int32_t FlowRoutes::head(int32_t edge, bool forward) const {
@@ -43,7 +79,7 @@ void FlowRoutes::index(bool forward) {
   s.step.resize(nodes);
 }
 
-Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t channel) {
+Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t channel, MoveWay way) {
   if (std::min(src, dst) < 0 || std::max(src, dst) >= network_.ranks()) {
     return Status(Code::invalid_argument,
                   fmt::format("no route from rank {} to rank {}: expected ranks 0 to {}", src, dst,
@@ -53,14 +89,18 @@ Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t 
     return Status(Code::invalid_argument,
                   fmt::format("no route from rank {} to itself: expected two different ranks", src));
   }
-  const uint64_t key = static_cast<uint64_t>(src) << 40 | static_cast<uint64_t>(dst) << 16 | channel;
+  const uint64_t key = static_cast<uint64_t>(src) << 40 | static_cast<uint64_t>(dst) << 16 | channel |
+                       static_cast<uint64_t>(way) << 61;
   const auto [entry, fresh] = known_.try_emplace(key, edges_.size(), edges_.size());
   auto& [first, end] = entry->second;
   if (fresh) {
+    way_ = way;
     const int32_t from = network_.rank_nodes[at(src)], to = network_.rank_nodes[at(dst)];
     if (!search(from, to, false) && !search(from, to, true)) {
       known_.erase(entry);
-      return Status(Code::invalid_argument, fmt::format("no path leads from rank {} to rank {}", src, dst));
+      return Status(Code::invalid_argument,
+                    fmt::format("no path leads from rank {} to rank {}{}", src, dst,
+                                way == MoveWay::any ? "" : fmt::format(" by {}", name(way))));
     }
     widest(true, from);
     widest(false, to);
@@ -73,6 +113,11 @@ Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t 
     const auto uses = [&](int32_t node) { return ahead_.best[at(node)] + behind_.best[at(node)]; };
     trace(*std::ranges::min_element(meetings_, {}, uses), from, to);
     end = edges_.size();
+    if (way == MoveWay::net && way_of(std::span<const int32_t>(edges_.data() + first, end - first)) != way) {
+      known_.erase(entry);
+      return Status(Code::invalid_argument,
+                    fmt::format("the path from rank {} to rank {} has no network cable", src, dst));
+    }
   }
   return std::span<const int32_t>(edges_.data() + first, end - first);
 }
@@ -110,6 +155,7 @@ void FlowRoutes::expand(bool forward, int32_t goal, bool through_ranks) {
   std::vector<int32_t> border;
   for (const int32_t node : s.border) {
     for (uint32_t place = s.first_edge[at(node)]; place < s.first_edge[at(node) + 1]; ++place) {
+      if ((allows_[at(s.edges[place])] & bit(way_)) == 0) continue;
       const int32_t next = head(s.edges[place], forward);
       if (is_rank_[at(next)] && next != goal && !through_ranks) continue;
       if (s.seen[at(next)] != search_) {

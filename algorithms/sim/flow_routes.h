@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/ir/plan.h"
 #include "algorithms/network/network.h"
 #include "src/base/status.h"
 #include "src/base/types.h"
@@ -30,9 +31,13 @@ class FlowRoutes {
   explicit FlowRoutes(const Network& network);
 
   /// The edges from rank `src` to rank `dst`, for their channel with this number (0 to 65535); the same for
-  /// repeated calls. Valid until the next call. Errors: invalid_argument if a rank does not exist, src is
-  /// dst, or there is no path.
-  Result<std::span<const int32_t>> route(Rank src, Rank dst, uint32_t channel = 0);
+  /// repeated calls. Valid until the next call. A way other than `any` limits the links: to NVLink, to xGMI,
+  /// to those inside a host that are neither, or (`net`) to paths with a network cable. Errors:
+  /// invalid_argument if a rank does not exist, src is dst, or there is no path by that way.
+  Result<std::span<const int32_t>> route(Rank src, Rank dst, uint32_t channel = 0,
+                                         ir::MoveWay way = ir::MoveWay::any);
+  /// The way that a route takes; `any` if its links are of several kinds, or the network does not tell.
+  ir::MoveWay way_of(std::span<const int32_t> route) const;
 
  private:
   /// Half of a search: the nodes seen from one end.
@@ -49,6 +54,7 @@ class FlowRoutes {
 
   int32_t head(int32_t edge, bool forward) const;
   int32_t tail(int32_t edge, bool forward) const { return head(edge, !forward); }
+  void find_ways();
   void index(bool forward);
   bool search(int32_t from, int32_t to, bool through_ranks);
   void expand(bool forward, int32_t goal, bool through_ranks);
@@ -59,8 +65,10 @@ class FlowRoutes {
   Side& side(bool forward) { return forward ? ahead_ : behind_; }
 
   const Network& network_;
-  std::vector<char> is_rank_;  // index: node
-  std::vector<double> uses_;   // index: edge; routes over it / its capacity
+  std::vector<char> is_rank_;           // index: node
+  std::vector<char> allows_;            // index: edge; bit w: links of way w may be this one
+  ir::MoveWay way_ = ir::MoveWay::any;  // of the current search
+  std::vector<double> uses_;            // index: edge; routes over it / its capacity
   Side ahead_, behind_;
   uint32_t search_ = 0;
   std::vector<int32_t> meetings_;                                  // nodes seen from both ends

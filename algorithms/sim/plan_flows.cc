@@ -173,11 +173,11 @@ class Translation {
 
   Result<Channel*> channel_of(const Move& move) {
     const uint32_t number = uint32_t{move.src_lane} * ir::kMaxLanes + move.dst_lane;
-    const uint64_t key =
-        static_cast<uint64_t>(move.src) << 40 | static_cast<uint64_t>(move.dst) << 16 | number;
+    const uint64_t key = static_cast<uint64_t>(move.src) << 40 | static_cast<uint64_t>(move.dst) << 16 |
+                         number | static_cast<uint64_t>(move.way) << 61;
     const auto [entry, fresh] = channel_numbers_.try_emplace(key, channel_list_.size());
     if (fresh) {
-      auto route = routes_.route(move.src, move.dst, number);
+      auto route = routes_.route(move.src, move.dst, number, move.way);
       WEIR_TRY(route.status());
       Channel& channel = channel_list_.emplace_back();
       taken_.resize(channel_list_.size() * at(channels_.slots), kNobody);

@@ -19,7 +19,7 @@ Result<PlanLoads> loads_of(const ir::Plan& plan, const Network& network, FlowRou
   for (const ir::Move& move : plan.moves) {
     if (move.src == move.dst) continue;
     const auto route =
-        routes.route(move.src, move.dst, uint32_t{move.src_lane} * ir::kMaxLanes + move.dst_lane);
+        routes.route(move.src, move.dst, uint32_t{move.src_lane} * ir::kMaxLanes + move.dst_lane, move.way);
     WEIR_TRY(route.status());
     for (const int32_t edge : *route) loads.chunks[static_cast<size_t>(edge)] += move.chunks;
   }

@@ -18,7 +18,7 @@ Result<Timeline> simulate_once(const Round& round, const Network& network, FlowR
                                const Channels& channels) {
   FlowSet flows(network, channels.hop_latency);
   for (const RoundTransfer& transfer : round.transfers) {
-    auto route = routes.route(transfer.src, transfer.dst, transfer.channel);
+    auto route = routes.route(transfer.src, transfer.dst, transfer.channel, transfer.way);
     WEIR_TRY(route.status());
     flows.add({flows.path(*route), transfer.bytes, channels.alpha, channels.pace, channels.window});
   }
@@ -124,13 +124,13 @@ std::vector<Round> rounds_of(const ir::Plan& plan, double bytes) {
     if (move.src == move.dst) continue;
     const int32_t level = numbers[m];
     if (at(level) >= levels.size()) levels.resize(at(level) + 1);
-    levels[at(level)].transfers.push_back({move.src, move.dst, chunk * move.chunks, 0});
+    levels[at(level)].transfers.push_back({move.src, move.dst, chunk * move.chunks, 0, move.way});
   }
   std::vector<Round> rounds;
   for (Round& level : levels) {
     std::sort(level.transfers.begin(), level.transfers.end(),
               [](const RoundTransfer& a, const RoundTransfer& b) {
-                return std::tuple(a.src, a.dst, a.bytes) < std::tuple(b.src, b.dst, b.bytes);
+                return std::tuple(a.src, a.dst, a.way, a.bytes) < std::tuple(b.src, b.dst, b.way, b.bytes);
               });
     if (!rounds.empty() && rounds.back().transfers == level.transfers) {
       ++rounds.back().times;

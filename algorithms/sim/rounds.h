@@ -26,6 +26,7 @@ struct RoundTransfer {
   Rank dst = 0;
   double bytes = 0;
   uint32_t channel = 0;  ///< its path may differ from that of the pair's other channels
+  ir::MoveWay way = ir::MoveWay::any;
   bool operator==(const RoundTransfer&) const = default;
 };
 

@@ -18,6 +18,7 @@
 #include "algorithms/mscclpp/mscclpp.h"
 #include "algorithms/network/relays.h"
 #include "algorithms/sim/simulate.h"
+#include "algorithms/sim/ways.h"
 #include "src/base/text.h"
 #include "src/cli/failure.h"
 #include "src/cli/link_loads.h"
@@ -195,7 +196,11 @@ std::string html_of(const Report& report) {
 /// The plan in the form that --emit names.
 Result<std::string> text_of(const Report& report, const PlanArguments& arguments) {
   const ir::Plan& plan = report.ranked[0].schedule.plan;
-  if (arguments.emit == "plan") return ir::write_text(plan);
+  if (arguments.emit == "plan") {
+    ir::Plan named = plan;
+    WEIR_TRY(sim::name_ways(named, report.task.network));
+    return ir::write_text(named);
+  }
   if (arguments.emit == "msccl-xml") return msccl::write(plan);
   return mscclpp::write(plan, {rank_hosts(report.task), arguments.in_place});
 }

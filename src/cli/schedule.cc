@@ -12,6 +12,7 @@
 #include "algorithms/best_plan/ranking.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/plan_file/any_plan.h"
+#include "algorithms/sim/ways.h"
 #include "src/base/text.h"
 
 namespace weir::cli {
@@ -70,6 +71,8 @@ Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTas
   if (const Status proof = ir::verify(*plan); !proof.ok())
     return Status(Code::invalid_argument,
                   fmt::format("{} is not a correct plan: {}", arguments.plan, proof.message()));
+  if (const Status ways = sim::check_ways(*plan, task.network); !ways.ok())
+    return Status(Code::invalid_argument, fmt::format("{}: {}", arguments.plan, ways.message()));
   return plan;
 }
 

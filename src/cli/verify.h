@@ -17,6 +17,8 @@ namespace weir::cli {
 
 struct VerifyArguments {
   std::vector<std::string> files;
+  std::vector<std::string> topology;    ///< files or descriptions; empty: ways of moves are not checked
+  std::string ranks;                    ///< numbers of GPUs of the topology, as PlanTaskArguments::ranks
   uint32_t slots = exec::kProvenSlots;  ///< slots of each channel
 };
 

@@ -11,6 +11,7 @@
 #include "algorithms/msccl/msccl.h"
 #include "algorithms/plan_file/any_plan.h"
 #include "algorithms/sim/simulate.h"
+#include "algorithms/sim/ways.h"
 #include "src/exec/plan_proof.h"
 #include "src/planner_api/bound_object.h"
 
@@ -66,6 +67,8 @@ class PlanObject : public weirPlan {
     return *schedule_;
   }
 
+  const algorithms::Network& network() const { return network_; }
+
   /// REQUIRES: schedule().ok().
   const Moves& moves() const {
     const ir::Plan& plan = *schedule();
@@ -120,7 +123,11 @@ Result<std::string> write(const weirPlan* handle, PlanFormat format) {
   const auto plan = schedule_of(handle);
   WEIR_TRY(plan.status());
   switch (format) {
-    case PlanFormat::text: return ir::write_text(**plan);
+    case PlanFormat::text: {
+      ir::Plan named = **plan;
+      WEIR_TRY(sim::name_ways(named, static_cast<const PlanObject*>(handle)->network()));
+      return ir::write_text(named);
+    }
     case PlanFormat::msccl_xml: return msccl::write(**plan);
   }
   return Status(

@@ -45,6 +45,34 @@ TEST(FlowRoutes, ThroughRanksOnlyWhereNothingElseLeads) {
   EXPECT_THAT(route(routes, 0, 3), ElementsAre(6, 8, 10, 12, 14));
 }
 
+TEST(FlowRoutes, OverLinksOfTheAskedKindOnly) {
+  using topology::LinkKind;
+  // Two ranks, joined directly, over a switch, and over two switches.
+  Network network;
+  rank_node(network), rank_node(network);
+  const int32_t bridge = node(network), left = node(network), right = node(network);
+  for (const auto& [from, to] :
+       {std::pair(0, 1), {0, bridge}, {bridge, 1}, {0, left}, {left, right}, {right, 1}})
+    cable(network, from, to, 10);
+  network.link_kinds.assign(network.edges.size(), LinkKind::pci);
+  network.link_kinds[0] = network.link_kinds[1] = LinkKind::nvlink;
+  network.link_kinds[8] = network.link_kinds[9] = LinkKind::cable;  // between left and right
+  FlowRoutes routes(network);
+  const auto by = [&](ir::MoveWay way) {
+    const auto found = routes.route(0, 1, 0, way);
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(routes.way_of(*found), way == ir::MoveWay::any ? ir::MoveWay::nvlink : way);
+    return std::vector<int32_t>(found->begin(), found->end());
+  };
+  EXPECT_THAT(by(ir::MoveWay::any), ElementsAre(0));
+  EXPECT_THAT(by(ir::MoveWay::nvlink), ElementsAre(0));
+  EXPECT_THAT(by(ir::MoveWay::pcie), ElementsAre(2, 4));
+  EXPECT_FALSE(routes.route(0, 1, 0, ir::MoveWay::xgmi).ok());
+  const auto net = routes.route(0, 1, 0, ir::MoveWay::net);
+  ASSERT_FALSE(net.ok()) << "the shortest path has no cable";
+  EXPECT_EQ(net.status().message(), "the path from rank 0 to rank 1 has no network cable");
+}
+
 TEST(FlowRoutes, TheWidestOfTheShortest) {
   Network network;
   rank_node(network), rank_node(network);

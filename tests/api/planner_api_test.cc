@@ -15,6 +15,7 @@
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
+#include "algorithms/sim/ways.h"
 #include "topology/detect/read_files.h"
 #include "topology/formats/any.h"
 #include "topology/views/json.h"
@@ -267,7 +268,9 @@ TEST(PlannerApi, PlansAreThoseWithin) {
       EXPECT_GE(plan->gap(), 0);
       const algorithms::Bound shown = algorithms::outside_devices(best->bound, *network, *graph);
       EXPECT_TRUE(algorithms::check_bound(*network, shown).ok());
-      EXPECT_EQ(plan->write(PlanFormat::text).value(), ir::write_text(schedule->plan));
+      ir::Plan named = schedule->plan;
+      ASSERT_TRUE(sim::name_ways(named, *network).ok());
+      EXPECT_EQ(plan->write(PlanFormat::text).value(), ir::write_text(named));
       EXPECT_EQ(plan->write(PlanFormat::msccl_xml).value(), *msccl::write(schedule->plan));
       EXPECT_EQ(plan->verify(), "");
       EXPECT_EQ(verify_plan(*plan->write(PlanFormat::text)), "");

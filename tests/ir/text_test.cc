@@ -144,6 +144,20 @@ TEST(Text, SizesMayBeStated) {
               HasSubstr("expected a size that is not below 1024, found \"1023\""));
 }
 
+TEST(Text, MovesBetweenRanksNameTheirWay) {
+  std::string text(kSample);
+  text.replace(text.find("chunks 4\n1 send"), 8, "chunks 4 by net");
+  const auto plan = read_text(text);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->moves[0].way, MoveWay::net);
+  EXPECT_EQ(plan->moves[1].way, MoveWay::any);
+  EXPECT_EQ(write_text(*plan), text);
+  EXPECT_EQ(said("to scratch 4", "to scratch 4 by pcie"),
+            "line 11: expected the end of the line, found \"by\"");
+  EXPECT_EQ(said("to scratch 0", "to scratch 0 by any"),
+            "line 12: expected \"nvlink\", \"xgmi\", \"pcie\" or \"net\", found \"any\"");
+}
+
 TEST(Text, NoDamageCrashesTheReader) {
   std::mt19937 random(20240607);
   int refused = 0;

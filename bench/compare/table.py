@@ -9,7 +9,7 @@ import candidates
 
 FIELDS = ("op", "ranks", "bytes", "candidate", "repetition", "median_us", "avg_us", "min_us", "calls", "ok", "probe_us",
           "mixed")
-COLUMNS = (*candidates.PEERS, "reference", "reference_shared", "weir", "weir_shared")
+COLUMNS = (*candidates.PEERS, "limit", "reference", "reference_shared", "weir", "weir_shared")
 FAMILY = {candidate.name: candidate.family for candidate in candidates.CANDIDATES}
 
 
@@ -44,6 +44,10 @@ def _families(point):
   return best
 
 
+# Below, the time is that of agreeing, which the limit leaves out.
+LIMIT_FROM = 64 << 10
+
+
 def ratio(point, candidate, others):
   """Median over the repetitions of candidate / fastest of others; None if there is no common repetition."""
   ratios = []
@@ -58,10 +62,17 @@ def _peers(point):
   return [name for name in point if FAMILY[name] in candidates.PEERS]
 
 
-RATIOS = (("weir / best peer", "weir", _peers),
-          ("weir / reference", "weir", lambda point: ["reference"]),
-          ("shared / best peer", "weir_shared", _peers),
-          ("shared / reference", "weir_shared", lambda point: ["reference_shared"]))
+def _limits(point):
+  return [name for name in point if FAMILY[name] == "limit"]
+
+
+# (name, own candidate, the others of a point, smallest size)
+RATIOS = (("weir / best peer", "weir", _peers, 0),
+          ("weir / limit", "weir", _limits, LIMIT_FROM),
+          ("weir / reference", "weir", lambda point: ["reference"], 0),
+          ("shared / best peer", "weir_shared", _peers, 0),
+          ("shared / limit", "weir_shared", _limits, LIMIT_FROM),
+          ("shared / reference", "weir_shared", lambda point: ["reference_shared"], 0))
 
 
 def human(count):
@@ -77,13 +88,18 @@ def microseconds(value):
   return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _line(key, point, columns):
+def _ratios(key, point):
+  """{name of a ratio: its value}, for those that the point has."""
+  values = {name: ratio(point, own, others(point)) for name, own, others, smallest in RATIOS if key[2] >= smallest}
+  return {name: value for name, value in values.items() if value}
+
+
+def _line(key, point, columns, ratios):
   best = _families(point)
+  values = _ratios(key, point)
   cells = [key[0], str(key[1]), human(key[2])]
   cells += [microseconds(best[family][1]) if family in best else "-" for family in columns]
-  for _, own, others in RATIOS:
-    value = ratio(point, own, others(point))
-    cells.append("-" if value is None else f"{value:.2f}")
+  cells += [f"{values[name]:.2f}" if name in values else "-" for name in ratios]
   names = sorted((best[family][1], best[family][0]) for family in candidates.PEERS if family in best)
   return cells + [names[0][1] if names else "-"]
 
@@ -95,9 +111,9 @@ def _order(key):
 def markdown(points):
   present = {FAMILY[name] for point in points.values() for name in point}
   columns = [family for family in COLUMNS if family in present]
-  title = ["operation", "ranks", "size", *(name.replace("_", " ") for name in columns), *(name for name, _, _ in RATIOS),
-           "best peer"]
-  lines = [title, *(_line(key, points[key], columns) for key in sorted(points, key=_order))]
+  ratios = [row[0] for row in RATIOS if any(row[0] in _ratios(key, point) for key, point in points.items())]
+  title = ["operation", "ranks", "size", *(name.replace("_", " ") for name in columns), *ratios, "best peer"]
+  lines = [title, *(_line(key, points[key], columns, ratios) for key in sorted(points, key=_order))]
   widths = [max(len(line[i]) for line in lines) for i in range(len(title))]
   text = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(line, widths))} |" for line in lines]
   text.insert(1, f"|{'|'.join('-' * (width + 2) for width in widths)}|")
@@ -108,10 +124,9 @@ def summary(points):
   """One line per operation and number of ranks: geometric mean and worst of each ratio."""
   lines = []
   for op, ranks in sorted({key[:2] for key in points}, key=lambda pair: (candidates.OPS.index(pair[0]), pair[1])):
-    here = {key[2]: point for key, point in points.items() if key[:2] == (op, ranks)}
-    for name, own, others in RATIOS:
-      values = {size: ratio(point, own, others(point)) for size, point in here.items()}
-      values = {size: value for size, value in values.items() if value}
+    here = {key[2]: _ratios(key, point) for key, point in points.items() if key[:2] == (op, ranks)}
+    for name, *_ in RATIOS:
+      values = {size: ratios[name] for size, ratios in here.items() if name in ratios}
       if not values:
         continue
       mean = math.exp(statistics.fmean(map(math.log, values.values())))

@@ -66,6 +66,24 @@ inline void stream_copy(float* to, const float* from, size_t count) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
+/// to[k][i] = from[0][i] + from[1][i] + ... for all `targets` k, past the cache. REQUIRES: all targets have
+/// the same position in a cache line.
+inline void stream_fold(float* const* to, int targets, const float* const* from, int sources, size_t count) {
+  const auto plain = [&](size_t i) {
+    float sum = from[0][i];
+    for (int k = 1; k < sources; ++k) sum += from[k][i];
+    for (int k = 0; k < targets; ++k) to[k][i] = sum;
+  };
+  size_t i = 0;
+  for (; i < count && reinterpret_cast<uintptr_t>(to[0] + i) % sizeof(Wide) != 0; ++i) plain(i);
+  for (; i + kWide <= count; i += kWide) {
+    Wide sum = load(from[0] + i);
+    for (int k = 1; k < sources; ++k) sum += load(from[k] + i);
+    for (int k = 0; k < targets; ++k) stream(to[k] + i, sum);
+  }
+  for (; i < count; ++i) plain(i);
+}
+
 /// to[i] = from[0][i] + from[1][i] + ..., added in this order; kSources 0: `sources` sources.
 template <int kSources>
 void fold_of(float* to, const float* const* from, int sources, size_t count) {

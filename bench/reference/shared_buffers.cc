@@ -63,17 +63,7 @@ void SharedBuffers::direct_streaming(const float* input, float* output, size_t c
     from[rank] = arena_.at(rank, input, self) + own.first;
     to[rank] = arena_.at(rank, output, self) + own.first;
   }
-  size_t i = 0;
-  for (; i + kWide <= own.count; i += kWide) {
-    Wide sum = load(from[0] + i);
-    for (int rank = 1; rank < ranks; ++rank) sum += load(from[rank] + i);
-    for (int rank = 0; rank < ranks; ++rank) stream(to[rank] + i, sum);
-  }
-  for (; i < own.count; ++i) {
-    float sum = from[0][i];
-    for (int rank = 1; rank < ranks; ++rank) sum += from[rank][i];
-    for (int rank = 0; rank < ranks; ++rank) to[rank][i] = sum;
-  }
+  stream_fold(to, ranks, from, ranks, own.count);
   finish_streams();
 }
 

@@ -53,6 +53,18 @@ class Tables(unittest.TestCase):
     self.assertIn("1 KiB", text)
     self.assertNotIn("mpich", text)  # nobody ran it
 
+  def test_the_limit_counts_where_bytes_decide(self):
+    rows = [row(name, value, size=size) for size in (8, 64 << 10)
+            for name, value in (("weir", 3), ("limit_cached", 2), ("limit_streaming", 4))]
+    points = table.times_of(rows)
+    self.assertEqual(table.summary(points), ["all_reduce, 2 ranks: weir / limit: geometric mean 1.50, worst 1.50 at 64 KiB"])
+    self.assertEqual([line.count("1.50") for line in table.markdown(points).splitlines()[2:]], [0, 1])
+
+  def test_ratios_that_no_row_has_are_left_out(self):
+    text = table.markdown(table.times_of([row("weir", 1), row("openmpi", 4)]))
+    self.assertIn("weir / best peer", text)
+    self.assertNotIn("limit", text)
+
   def test_summary(self):
     lines = table.summary(table.times_of([row("weir", 1), row("openmpi", 4), row("weir", 1, size=1024),
                                           row("openmpi", 1, size=1024)]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The references must compute right, or they show nothing: sizes around every border of their ways, all
-// checked by the program itself.
+// The references and the limit must compute right, or they show nothing: sizes around every border of their
+// ways, all checked by the program itself.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,6 +37,25 @@ TEST_P(Reference, IsRightInSmallTiles) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Reference, testing::Values("private", "shared"));
+
+class Limit : public testing::TestWithParam<const char*> {};
+
+TEST_P(Limit, IsRight) {
+  for (const int ranks : {2, 3, 5}) {
+    const std::string command =
+        std::string("timeout 100 " WEIR_LIMIT " --budget-ms 0.1 --ops all_reduce,all_gather,") +
+        "reduce_scatter,broadcast,reduce,all_to_all,gather,scatter,sendrecv --sizes " + kSizes + " --ranks " +
+        std::to_string(ranks) + " --mode " + GetParam() + " > /dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Limit, testing::Values("cached", "streaming"));
+
+TEST(LimitProgram, RefusesNonsense) {
+  EXPECT_NE(std::system("timeout 100 " WEIR_LIMIT " --ranks 1"), 0);
+  EXPECT_NE(std::system("timeout 100 " WEIR_LIMIT " --mode sometimes"), 0);
+}
 
 TEST(ReferenceProgram, RefusesNonsense) {
   EXPECT_NE(reference("", 1, "private"), 0);

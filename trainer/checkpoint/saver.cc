@@ -22,7 +22,7 @@ std::string Saver::temporary() const {
 
 bool Saver::written() const { return saving_ && saving_->written.load(std::memory_order_acquire); }
 
-/// On rank 0: makes an empty temporary folder and removes what unfinished saves left behind.
+/// On rank 0.
 Status Saver::lock_folder(bool regrouped) {
   WEIR_TRY(files_.make_folder(folder_));
   auto lock = FolderOwner::take(folder_);
@@ -35,6 +35,7 @@ Status Saver::open(bool regrouped) {
   return agree(world_, rank_ == 0 ? lock_folder(regrouped) : Status());
 }
 
+/// On rank 0: makes an empty temporary folder and removes what unfinished saves left behind.
 Status Saver::prepare() {
   WEIR_TRY(files_.make_folder(folder_));
   for (const std::string& name : leftovers(folder_))

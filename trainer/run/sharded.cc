@@ -2,6 +2,8 @@
 
 #include "trainer/run/sharded.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -55,6 +55,8 @@ class Links {
   Sender* sender(const exec::Channel& channel) const;
   Receiver* receiver(const exec::Channel& channel) const;
   const SlotSizes& sizes() const { return sizes_; }
+  /// Whether this rank and `peer` share memory.
+  bool shares_memory(Rank peer) const { return routes_.to(peer).transport->traits().maps; }
 
  private:
   std::shared_ptr<ChannelCounters> counters(const LinkSpec& spec, bool sends,

@@ -249,7 +249,7 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   if (c.peer_table->shared_settings.tuned) c.tuning_result = std::make_unique<TuningResult>();
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         c.peer_table->plans, options.pace_share);
-  c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
+  c.pairs = std::make_unique<Pairs>(self, ranks, c.local_ranks > c.local_cores, *c.links);
   c.one_sided = std::make_unique<OneSidedTask>(
       OneSidedTask::Dependencies{self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(),
                                  runtime.timeouts().peer_ms, c.bootstrap->credentials()});

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends and receives of many sizes between processes of a host, which read each other's memory where the
+// kernel lets them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <thread>
+#include <vector>
+
+#include "tests/library/processes.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Element i of transfer `number` that `rank` sends.
+uint32_t value(int rank, int number, size_t i) {
+  return static_cast<uint32_t>(rank) * 7919 + static_cast<uint32_t>(number) * 104729 +
+         static_cast<uint32_t>(i);
+}
+
+std::vector<uint32_t> data_of(int rank, int number, size_t count) {
+  std::vector<uint32_t> data(count);
+  for (size_t i = 0; i < count; ++i) data[i] = value(rank, number, i);
+  return data;
+}
+
+/// Below, at and above what goes through slots; not whole pages; more than is read at a time.
+const std::vector<size_t> kCounts = {1, 2'048, 4'099, 16'384, 70'001, 300'000, 1'000'003, 3};
+
+/// All of them to the next rank in one group, and in another order back.
+void pass_around(const Rank& rank) {
+  const int next = (rank.rank() + 1) % rank.ranks();
+  const int before = (rank.rank() + rank.ranks() - 1) % rank.ranks();
+  ncclComm_t comm = rank.connect();
+  std::vector<std::vector<uint32_t>> out, in;
+  for (size_t k = 0; k < kCounts.size(); ++k) {
+    out.push_back(data_of(rank.rank(), static_cast<int>(k), kCounts[k]));
+    in.emplace_back(kCounts[k]);
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (auto& one : in) one.assign(one.size(), 0);
+    ncclGroupStart();
+    for (size_t k = 0; k < kCounts.size(); ++k) {
+      expect_success(ncclSend(out[k].data(), out[k].size(), ncclUint32, next, comm, nullptr), "ncclSend");
+      expect_success(ncclRecv(in[k].data(), in[k].size(), ncclUint32, before, comm, nullptr), "ncclRecv");
+    }
+    expect_success(ncclGroupEnd(), "ncclGroupEnd");
+    for (size_t k = 0; k < kCounts.size(); ++k)
+      EXPECT_EQ(in[k], data_of(before, static_cast<int>(k), kCounts[k])) << kCounts[k] << " elements";
+  }
+  ncclCommDestroy(comm);
+}
+
+TEST(Transfers, OfAnySizeAreRight) { EXPECT_TRUE(all_well(run_ranks(3, pass_around))); }
+
+/// From now on the kernel refuses this process to read the memory of others, if it has such filters.
+void forbid_reading() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, nr))),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {static_cast<unsigned short>(std::size(code)), code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(Transfers, AreRightWhereOneRankMayNotReadOthers) {
+  EXPECT_TRUE(all_well(run_ranks(3, [](const Rank& rank) {
+    if (rank.rank() == 1) forbid_reading();
+    pass_around(rank);
+  })));
+}
+
+TEST(Transfers, ASendThatFitsTheSlotsNeedNotBeReceivedFirst) {
+  EXPECT_TRUE(all_well(run_ranks(2, [](const Rank& rank) {
+    constexpr size_t kCount = 50'000;
+    ncclComm_t comm = rank.connect();
+    const auto out = data_of(rank.rank(), 0, kCount);
+    std::vector<uint32_t> in(kCount);
+    ncclGroupStart();  // the first transfer waits for the peer in any case
+    ncclSend(out.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr);
+    ncclRecv(in.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr);
+    expect_success(ncclGroupEnd(), "ncclGroupEnd");
+    in.assign(kCount, 0);
+    expect_success(ncclSend(out.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr), "ncclSend");
+    expect_success(ncclRecv(in.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr), "ncclRecv");
+    EXPECT_EQ(in, data_of(1 - rank.rank(), 0, kCount));
+    ncclCommDestroy(comm);
+  })));
+}
+
+TEST(Transfers, OtherSizesAtTheTwoEndsAreAnError) {
+  const auto endings = run_ranks(2, [](const Rank& rank) {
+    ncclComm_t comm = rank.connect();
+    std::vector<uint32_t> out(100'000), in(100'000);
+    const size_t receives = rank.rank() == 0 ? 100'000 : 60'000;
+    ncclGroupStart();
+    ncclSend(out.data(), out.size(), ncclUint32, 1 - rank.rank(), comm, nullptr);
+    ncclRecv(in.data(), receives, ncclUint32, 1 - rank.rank(), comm, nullptr);
+    const ncclResult_t result = ncclGroupEnd();
+    fprintf(stderr, "%d %s\n", result, ncclGetLastError(comm));
+    ncclCommAbort(comm);
+  });
+  EXPECT_THAT(endings[1].output, HasSubstr("differs in size from the matching receive of 240000 bytes"));
+}
+
+TEST(Transfers, AKilledSenderIsNamed) {
+  const auto endings = run_ranks(2, [](const Rank& rank) {
+    constexpr size_t kCount = 8 << 20;
+    ncclComm_t comm = rank.connect();
+    std::vector<uint32_t> out(kCount), in(kCount);
+    std::thread killer;
+    if (rank.rank() == 0) {
+      killer = std::thread([&] {
+        rank.wait_until_reached(1, 1);
+        kill(getpid(), SIGKILL);
+      });
+    }
+    ncclResult_t result = ncclSuccess;
+    for (int i = 0; result == ncclSuccess; ++i) {
+      ncclGroupStart();
+      ncclSend(out.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr);
+      ncclRecv(in.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr);
+      result = ncclGroupEnd();
+      if (i == 2) rank.reach(1);
+    }
+    fprintf(stderr, "%d %s\n", result, ncclGetLastError(comm));
+    ncclCommAbort(comm);
+    if (killer.joinable()) killer.join();
+  });
+  EXPECT_EQ(endings[0].code, -SIGKILL) << endings[0].output;
+  EXPECT_EQ(endings[1].code, 0) << endings[1].output;
+  EXPECT_THAT(endings[1].output, HasSubstr("6 "));
+  EXPECT_THAT(endings[1].output, HasSubstr("rank 0 (pid"));
+}
+
+}  // namespace
+}  // namespace weir::testing

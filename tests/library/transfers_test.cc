@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <weir/dump.h>
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -14,7 +15,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <iterator>
+#include <regex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -23,7 +27,11 @@
 namespace weir::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 
 /// Element i of transfer `number` that `rank` sends.
 uint32_t value(int rank, int number, size_t i) {
@@ -99,6 +107,35 @@ TEST(Transfers, ASendThatFitsTheSlotsNeedNotBeReceivedFirst) {
     expect_success(ncclSend(out.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr), "ncclSend");
     expect_success(ncclRecv(in.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr), "ncclRecv");
     EXPECT_EQ(in, data_of(1 - rank.rank(), 0, kCount));
+    ncclCommDestroy(comm);
+  })));
+}
+
+/// The numbers of bytes that the process has sent through channels, as a report shows them.
+std::vector<uint64_t> bytes_sent() {
+  const std::string path = "/tmp/weir-transfers-" + std::to_string(getpid());
+  EXPECT_EQ(weirDump(path.c_str()), 0);
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  unlink(path.c_str());
+  std::vector<uint64_t> found;
+  const std::regex sent(R"_("end":\s*"send",\s*"transport":\s*"[a-z]+",\s*"bytes":\s*(\d+))_");
+  for (std::sregex_iterator one(text.begin(), text.end(), sent), end; one != end; ++one)
+    found.push_back(std::stoull((*one)[1]));
+  return found;
+}
+
+TEST(Transfers, AreCountedWhereverTheDataAre) {
+  EXPECT_TRUE(all_well(run_ranks(2, [](const Rank& rank) {
+    constexpr size_t kCount = 250'000;
+    ncclComm_t comm = rank.connect();
+    std::vector<uint32_t> out(kCount), in(kCount);
+    ncclGroupStart();
+    ncclSend(out.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr);
+    ncclRecv(in.data(), kCount, ncclUint32, 1 - rank.rank(), comm, nullptr);
+    expect_success(ncclGroupEnd(), "ncclGroupEnd");
+    // With the offer.
+    EXPECT_THAT(bytes_sent(), Contains(AllOf(Ge(4 * kCount), Le(4 * kCount + 64))));
     ncclCommDestroy(comm);
   })));
 }

@@ -39,9 +39,15 @@ SlotSizes SlotSizes::of(const Options& options, const std::vector<PeerAddress>& 
 }
 
 std::shared_ptr<ChannelCounters> Links::counters(const LinkSpec& spec, bool sends,
-                                                 const Transport& transport) const {
+                                                 const Transport& transport) {
   if (recorder_ == nullptr) return nullptr;
-  return recorder_->add_channel(spec.peer, spec.channel, sends, std::string(transport.name()));
+  return counters_[{{spec.peer, spec.channel}, sends}] =
+             recorder_->add_channel(spec.peer, spec.channel, sends, std::string(transport.name()));
+}
+
+void Links::carried(const exec::Channel& channel, uint64_t bytes) const {
+  const auto found = counters_.find({{channel.peer, channel.number}, channel.outgoing});
+  if (found != counters_.end()) found->second->carried(bytes);
 }
 
 Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {

@@ -55,12 +55,13 @@ class Links {
   Sender* sender(const exec::Channel& channel) const;
   Receiver* receiver(const exec::Channel& channel) const;
   const SlotSizes& sizes() const { return sizes_; }
+  /// Counts bytes that went from end to end of an open channel, but not through it.
+  void carried(const exec::Channel& channel, uint64_t bytes) const;
   /// Whether this rank and `peer` share memory.
   bool shares_memory(Rank peer) const { return routes_.to(peer).transport->traits().maps; }
 
  private:
-  std::shared_ptr<ChannelCounters> counters(const LinkSpec& spec, bool sends,
-                                            const Transport& transport) const;
+  std::shared_ptr<ChannelCounters> counters(const LinkSpec& spec, bool sends, const Transport& transport);
 
   using Key = std::tuple<Rank, uint32_t>;  // peer, number
   static constexpr uint32_t kSignalBytes = 64;
@@ -72,6 +73,8 @@ class Links {
   Recorder* const recorder_;
   std::map<Key, std::unique_ptr<Sender>> senders_;
   std::map<Key, std::unique_ptr<Receiver>> receivers_;
+  std::map<std::pair<Key, bool>, std::shared_ptr<ChannelCounters>>
+      counters_;  ///< by channel and whether it sends
   std::vector<std::pair<Rank, Sender*>> opening_senders_;
   std::vector<std::pair<Rank, Receiver*>> opening_receivers_;
   Rank not_ready_ = 0;

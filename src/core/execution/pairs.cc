@@ -17,6 +17,9 @@ constexpr uint32_t kPairChannel = 1u << 20;
 /// For the answers to what comes through the other.
 constexpr uint32_t kAnswerChannel = kPairChannel + 1;
 
+exec::Channel data_channel(Rank peer, bool sends) { return {peer, kPairChannel, sends, 1}; }
+exec::Channel answer_channel(Rank peer, bool sends) { return {peer, kAnswerChannel, sends, 0}; }
+
 /// Smallest transfer that is offered: for smaller ones two copies take less time than a system call and an
 /// answer, for which ranks that share a core take turns once more (docs/lab/changes.md).
 constexpr size_t kOfferBytes = 16 << 10;
@@ -45,14 +48,14 @@ Pairs::Pairs(Rank self, int ranks, bool crowded, Links& links)
       directions_(2 * static_cast<size_t>(ranks)) {}
 
 Status Pairs::open(Rank peer, bool sends) {
-  const exec::Channel channel{peer, kPairChannel, sends, 1};
+  const exec::Channel channel = data_channel(peer, sends);
   WEIR_TRY(links_.open(channel, links_.sizes().pair_bytes));
   auto direction = std::make_unique<Direction>();
   direction->peer = peer;
   direction->sender = links_.sender(channel);
   direction->receiver = links_.receiver(channel);
   if (sends && links_.shares_memory(peer)) {
-    const exec::Channel back{peer, kAnswerChannel, false, 0};
+    const exec::Channel back = answer_channel(peer, false);
     WEIR_TRY(links_.open(back, 0));
     direction->answers = links_.receiver(back);
   }
@@ -163,6 +166,7 @@ bool Pairs::hear_answer(Direction& direction, Transfer& transfer) {
   const auto answer = static_cast<FetchResult>(message->tag);
   direction.answers->release();
   if (answer == FetchResult::taken) {
+    links_.carried(data_channel(direction.peer, true), transfer.total);
     ++direction.next;
   } else {
     transfer.offers = false;
@@ -198,7 +202,7 @@ bool Pairs::receive(Direction& direction) {
 /// Whether an answer can be sent: its channel is opened for the first one, as its other end is there by then.
 bool Pairs::can_answer(Direction& direction) {
   if (direction.answering == nullptr) {
-    const exec::Channel back{direction.peer, kAnswerChannel, true, 0};
+    const exec::Channel back = answer_channel(direction.peer, true);
     error_ = links_.open(back, 0);
     if (!error_.ok()) return false;
     direction.answering = links_.sender(back);
@@ -223,6 +227,7 @@ bool Pairs::take_offer(Direction& direction, Transfer& transfer, const Message& 
     transfer.data += now;
     transfer.left -= now;
     if (transfer.left > 0) return true;
+    links_.carried(data_channel(direction.peer, false), transfer.total);
     ++direction.next;
   } else {  // all of it comes through the slots
     transfer.data -= transfer.total - transfer.left;

@@ -65,12 +65,8 @@ class FaultySender final : public ForwardingSender {
     return ForwardingSender::ready();
   }
   std::byte* acquire() override { return trouble_.hides() ? nullptr : ForwardingSender::acquire(); }
-  void publish(uint64_t tag, uint32_t bytes) override {
-    ForwardingSender::publish(tag, bytes);
-    trouble_.next_message();
-  }
-  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
-    ForwardingSender::publish_from(tag, source, bytes);
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    ForwardingSender::publish(tag, bytes, payload);
     trouble_.next_message();
   }
   Status progress() override {

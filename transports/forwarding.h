@@ -18,11 +18,13 @@ class ForwardingSender : public Sender {
 
   Result<bool> ready() override { return inner_->ready(); }
   std::byte* acquire() override { return inner_->acquire(); }
-  void publish(uint64_t tag, uint32_t bytes) override { inner_->publish(tag, bytes); }
-  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
-    inner_->publish_from(tag, source, bytes);
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    inner_->publish(tag, bytes, payload);
   }
-  bool spares_copies() const override { return inner_->spares_copies(); }
+  bool spares_copies(uint32_t bytes, bool stays) const override {
+    return inner_->spares_copies(bytes, stays);
+  }
+  void recall() override { inner_->recall(); }
   Status progress() override { return inner_->progress(); }
   bool flushed() const override { return inner_->flushed(); }
   bool pace(double bytes_per_s) override { return inner_->pace(bytes_per_s); }
@@ -37,6 +39,7 @@ class ForwardingReceiver : public Receiver {
 
   Result<bool> ready() override { return inner_->ready(); }
   const Message* peek() override { return inner_->peek(); }
+  bool fetch(std::byte* to) override { return inner_->fetch(to); }
   void release() override { inner_->release(); }
   Status progress() override { return inner_->progress(); }
 

@@ -22,12 +22,8 @@ class PacedSender final : public ForwardingSender {
       return nullptr;
     return ForwardingSender::acquire();
   }
-  void publish(uint64_t tag, uint32_t bytes) override {
-    ForwardingSender::publish(tag, bytes);
-    pour(bytes);
-  }
-  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
-    ForwardingSender::publish_from(tag, source, bytes);
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    ForwardingSender::publish(tag, bytes, payload);
     pour(bytes);
   }
   bool pace(double bytes_per_s) override {

@@ -86,13 +86,22 @@ struct LinkSpec {
   /// addresses; message n is in slot n % slots. REQUIRES: slot_bytes is a multiple of 64. The other end may
   /// have ordinary slots.
   std::byte* slot_memory = nullptr;
+  uint32_t rendezvous_bytes = 0;  ///< at the sender: smallest message sent by rendezvous; 0: none is
 };
 
 /// One arrived message. Its bytes stay valid and unchanged until release().
 struct Message {
   uint64_t tag = 0;  ///< value from publish(); identifies the operation
   uint32_t bytes = 0;
-  const std::byte* data = nullptr;
+  const std::byte* data = nullptr;  ///< null: a rendezvous; Receiver::fetch() copies the bytes
+};
+
+/// The bytes of a message that is sent.
+struct Payload {
+  const std::byte* data = nullptr;  ///< null: they are in the acquired slot
+  /// They stay unchanged until flushed(), so that the receiver may read them there (UCX: rendezvous with
+  /// get). Only for receivers that call fetch().
+  bool stays = false;
 };
 
 /// The sending end of a channel. Used by one thread at a time.
@@ -104,15 +113,19 @@ class Sender {
   /// The next free slot (16-byte aligned, slot_bytes long), or null while all slots are in flight. Without
   /// publish(), repeated calls return the same slot.
   virtual std::byte* acquire() = 0;
-  /// Sends the acquired slot. REQUIRES: acquire() returned a slot; bytes <= slot_bytes.
-  virtual void publish(uint64_t tag, uint32_t bytes) = 0;
-  /// Copies `source` into the acquired slot and sends it. The caller may reuse `source` after the return.
-  virtual void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) {
-    if (bytes > 0) std::memcpy(acquire(), source, bytes);
-    publish(tag, bytes);
-  }
-  /// Whether publish_from() avoids the copy if possible.
-  virtual bool spares_copies() const { return false; }
+  /// Sends the acquired slot, or a message of other bytes in its place. `payload` may be reused after the ///
+  /// return unless it stays. REQUIRES: acquire() returned a slot; bytes <= slot_bytes, or it stays and
+  /// spares_copies(bytes, true).
+  virtual void publish(uint64_t tag, uint32_t bytes, const Payload& payload) = 0;
+  void publish(uint64_t tag, uint32_t bytes) {
+    publish(tag, bytes, {});
+  }  /// Whether publish() need not copy such a payload, if it has data: by handing it on at once or, if it
+     /// stays,
+  /// by rendezvous. Only a rendezvous may exceed slot_bytes.
+  virtual bool spares_copies(uint32_t /*bytes*/, bool /*stays*/) const { return false; }
+  /// Takes back what stays: the caller may reuse its memory at once. The receiver of such a message that it
+  /// has not read yet fails. The channel cannot be used any more.
+  virtual void recall() {}
   /// Advances data in flight; returns the error of a broken channel. Called while a rank waits.
   virtual Status progress() = 0;
   /// True if no published message depends on this process any more: the peer or the kernel has all of them.
@@ -120,6 +133,12 @@ class Sender {
   /// Limits the average rate to this many payload bytes per second from now on; 0: unlimited. Returns false
   /// if this transport does not limit rates and sends as before (transports/paced.h limits any transport).
   virtual bool pace(double /*bytes_per_s*/) { return false; }
+
+ protected:
+  /// Copies a payload that has data into the acquired slot.
+  void fill_slot(const Payload& payload, uint32_t bytes) {
+    if (payload.data != nullptr && bytes > 0) std::memcpy(acquire(), payload.data, bytes);
+  }
 };
 
 /// The receiving end of a channel. Used by one thread at a time.
@@ -129,6 +148,11 @@ class Receiver {
   virtual Result<bool> ready() = 0;
   /// The oldest unreleased message, or null if there is none.
   virtual const Message* peek() = 0;
+  /// Copies the bytes of the oldest message, a rendezvous, to `to`, or makes them the message's data if `to`
+  /// is null. False if they cannot be read: peek() returns null until the sender has sent them, or a part of
+  /// them, through the slot; then fetch() must be called again with the same `to`. REQUIRES: peek() returned
+  /// a message without data; it has at most slot_bytes if `to` is null.
+  virtual bool fetch(std::byte* /*to*/) { return false; }
   /// Frees the slot of the oldest message. REQUIRES: peek() returned a message.
   virtual void release() = 0;
   virtual Status progress() = 0;

@@ -2,7 +2,7 @@
 /// The exchange area of a segment: memory that the ranks of one island write and read directly, for the
 /// collectives of shm_collectives.h. All ranks lay out their exchange areas in the same way.
 ///
-///     | stage lines | allocation table | inline messages | half 0 | half 1 |
+///     | stage lines | process | allocation table | inline messages | half 0 | half 1 |
 ///
 /// Writers: the owner of the exchange area writes everything except inline_message[parity][p], which rank p
 /// writes. Readers: all ranks. An exchange is a sequence of stages that all ranks number equally. The data of
@@ -15,6 +15,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "transports/memory/memory_owner.h"
 
 namespace weir::exec {
 
@@ -33,6 +35,8 @@ struct alignas(64) StageEntry {
   std::atomic<uint64_t> stage;  ///< number << 32 | signature
   BufferPosition input;
   BufferPosition output;
+  RemoteAddress address;  ///< of the input, which the other ranks read there (rendezvous); 0: they do not
+  bool unread;            ///< this rank could not read what others have
 };
 static_assert(sizeof(StageEntry) == 64);
 
@@ -62,8 +66,10 @@ class ExchangeArea {
   }
 
   StageEntry& stage(uint64_t parity) const { return reinterpret_cast<StageEntry*>(base_)[parity]; }
+  /// The owner's process; set before its first stage.
+  MemoryOwner& process() const { return *reinterpret_cast<MemoryOwner*>(base_ + kProcessOffset); }
   AllocationSlot& allocation(int slot) const {
-    return reinterpret_cast<AllocationSlot*>(base_ + 2 * sizeof(StageEntry))[slot];
+    return reinterpret_cast<AllocationSlot*>(base_ + kAllocationOffset)[slot];
   }
   InlineMessage& inline_message(uint64_t parity, int from) const {
     return reinterpret_cast<InlineMessage*>(
@@ -74,8 +80,10 @@ class ExchangeArea {
   size_t half_bytes() const { return half_bytes_; }
 
  private:
-  static constexpr size_t kInlineMessageOffset =
-      2 * sizeof(StageEntry) + kAllocations * sizeof(AllocationSlot);
+  static constexpr size_t kProcessOffset = 2 * sizeof(StageEntry);
+  static constexpr size_t kAllocationOffset = kProcessOffset + 64;
+  static_assert(sizeof(MemoryOwner) <= 64);
+  static constexpr size_t kInlineMessageOffset = kAllocationOffset + kAllocations * sizeof(AllocationSlot);
   static size_t head_bytes(int ranks) {
     return (kInlineMessageOffset + 2 * static_cast<size_t>(ranks) * sizeof(InlineMessage) + 4095) / 4096 *
            4096;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace weir::exec {
 namespace {
@@ -14,11 +15,46 @@ device::Traffic traffic_to(const Place& place) {
   return place.kind == Place::Kind::send ? device::Traffic::handed : device::Traffic::cached;
 }
 
+/// Smaller messages are always copied into slots.
+constexpr size_t kLeastRendezvous = 4096;
+
+/// Whether rendezvous pay in an operation with such blocks. A copy through the kernel spares the sender its
+/// own, but is slower than two that overlap once data exceed caches: so it pays where the sender is the
+/// slower end, and elsewhere while data are small (measured: docs/lab/changes.md).
+bool rendezvous_pay(const ir::Shape& shape, size_t block_bytes) {
+  constexpr size_t kCached = 512 << 10;
+  if (shape.kind == Collective::scatter) return true;
+  if (shape.kind == Collective::gather) return block_bytes * static_cast<size_t>(shape.ranks) <= kCached;
+  return shape.kind == Collective::broadcast && shape.ranks == 2 && block_bytes > (64 << 10) &&
+         block_bytes <= kCached;
+}
+
+bool is_buffer(const Place& place) {
+  return place.kind == Place::Kind::input || place.kind == Place::Kind::output;
+}
+
+/// Whether the program writes nothing twice: then whatever is in a buffer stays there.
+bool keeps_buffers(const Program& program) {
+  std::set<uint32_t> written;
+  for (const std::vector<Step>& steps : program.lanes) {
+    for (const Step& step : steps) {
+      for (int d = 0; step.op == Op::move && d < step.destinations; ++d) {
+        const Place& place = program.places[step.dst[d]];
+        if (place.kind != Place::Kind::output) continue;
+        for (uint32_t i = 0; i < step.chunks; ++i)
+          if (!written.insert(step.chunk + static_cast<uint32_t>(place.bias) + i).second) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Run::Run(const Program& program, Binding binding)
     : program_(program),
       binding_(std::move(binding)),
+      keeps_buffers_(keeps_buffers(program)),
       scaled_(binding_.tile_bytes),
       incoming_(program.channels.size()),
       outgoing_(program.channels.size()) {
@@ -27,8 +63,9 @@ Run::Run(const Program& program, Binding binding)
   }
   for (Sender* sender : binding_.senders) {
     if (sender != nullptr) flushing_.push_back(sender);
-    spares_copies_.push_back(sender != nullptr && sender->spares_copies());
+    spares_copies_.push_back(sender != nullptr && sender->spares_copies(0, false));
   }
+  rendezvous_.reserve(flushing_.size());
 }
 
 void Run::start(const Work& work) {
@@ -39,9 +76,12 @@ void Run::start(const Work& work) {
     element_ = size_of(type_);
     division_ =
         divide_work(work.count, program_.shape.chunks, element_, std::min(tile_bytes_, binding_.tile_bytes));
+    fetches_ = rendezvous_pay(program_.shape, work.count * element_);
+    buffers_stay_ = fetches_ && keeps_buffers_;
   }
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
+  rendezvous_.clear();
   for (size_t i = 0; i < binding_.paces.size(); ++i) {
     if (binding_.senders[i] != nullptr) binding_.senders[i]->pace(binding_.paces[i]);
   }
@@ -57,6 +97,9 @@ Progress Run::advance() {
     running |= lane.pass < division_.passes;
   }
   if (!running && flushed()) return Progress::done;
+  if (!moved) {  // a receiver may be unable to read a rendezvous; serve() tells of broken channels
+    for (Sender* sender : rendezvous_) static_cast<void>(sender->progress());
+  }
   return moved ? Progress::moved : Progress::blocked;
 }
 
@@ -107,9 +150,17 @@ inline bool Run::copy_one(const Step& step, Lane& lane) {
   if (sends && !slot_ready(to.index, lane)) return false;
   const Piece piece = division_.piece_of(step.part, lane.pass);
   const size_t bytes = piece.count * element_;
+  if (fetches_ && receives && bytes > 0 && incoming_[from.index] == nullptr) {
+    if (!binding_.receivers[from.index]->fetch(destination(to, step.chunk + to.bias, piece, 0))) return false;
+    if (sends) binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes));
+    binding_.receivers[from.index]->release();
+    return true;
+  }
   const std::byte* const read = source(from, step.chunk + from.bias, piece, 0);
-  if (spares_slot(step, 0)) {
-    binding_.senders[to.index]->publish_from(work_->tag, read, static_cast<uint32_t>(bytes));
+  if (is_buffer(from) && may_rendezvous(to, bytes)) {
+    send_buffer(to.index, read, bytes);
+  } else if (spares_slot(step, 0)) {
+    binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes), {read});
   } else {
     device::copy(destination(to, step.chunk + to.bias, piece, 0), read, bytes, traffic_to(to));
     if (sends) binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes));
@@ -122,19 +173,23 @@ bool Run::move(const Step& step, Lane& lane) {
   if (step.sources == 1 && step.destinations == 1 && step.chunks == 1 && !work_->scales && !step.completes)
     return copy_one(step, lane);
   if (!channels_ready(step, lane)) return false;
+  if (fetches_ && !fetch_messages(step, lane)) return false;
+  const uint32_t rendezvous = buffers_stay_ ? rendezvous_with(step, lane.pass) : 0;
   size_t offset = 0;  // offset of the chunk's piece in messages, in bytes
   const std::byte* whole = nullptr;
   for (uint32_t i = 0; i < step.chunks; ++i) {
     const Piece piece = division_.piece_of((step.part + i) % program_.shape.chunks, lane.pass);
-    if (piece.count > 0) whole = move_chunk(step, i, piece, offset);
+    if (piece.count > 0) whole = move_chunk(step, i, piece, offset, rendezvous);
     offset += piece.count * element_;
   }
   for (int d = 0; d < step.destinations; ++d) {
     const Place& place = program_.places[step.dst[d]];
     if (place.kind != Place::Kind::send) continue;
     Sender& sender = *binding_.senders[place.index];
-    if (whole != nullptr && spares_slot(step, d)) {
-      sender.publish_from(work_->tag, whole, static_cast<uint32_t>(offset));
+    if ((rendezvous >> d & 1) != 0) {
+      send_buffer(place.index, buffer_of(step, lane.pass), offset);
+    } else if (whole != nullptr && spares_slot(step, d)) {
+      sender.publish(work_->tag, static_cast<uint32_t>(offset), {whole});
     } else {
       sender.publish(work_->tag, static_cast<uint32_t>(offset));
     }
@@ -179,9 +234,67 @@ inline bool Run::spares_slot(const Step& step, int destination) const {
   return step.chunks == 1 && place.kind == Place::Kind::send && spares_copies_[place.index];
 }
 
-/// Folds the sources into the first destination, then copies the result to the others. Returns the address
-/// from which senders that spare slots send the bytes; null: the bytes are in the slots.
-const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset) {
+inline bool Run::may_rendezvous(const Place& to, size_t bytes) const {
+  return buffers_stay_ && bytes >= kLeastRendezvous && to.kind == Place::Kind::send &&
+         binding_.senders[to.index]->spares_copies(static_cast<uint32_t>(bytes), true);
+}
+
+/// The destinations that get the message of a step by rendezvous: bit d for destination d.
+uint32_t Run::rendezvous_with(const Step& step, size_t pass) const {
+  if (step.chunks != 1 || step.sources != 1) return 0;
+  const size_t bytes = division_.piece_of(step.part, pass).count * element_;
+  bool has_buffer = is_buffer(program_.places[step.src[0]]);
+  for (int d = 0; d < step.destinations; ++d) has_buffer |= is_buffer(program_.places[step.dst[d]]);
+  uint32_t found = 0;
+  for (int d = 0; has_buffer && d < step.destinations; ++d)
+    if (may_rendezvous(program_.places[step.dst[d]], bytes)) found |= uint32_t{1} << d;
+  return found;
+}
+
+void Run::send_buffer(uint32_t channel, const std::byte* data, size_t bytes) {
+  Sender* const sender = binding_.senders[channel];
+  sender->publish(work_->tag, static_cast<uint32_t>(bytes), {data, true});
+  if (std::ranges::find(rendezvous_, sender) == rendezvous_.end()) rendezvous_.push_back(sender);
+}
+
+/// Where the bytes of a step of one chunk stay until the operation ends: in the buffer from which it reads,
+/// or in one to which it writes; null: neither.
+const std::byte* Run::buffer_of(const Step& step, size_t pass) {
+  const Place& from = program_.places[step.src[0]];
+  const Piece piece = division_.piece_of(step.part, pass);
+  return is_buffer(from) ? source(from, step.chunk + from.bias, piece, 0) : written_buffer(step, pass);
+}
+
+std::byte* Run::written_buffer(const Step& step, size_t pass) {
+  const Piece piece = division_.piece_of(step.part, pass);
+  for (int d = 0; d < step.destinations; ++d) {
+    const Place& to = program_.places[step.dst[d]];
+    if (is_buffer(to)) return destination(to, step.chunk + to.bias, piece, 0);
+  }
+  return nullptr;
+}
+
+/// Reads the messages of a step that are rendezvous: to where they go, or into their slots. False if the
+/// sender has to send them first.
+bool Run::fetch_messages(const Step& step, Lane& lane) {
+  for (int s = 0; s < step.sources; ++s) {
+    const Place& from = program_.places[step.src[s]];
+    if (from.kind != Place::Kind::receive || incoming_[from.index] != nullptr) continue;
+    Receiver& receiver = *binding_.receivers[from.index];
+    if (receiver.peek()->bytes == 0) continue;
+    std::byte* const to = buffers_stay_ && step.chunks == 1 ? written_buffer(step, lane.pass) : nullptr;
+    lane.blocked_on = from.index;
+    if (!receiver.fetch(to)) return false;
+    incoming_[from.index] = to != nullptr ? to : receiver.peek()->data;
+  }
+  return true;
+}
+
+/// Folds the sources into the first destination, then copies the result to the others, but for those that
+/// get it by rendezvous. Returns the address from which senders that spare slots send the bytes; null: the
+/// bytes are in the slots.
+const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset,
+                                 uint32_t rendezvous) {
   const std::byte* sources[kFanIn];
   for (int s = 0; s < step.sources; ++s) {
     const Place& place = program_.places[step.src[s]];
@@ -199,7 +312,7 @@ const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piec
   const bool divides = step.completes && work_->divisor > 1;
   const std::byte* value = sources[0];
   bool in_slot = false;
-  if (step.sources > 1 || divides || !spares_slot(step, 0)) {
+  if (step.sources > 1 || divides || ((rendezvous & 1) == 0 && !spares_slot(step, 0))) {
     std::byte* const first = target(0);
     if (step.sources > 1) {
       device::fold(work_->type, work_->op, first, reinterpret_cast<const void* const*>(sources), step.sources,
@@ -212,7 +325,7 @@ const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piec
     in_slot = program_.places[step.dst[0]].kind == Place::Kind::send;
   }
   for (int d = 1; d < step.destinations; ++d) {
-    if (!in_slot && spares_slot(step, d)) continue;
+    if ((rendezvous >> d & 1) != 0 || (!in_slot && spares_slot(step, d))) continue;
     std::byte* other = target(d);
     if (other != value) device::copy(other, value, bytes, traffic_to(program_.places[step.dst[d]]));
   }
@@ -256,6 +369,10 @@ bool Run::flushed() const {
     if (!sender->flushed()) return false;
   }
   return true;
+}
+
+void Run::recall() {
+  for (Sender* sender : rendezvous_) sender->recall();
 }
 
 Status Run::serve(Rank& peer) {

@@ -45,6 +45,7 @@ class Run final : public Task {
 
   Progress advance() override;
   Status serve(Rank& peer) override;
+  void recall() override;
   Status error() const override { return error_; }
   Rank waiting_for() const override;
   std::vector<Rank> awaited() const override;
@@ -67,8 +68,15 @@ class Run final : public Task {
   bool channels_ready(const Step& step, Lane& lane);
   bool message_ready(uint32_t channel, Lane& lane);
   bool slot_ready(uint32_t channel, Lane& lane);
-  const std::byte* move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset);
+  const std::byte* move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset,
+                              uint32_t rendezvous);
   bool spares_slot(const Step& step, int destination) const;
+  bool fetch_messages(const Step& step, Lane& lane);
+  bool may_rendezvous(const Place& to, size_t bytes) const;
+  uint32_t rendezvous_with(const Step& step, size_t pass) const;
+  const std::byte* buffer_of(const Step& step, size_t pass);
+  std::byte* written_buffer(const Step& step, size_t pass);
+  void send_buffer(uint32_t channel, const std::byte* data, size_t bytes);
   const std::byte* source(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
   std::byte* destination(const Place& place, uint32_t chunk, const Piece& piece, size_t offset);
   size_t block_offset(uint32_t chunk, const Piece& piece) const;
@@ -84,6 +92,10 @@ class Run final : public Task {
   size_t element_ = 4;
   std::vector<Lane> lanes_;  ///< the lanes that have steps
   std::vector<Sender*> flushing_;
+  const bool keeps_buffers_;         ///< buffers keep what they have until the operation ends
+  bool fetches_ = false;             ///< messages may come by rendezvous
+  bool buffers_stay_ = false;        ///< messages of buffers may go by rendezvous
+  std::vector<Sender*> rendezvous_;  ///< senders that sent so in this operation
   std::vector<bool> spares_copies_;  ///< whether the channel's sender can send from any memory, by channel
   std::vector<std::byte> scaled_;    ///< one tile of own input after scaling
   std::vector<const std::byte*> incoming_;  ///< message of the current step, by channel

@@ -10,6 +10,18 @@
 
 namespace weir::exec {
 
+namespace {
+
+/// Bytes of a rank's input that are read at a time to be folded: all ranks' together fit into a cache.
+size_t read_bytes(int ranks) {
+  return std::max<size_t>(4096, std::min<size_t>(64 << 10, (size_t{1} << 20) / static_cast<size_t>(ranks)));
+}
+
+/// Largest all_reduce of two ranks in which each reads the other's whole input: the caches hold it.
+constexpr size_t kWholeBytes = 512 << 10;
+
+}  // namespace
+
 ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_areas,
                                std::vector<Doorbell*> doorbells, Allocations& allocations,
                                const Limits& limits)
@@ -17,10 +29,13 @@ ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_are
       ranks_(static_cast<int>(exchange_areas.size())),
       exchange_areas_(std::move(exchange_areas)),
       doorbells_(std::move(doorbells)),
-      allocations_(allocations),
       limits_(limits),
       everybody_((uint64_t{1} << (ranks_ - 1)) - 1),
-      buffers_(exchange_areas_.size()) {}
+      posted_(self, exchange_areas_, allocations) {
+  if (limits.rendezvous_bytes == 0) return;
+  const size_t together = read_bytes(ranks_) * static_cast<size_t>(ranks_);
+  read_ = std::make_unique_for_overwrite<std::byte[]>(ranks_ == 2 ? kWholeBytes : together);
+}
 
 void ShmCollectives::start(Collective kind, const Work& work) {
   work_ = &work;
@@ -29,32 +44,28 @@ void ShmCollectives::start(Collective kind, const Work& work) {
     send_inline_messages();
     return;
   }
-  post_buffers();
+  posted_.look_up(own_buffers());
   first_ = true;
-  done_ = 0;
+  done_ = summed_ = 0;
   begin_block();
 }
 
-/// Checks whether peers can address the buffers, unless they are those of the last operation.
-void ShmCollectives::post_buffers() {
-  const uint64_t version = allocations_.version();
-  const bool may_post = call_.total >= limits_.direct_bytes && !work_->scales;
-  if (may_post && work_->input == own_.posted_input && work_->output == own_.posted_output &&
-      version == own_.version)
-    return;
-  own_.input = own_.output = {};
-  own_.posted_input = nullptr;
-  if (!may_post) return;
-  own_.input = allocations_.post(work_->input, by_destination() ? call_.largest : call_.total);
-  if (call_.kind == Collective::all_reduce)
-    own_.output = allocations_.post(work_->output, call_.total, own_.input);
-  own_.posted_input = work_->input;
-  own_.posted_output = work_->output;
-  own_.version = version;
+/// The buffers as they are posted. What may be done with them is equal on all ranks.
+PostedBuffers::Own ShmCollectives::own_buffers() const {
+  const bool one_shot = call_.kind == Collective::all_reduce && !two_shot();
+  const size_t most = folds() ? limits_.most_summed : limits_.most_rendezvous;
+  const bool pays =
+      limits_.rendezvous_bytes > 0 && call_.total >= limits_.rendezvous_bytes && call_.largest <= most;
+  return {.input = work_->input,
+          .output = work_->output,
+          .input_bytes = by_destination() ? call_.largest : call_.total,
+          .output_bytes = call_.kind == Collective::all_reduce ? call_.total : 0,
+          .may_map = call_.total >= limits_.direct_bytes && !work_->scales,
+          .rendezvous = pays && !one_shot && !work_->scales && work_->divisor == 1};
 }
 
 void ShmCollectives::lay_out(Collective kind, const Work& work) {
-  own_.posted_input = nullptr;
+  posted_.forget();
   call_.kind = kind;
   call_.count = work.count;
   call_.type = work.type;
@@ -78,14 +89,21 @@ Progress ShmCollectives::advance() {
       return Progress::done;
     }
     if (!all_posted()) return error_.ok() ? Progress::blocked : Progress::failed;
-    if (phase_ == Phase::drain) return Progress::done;
+    if (phase_ == Phase::drain) {
+      if (!begin_again()) return Progress::done;
+      continue;
+    }
     if (phase_ == Phase::results) {
+      if (begin_again()) continue;
+      if (reads_whole()) sum_whole();
       if (next()) return Progress::done;
       continue;
     }
     if (first_) {
-      error_ = learn_buffers();
+      error_ = posted_.learn(stage_);
       if (!error_.ok()) return Progress::failed;
+      call_.direct = !work_->scales && work_->divisor == 1 && posted_.all() &&
+                     (call_.kind != Collective::all_reduce || posted_.all_outputs());
       first_ = false;
     }
     if (call_.direct) {
@@ -93,7 +111,11 @@ Progress ShmCollectives::advance() {
       post();
       phase_ = Phase::drain;
     } else if (two_shot()) {
-      fold_share();
+      if (reads_whole()) {
+        posted_.read(1 - self_, bytes(done_), read_.get(), bytes(now_));
+      } else {
+        fold_share();
+      }
       post();
       phase_ = Phase::results;
     } else {
@@ -159,10 +181,8 @@ void ShmCollectives::post() {
   pending_ = everybody_;
   ++stage_;
   StageEntry& line = exchange_areas_[self_].stage(stage_ % 2);
-  if (first_) {
-    line.input = own_.input;
-    line.output = own_.output;
-  }
+  if (first_) posted_.post(line);
+  line.unread = posted_.unread();
   line.stage.store(uint64_t{stage_} << 32 | static_cast<uint32_t>(work_->tag), std::memory_order_release);
   for (int i = 0; i + 1 < ranks_; ++i) doorbells_[after_self(i)]->ring();
 }
@@ -206,44 +226,24 @@ bool ShmCollectives::heard(Rank peer, uint64_t word) {
   return false;
 }
 
-/// After the first stage: resolves the buffers that all ranks have posted, and decides whether they are used
-/// directly.
-Status ShmCollectives::learn_buffers() {
-  any_posted_ = false;
-  call_.direct = !work_->scales && work_->divisor == 1;
-  for (Rank rank = 0; rank < ranks_; ++rank) {
-    const StageEntry& line = exchange_areas_[rank].stage(stage_ % 2);
-    any_posted_ |= line.input.slot >= 0;
-    call_.direct = call_.direct && line.input.slot >= 0 &&
-                   (call_.kind != Collective::all_reduce || line.output.slot >= 0);
-    Buffers& known = buffers_[rank];
-    if (rank == self_) continue;
-    if (known.posted_input == line.input && known.posted_output == line.output) continue;
-    known = {};
-    WEIR_TRY(find(rank, line, known));
-  }
-  return {};
-}
-
-Status ShmCollectives::find(Rank rank, const StageEntry& line, Buffers& found) {
-  if (line.input.slot >= 0) {
-    auto input = allocations_.resolve(rank, line.input);
-    WEIR_TRY(input.status());
-    found.input = *input;
-  }
-  if (line.output.slot >= 0) {
-    auto output = allocations_.resolve(rank, line.output);
-    WEIR_TRY(output.status());
-    found.output = *output;
-  }
-  found.posted_input = line.input;
-  found.posted_output = line.output;
-  return {};
+/// Whether some rank could not read what another one has, as it says in this stage. Then the block of
+/// a two-shot, or else the operation, begins again with copies, at all ranks, as all see the same. Sums that
+/// a rank has got stay, since their operands may be gone.
+bool ShmCollectives::begin_again() {
+  if (!posted_.any_rendezvous()) return false;
+  const auto unread = [&](const ExchangeArea& area) { return area.stage(stage_ % 2).unread; };
+  if (std::ranges::none_of(exchange_areas_, unread)) return false;
+  limits_.rendezvous_bytes = 0;
+  posted_.look_up(own_buffers());
+  first_ = true;
+  if (!two_shot()) done_ = 0;
+  begin_block();
+  return true;
 }
 
 void ShmCollectives::begin_block() {
   now_ = std::min(call_.block, work_->count - done_);
-  if (own_.input.slot < 0) stage_inputs();
+  if (!posted_.has_input()) stage_inputs();
   post();
   phase_ = Phase::inputs;
 }
@@ -282,7 +282,7 @@ void ShmCollectives::stage_inputs() {
 /// The address of the current stage's bytes of `rank`: in its buffer, if it posted that, else in its half.
 const std::byte* ShmCollectives::input_of(Rank rank, size_t staged_offset, size_t buffer_offset) const {
   if (rank == self_ && !work_->scales) return work_->input + buffer_offset;
-  if (buffers_[rank].input != nullptr) return buffers_[rank].input + buffer_offset;
+  if (const std::byte* const input = posted_.input(rank)) return input + buffer_offset;
   return exchange_areas_[rank].half(stage_ % 2) + staged_offset;
 }
 
@@ -299,19 +299,53 @@ void ShmCollectives::consume() {
   const size_t offset = bytes(done_);
   const size_t own = static_cast<size_t>(self_);
   if (call_.kind == Collective::all_reduce) {
-    fold(work_->output + offset, now_, call_.traffic, [&](Rank rank) { return input_of(rank, 0, offset); });
+    sum_inputs(work_->output + offset, {done_, now_}, call_.traffic, 0, offset);
   } else if (call_.kind == Collective::reduce_scatter) {
-    fold(work_->output + offset, now_, call_.traffic,
-         [&](Rank rank) { return input_of(rank, own * bytes(call_.block), own * call_.total + offset); });
+    sum_inputs(work_->output + offset, {done_, now_}, call_.traffic, own * bytes(call_.block),
+               own * call_.total + offset);
   } else {
     const bool gathers = call_.kind == Collective::all_gather;
-    for (Rank rank = 0; rank < ranks_; ++rank) {
+    for (int i = 0; i < ranks_; ++i) {
+      const Rank rank = i == 0 ? self_ : after_self(i - 1);
       std::byte* target = work_->output + static_cast<size_t>(rank) * call_.total + offset;
-      const std::byte* from = gathers ? input_of(rank, 0, offset)
-                                      : input_of(rank, own * bytes(call_.block), own * call_.total + offset);
-      if (from != target) device::copy(target, from, bytes(now_), call_.traffic);
+      take(rank, target, gathers ? 0 : own * bytes(call_.block),
+           gathers ? offset : own * call_.total + offset);
     }
   }
+}
+
+/// Folds elements of this rank's part from the inputs of all ranks, what is read by rendezvous piece by
+/// piece. Those before summed_ are in the output already.
+void ShmCollectives::sum_inputs(std::byte* target, Extent elements, device::Traffic traffic,
+                                size_t staged_offset, size_t buffer_offset) {
+  const size_t most = posted_.any_rendezvous() ? read_bytes(ranks_) / call_.element : elements.count;
+  if (posted_.unread()) return;  // all begin again there
+  summed_ = std::max(summed_, elements.first);
+  for (size_t now = 0; summed_ < elements.first + elements.count; summed_ += now) {
+    const size_t done = summed_ - elements.first;
+    now = std::min(most, elements.count - done);
+    const size_t at = bytes(done);
+    const auto read_of = [&](Rank rank) {
+      return read_.get() + static_cast<size_t>(rank) * read_bytes(ranks_);
+    };
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      if (is_read(rank) && !posted_.read(rank, buffer_offset + at, read_of(rank), bytes(now))) return;
+    }
+    fold(target + at, now, traffic, [&](Rank rank) -> const std::byte* {
+      if (is_read(rank)) return read_of(rank);
+      return input_of(rank, staged_offset + at, buffer_offset + at);
+    });
+  }
+}
+
+/// Copies this rank's part of the current block of `rank`.
+void ShmCollectives::take(Rank rank, std::byte* target, size_t staged_offset, size_t buffer_offset) {
+  if (is_read(rank)) {
+    posted_.read(rank, buffer_offset, target, bytes(now_));
+    return;
+  }
+  const std::byte* from = input_of(rank, staged_offset, buffer_offset);
+  if (from != target) device::copy(target, from, bytes(now_), call_.traffic);
 }
 
 Extent ShmCollectives::share(Rank rank) const {
@@ -323,18 +357,32 @@ void ShmCollectives::fold_share() {
   const Extent own = share(self_);
   const size_t offset = bytes(own.first);
   std::byte* target = work_->output + bytes(done_) + offset;
-  fold(target, own.count, device::Traffic::cached,
-       [&](Rank rank) { return input_of(rank, offset, bytes(done_) + offset); });
+  sum_inputs(target, {0, own.count}, device::Traffic::cached, offset, bytes(done_) + offset);
   device::copy(exchange_areas_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count),
                device::Traffic::handed);
 }
 
 /// Two-shot, second stage: copies the share that `rank` folded.
 void ShmCollectives::copy_result(Rank rank) {
+  if (reads_whole() || (posted_.any_rendezvous() && exchange_areas_[rank].stage(stage_ % 2).unread)) return;
   const Extent theirs = share(rank);
   device::copy(work_->output + bytes(done_ + theirs.first),
                exchange_areas_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count),
                call_.traffic);
+}
+
+/// Whether two ranks read each other's whole block by rendezvous: then no sum that one core has just written
+/// needs to go to the other one.
+bool ShmCollectives::reads_whole() const {
+  return ranks_ == 2 && call_.kind == Collective::all_reduce && call_.total <= kWholeBytes &&
+         posted_.is_rendezvous(0) && posted_.is_rendezvous(1);
+}
+
+/// After the peer has read its block, too: the output may be the input.
+void ShmCollectives::sum_whole() {
+  fold(work_->output + bytes(done_), now_, call_.traffic, [&](Rank rank) -> const std::byte* {
+    return rank == self_ ? work_->input + bytes(done_) : read_.get();
+  });
 }
 
 /// Used if all buffers can be addressed: needs no staging copies and no division into blocks.
@@ -350,18 +398,19 @@ void ShmCollectives::exchange_direct() {
   void* targets[kMostRanks];
   for (Rank rank = 0; rank < ranks_; ++rank) sources[rank] = input_of(rank, 0, offset);
   targets[0] = work_->output + offset;
-  for (int i = 1; i < ranks_; ++i) targets[i] = buffers_[after_self(i - 1)].output + offset;
+  for (int i = 1; i < ranks_; ++i) targets[i] = posted_.output(after_self(i - 1)) + offset;
   device::fold_to_all(work_->type, work_->op, targets, ranks_, sources, ranks_, own.count, call_.traffic);
 }
 
 /// Ends the block. Returns true if the operation is done; else announces the next stage.
 bool ShmCollectives::next() {
   done_ += now_;
+  if (two_shot()) summed_ = 0;
   if (done_ < work_->count) {
     begin_block();
     return false;
   }
-  if (!any_posted_ || two_shot()) return true;
+  if (!posted_.any() || two_shot()) return true;
   post();
   phase_ = Phase::drain;
   return false;

@@ -18,20 +18,26 @@
 ///    its share of all inputs into all outputs, and in a last stage it announces that it no longer uses the
 ///    other ranks' buffers. The first stage announces the buffers of all ranks to all, so every rank makes
 ///    the same choice.
+///  * Other large inputs go by rendezvous: ranks read them through the kernel
+///    (transports/memory/memory_owner.h). If some rank cannot, it says so in the next stage; then all ranks
+///    do what is missing with copies, and use no rendezvous any more.
 ///
-/// Not thread-safe. advance() does not allocate or make system calls, except to map an allocation at its
-/// first use.
+/// Not thread-safe. advance() does not allocate, and makes system calls only to map an allocation at its
+/// first use, and for rendezvous.
 /// Tests: tests/exec/shm_collectives_test.cc
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "src/base/chunks.h"
 #include "src/base/doorbell.h"
 #include "src/exec/allocations.h"
 #include "src/exec/exchange_area.h"
+#include "src/exec/posted_buffers.h"
 #include "src/exec/task.h"
 #include "src/exec/work.h"
 
@@ -44,6 +50,9 @@ class ShmCollectives final : public Task {
     size_t direct_bytes = 4 * 1024;             ///< smallest buffer that is used directly if peers can map it
     size_t block_bytes = 512 * 1024;            ///< bytes staged at a time, at most half an exchange area
     size_t streaming_bytes = 16 * 1024 * 1024;  ///< smallest output that bypasses the cache
+    size_t rendezvous_bytes = 0;                ///< smallest block read by rendezvous; 0: none is
+    size_t most_rendezvous = SIZE_MAX;          ///< largest buffer that is copied by rendezvous
+    size_t most_summed = 2 * 1024 * 1024;       ///< the same where inputs are summed
   };
   static constexpr int kMostRanks = device::kMostSources;
 
@@ -75,14 +84,6 @@ class ShmCollectives final : public Task {
     drain,            ///< wait until all ranks have finished with the buffers
   };
 
-  /// The buffers that a peer posted last, and their addresses in this process; null: not mapped.
-  struct Buffers {
-    BufferPosition posted_input;
-    BufferPosition posted_output;
-    const std::byte* input = nullptr;
-    std::byte* output = nullptr;
-  };
-
   /// Parameters of the last operation and values computed from them, kept because most operations equal the
   /// previous one.
   struct CallShape {
@@ -98,17 +99,8 @@ class ShmCollectives final : public Task {
     bool direct = false;
   };
 
-  /// The buffers that this rank posted last.
-  struct OwnBuffers {
-    BufferPosition input;
-    BufferPosition output;
-    const std::byte* posted_input = nullptr;  ///< buffer described by `input`; null: none yet
-    const std::byte* posted_output = nullptr;
-    uint64_t version = 0;  ///< version of the allocations when they were posted
-  };
-
   void lay_out(Collective kind, const Work& work);
-  void post_buffers();
+  PostedBuffers::Own own_buffers() const;
   void send_inline_messages();
   bool all_inline_messages();
   void read_inline_messages();
@@ -117,14 +109,18 @@ class ShmCollectives final : public Task {
   template <typename WordOf>
   bool hear_all(WordOf word_of);
   bool heard(Rank peer, uint64_t word);
-  Status learn_buffers();
-  Status find(Rank rank, const StageEntry& line, Buffers& found);
+  bool begin_again();
   void begin_block();
   void stage_inputs();
   void consume();
   void fold_share();
   void copy_result(Rank rank);
+  void take(Rank rank, std::byte* target, size_t staged_offset, size_t buffer_offset);
   void exchange_direct();
+  void sum_inputs(std::byte* target, Extent elements, device::Traffic traffic, size_t staged_offset,
+                  size_t buffer_offset);
+  bool reads_whole() const;
+  void sum_whole();
   bool next();
 
   bool folds() const { return reduces(call_.kind); }
@@ -134,6 +130,7 @@ class ShmCollectives final : public Task {
   bool by_destination() const {
     return call_.kind == Collective::reduce_scatter || call_.kind == Collective::all_to_all;
   }
+  bool is_read(Rank rank) const { return rank != self_ && posted_.is_rendezvous(rank); }
   Extent share(Rank rank) const;
   Rank after_self(int distance) const {
     const Rank rank = self_ + 1 + distance;
@@ -149,8 +146,7 @@ class ShmCollectives final : public Task {
   const int ranks_;
   const std::vector<ExchangeArea> exchange_areas_;
   const std::vector<Doorbell*> doorbells_;
-  Allocations& allocations_;
-  const Limits limits_;
+  Limits limits_;
   const uint64_t everybody_;  ///< value of pending_ with the bits of all other ranks
 
   const Work* work_ = nullptr;
@@ -162,9 +158,9 @@ class ShmCollectives final : public Task {
   uint64_t pending_ = 0;  ///< bit i: rank self + 1 + i has not posted this stage
   Rank awaited_ = 0;
   bool first_ = true;  ///< whether this is the first block
-  bool any_posted_ = false;
-  OwnBuffers own_;
-  std::vector<Buffers> buffers_;                                     ///< buffers of each rank
+  size_t summed_ = 0;  ///< elements of this rank's part, of a block if two-shot, that are summed
+  std::unique_ptr<std::byte[]> read_;  ///< what sum_inputs() read, by rank
+  PostedBuffers posted_;
   alignas(64) std::byte own_inline_message_[InlineMessage::kBytes];  ///< own inline message after scaling
   Status error_;
 };

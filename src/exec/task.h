@@ -29,6 +29,8 @@ class Task {
   /// Lets the transports make progress while the task is blocked. Returns the error of a broken channel, and
   /// sets `peer` to the rank at its other end.
   virtual Status serve(Rank& peer) = 0;
+  /// The operation ends early, and its buffers may go: takes back what peers may still read there.
+  virtual void recall() {}
   /// The reason for which advance() failed.
   virtual Status error() const = 0;
   /// The rank whose action the task waits for. REQUIRES: the last advance() returned `blocked`.

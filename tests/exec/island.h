@@ -48,7 +48,8 @@ class Bound {
       Transport& transport = island.transport(program.rank);
       for (const Channel& channel : program.channels) {
         const Bytes address = island.transport(channel.peer).address();
-        const LinkSpec spec{program.rank, channel.peer, channel.number, slots, slot_bytes};
+        LinkSpec spec{program.rank, channel.peer, channel.number, slots, slot_bytes};
+        spec.rendezvous_bytes = 1;
         binding.senders.push_back(nullptr);
         binding.receivers.push_back(nullptr);
         if (channel.outgoing) {

@@ -129,7 +129,7 @@ struct DeadSender final : Sender {
   explicit DeadSender(Status what) : trouble(std::move(what)) {}
   Result<bool> ready() override { return true; }
   std::byte* acquire() override { return nullptr; }
-  void publish(uint64_t, uint32_t) override {}
+  void publish(uint64_t, uint32_t, const Payload&) override {}
   Status progress() override { return trouble; }
   bool flushed() const override { return true; }
   const Status trouble;
@@ -147,7 +147,7 @@ struct DeadReceiver final : Receiver {
 struct CountingSender final : Sender {
   Result<bool> ready() override { return true; }
   std::byte* acquire() override { return slot.data(); }
-  void publish(uint64_t, uint32_t bytes) override { lengths.push_back(bytes); }
+  void publish(uint64_t, uint32_t bytes, const Payload&) override { lengths.push_back(bytes); }
   Status progress() override { return {}; }
   bool flushed() const override { return true; }
   std::vector<std::byte> slot = std::vector<std::byte>(512);

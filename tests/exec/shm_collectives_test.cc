@@ -27,8 +27,7 @@ class Exchanges {
     std::vector<ExchangeArea> exchange_areas;
     std::vector<Doorbell*> doorbells;
     for (Rank rank = 0; rank < ranks; ++rank) {
-      exchange_areas.emplace_back(island_.view(rank).exchange_area, island_.view(rank).exchange_area_bytes,
-                                  ranks);
+      exchange_areas.push_back(area(rank));
       doorbells.push_back(island_.view(rank).doorbell);
     }
     for (Rank rank = 0; rank < ranks; ++rank) {
@@ -39,6 +38,10 @@ class Exchanges {
   }
   ShmCollectives& at(Rank rank) { return *exchanges_[static_cast<size_t>(rank)]; }
   device::MemoryRegistry& registry() { return registry_; }
+  ExchangeArea area(Rank rank) const {
+    const SegmentView view = island_.view(rank);
+    return {view.exchange_area, view.exchange_area_bytes, island_.ranks()};
+  }
 
   Status run(Collective kind, const std::vector<Work>& works) {
     std::vector<Task*> tasks;
@@ -55,6 +58,12 @@ class Exchanges {
   std::vector<std::unique_ptr<Allocations>> allocations_;
   std::vector<std::unique_ptr<ShmCollectives>> exchanges_;
 };
+
+constexpr ShmCollectives::Limits kRendezvous{.one_shot_bytes = 1024,
+                                             .direct_bytes = 512,
+                                             .block_bytes = 8192,
+                                             .streaming_bytes = 64 * 1024,
+                                             .rendezvous_bytes = 2048};
 
 constexpr Collective kKinds[] = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
                                  Collective::all_to_all};
@@ -119,7 +128,7 @@ void exchange_and_compare(Exchanges& exchanges, const ir::Shape& shape, DataType
 
 TEST(ShmCollectives, GivesTheRightNumbersWhateverTheMemory) {
   for (const int ranks : {2, 3, 4, 8}) {
-    Exchanges exchanges(ranks);
+    Exchanges exchanges(ranks, kRendezvous);
     for (const Collective kind : kKinds) {
       for (const size_t count : {1u, 13u, 100u, 300u, 5000u, 30000u}) {
         for (const Memory memory : {Memory::ordinary, Memory::mapped, Memory::mixed}) {
@@ -129,6 +138,30 @@ TEST(ShmCollectives, GivesTheRightNumbersWhateverTheMemory) {
           if (HasFatalFailure()) return;
         }
       }
+    }
+  }
+}
+
+bool any_rendezvous(const Exchanges& exchanges, int ranks) {
+  bool any = false;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    for (const uint64_t parity : {0, 1}) any |= exchanges.area(rank).stage(parity).address != 0;
+  return any;
+}
+
+/// Nobody can read what rank 0 has: all begin again with copies, and go on with them.
+TEST(ShmCollectives, CopiesWhatCannotBeRead) {
+  for (const int ranks : {2, 3}) {
+    for (const Collective kind : kKinds) {
+      Exchanges exchanges(ranks, kRendezvous);
+      const ir::Shape shape{kind, ranks, 0, 1};
+      exchange_and_compare<int32_t>(exchanges, shape, DataType::int32, 5000, Memory::ordinary);
+      EXPECT_TRUE(any_rendezvous(exchanges, ranks));
+      exchanges.area(0).process().token ^= 1;
+      exchange_and_compare<int32_t>(exchanges, shape, DataType::int32, 6000, Memory::ordinary);
+      exchange_and_compare<int32_t>(exchanges, shape, DataType::int32, 7000, Memory::mixed);
+      exchange_and_compare<int32_t>(exchanges, shape, DataType::int32, 7001, Memory::ordinary);
+      EXPECT_FALSE(any_rendezvous(exchanges, ranks));
     }
   }
 }
@@ -143,7 +176,8 @@ std::vector<float> noise(Rank rank, size_t count) {
 
 /// Sums whose rounding depends on the order: the fast path and the plan that it replaces give the same bits.
 TEST(ShmCollectives, GivesTheBitsOfThePlanItStandsFor) {
-  constexpr ShmCollectives::Limits kLimits{.one_shot_bytes = 4096, .direct_bytes = 512, .block_bytes = 16384};
+  constexpr ShmCollectives::Limits kLimits{
+      .one_shot_bytes = 4096, .direct_bytes = 512, .block_bytes = 16384, .rendezvous_bytes = 1024};
   for (const int ranks : {2, 3, 5, 8}) {
     for (const size_t count : {5u, 900u, 20000u}) {
       for (const bool scales : {false, true}) {
@@ -185,20 +219,38 @@ TEST(ShmCollectives, GivesTheBitsOfThePlanItStandsFor) {
   }
 }
 
+/// Runs an operation in place: each rank's output is its input, or its own block of that.
+void run_in_place(Exchanges& exchanges, const ir::Shape& shape, size_t count) {
+  std::vector<std::vector<int32_t>> data;
+  std::vector<Work> works(static_cast<size_t>(shape.ranks));
+  for (Rank rank = 0; rank < shape.ranks; ++rank) {
+    data.push_back(inputs<int32_t>(shape, rank, count));
+    Work& work = works[static_cast<size_t>(rank)];
+    work.input = work.output = reinterpret_cast<std::byte*>(data.back().data());
+    if (shape.kind == Collective::reduce_scatter)
+      work.output += static_cast<size_t>(rank) * count * sizeof(int32_t);
+    work.count = count;
+    work.type = DataType::int32;
+  }
+  ASSERT_TRUE(exchanges.run(shape.kind, works).ok());
+  for (Rank rank = 0; rank < shape.ranks; ++rank) {
+    const auto* const got = reinterpret_cast<const int32_t*>(works[static_cast<size_t>(rank)].output);
+    const std::vector<int32_t> want = outputs<int32_t>(shape, rank, count);
+    EXPECT_EQ(std::vector<int32_t>(got, got + want.size()), want) << "rank " << rank << " of " << shape.ranks;
+  }
+}
+
 TEST(ShmCollectives, WorksInPlace) {
-  Exchanges exchanges(4);
-  for (const size_t count : {3u, 5000u}) {
-    const ir::Shape shape{Collective::all_reduce, 4, 0, 1};
-    std::vector<std::vector<int32_t>> data;
-    std::vector<Work> works(4);
-    for (Rank rank = 0; rank < 4; ++rank) {
-      data.push_back(inputs<int32_t>(shape, rank, count));
-      works[rank].input = works[rank].output = reinterpret_cast<std::byte*>(data[rank].data());
-      works[rank].count = count;
-      works[rank].type = DataType::int32;
+  for (const int ranks : {2, 4}) {
+    for (const Collective kind : {Collective::all_reduce, Collective::reduce_scatter}) {
+      for (const Rank unreadable : {-1, 0, 1}) {  // from the second operation on
+        Exchanges exchanges(ranks, kRendezvous);
+        for (const size_t count : {3u, 5000u, 20'000u}) {
+          run_in_place(exchanges, {kind, ranks, 0, 1}, count);
+          if (unreadable >= 0) exchanges.area(unreadable).process().token ^= 1;
+        }
+      }
     }
-    ASSERT_TRUE(exchanges.run(Collective::all_reduce, works).ok());
-    for (Rank rank = 0; rank < 4; ++rank) EXPECT_EQ(data[rank], outputs<int32_t>(shape, rank, count));
   }
 }
 

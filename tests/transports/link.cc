@@ -149,7 +149,7 @@ void send_from_memory(Sender& sender, uint64_t stream, uint64_t index, uint32_t 
   std::vector<std::byte> memory((bytes + 7) / 8 * 8);
   fill(memory.data(), bytes, stream, index);
   await_slot(sender);
-  sender.publish_from(tag_of(stream, index, bytes), memory.data(), bytes);
+  sender.publish(tag_of(stream, index, bytes), bytes, {memory.data()});
   std::ranges::fill(memory, std::byte{0xee});
 }
 

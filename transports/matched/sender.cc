@@ -249,7 +249,10 @@ class MatchedSender final : public Sender {
   MatchedSender(MatchedEngine& engine, std::unique_ptr<Outgoing> end) : end_(engine, std::move(end)) {}
   Result<bool> ready() override { return end_.ready(); }
   std::byte* acquire() override { return end_->acquire(); }
-  void publish(uint64_t tag, uint32_t bytes) override { end_->publish(tag, bytes); }
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    fill_slot(payload, bytes);
+    end_->publish(tag, bytes);
+  }
   Status progress() override { return end_.progress(); }
   bool flushed() const override { return end_->flushed(); }
 

@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
+#include <vector>
 
 #include "src/base/doorbell.h"
 #include "transports/link_check.h"
+#include "transports/memory/memory_owner.h"
 
 namespace weir {
 namespace {
@@ -25,20 +28,28 @@ struct alignas(64) ControlCacheLine {
   std::atomic<uint64_t> state;  // first word of the block: see RingPool::give_back_later
   uint32_t slots;
   uint32_t slot_bytes;
+  MemoryOwner sender;  // written before its first message
 };
 
 struct alignas(64) ReleasedCacheLine {
   std::atomic<uint64_t> position;  // position; everything before it may be overwritten
   uint64_t messages;               // total number of messages taken; written when the receiver closes
+  std::atomic<uint64_t> asked;     // parts of messages that the receiver could not read itself
 };
 
 /// Precedes each payload.
 struct alignas(16) RecordHeader {
-  std::atomic<uint64_t> word;  // kPresent | bytes; 0: the message is not complete
+  std::atomic<uint64_t>
+      word;  // kPresent | bytes, perhaps | kRendezvous | part; 0: the message is not complete
   uint64_t tag;
 };
 static_assert(sizeof(RecordHeader) == 16);
 constexpr uint64_t kPresent = uint64_t{1} << 32;
+// The bytes are in the sender: the payload is their address, or a part of them.
+constexpr uint64_t kRendezvous = uint64_t{1} << 33;
+// Bits from here on: number of the part in the payload, from 1; 0: the address.
+constexpr int kPartShift = 34;
+constexpr uint32_t kMostRendezvous = 1 << 20;  // read at a time: aborts need not wait for long
 
 /// Where a record starts: its byte position counted over all laps of the ring, and its offset in this lap.
 struct Cursor {
@@ -67,9 +78,7 @@ class Ring {
     if (bytes_ - next >= longest_) [[likely]]
       return {position, next};
     return {position + (bytes_ - next) + kFirst, kFirst};
-  }
-
-  /// Largest number of bytes taken that the receiver need not report yet.
+  }  /// Largest number of bytes taken that the receiver need not report yet, unless they were a rendezvous.
   static constexpr size_t kOwed = 4096;
 
  private:
@@ -137,6 +146,10 @@ class MemorySender final : public Sender {
       return different_shapes(outgoing_name(spec_), spec_, control.slots, control.slot_bytes);
     }
     writable_ = block.ring().bytes();
+    if (spec_.rendezvous_bytes == 0 || spec_.slot_bytes < sizeof(RemoteAddress)) return true;
+    block.control().sender = MemoryOwner::self();
+    least_rendezvous_ = spec_.rendezvous_bytes;
+    unread_.reserve(block.ring().bytes() / std::min(spec_.rendezvous_bytes, spec_.slot_bytes) + 1);
     return true;
   }
 
@@ -146,17 +159,32 @@ class MemorySender final : public Sender {
     return has_room() || look_for_room() ? block_.payload(next_) : nullptr;
   }
 
-  void publish(uint64_t tag, uint32_t bytes) override {
-    RecordHeader& header = block_.header(next_);
-    next_ = block_.ring().after(next_, bytes);
-    block_.header(next_).word.store(0, std::memory_order_relaxed);  // old bytes there may look like a header
-    header.tag = tag;
-    header.word.store(kPresent | bytes, std::memory_order_release);
-    ++sent_;
+  bool spares_copies(uint32_t bytes, bool stays) const override {
+    return stays && bytes >= least_rendezvous_ && bytes <= kMostRendezvous;
+  }
+
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    if (payload.data == nullptr || !spares_copies(bytes, payload.stays)) {
+      fill_slot(payload, bytes);
+      announce(tag, kPresent | bytes, bytes);
+      return;
+    }
+    std::memcpy(block_.payload(next_), &payload.data, sizeof payload.data);
+    forget_read();
+    unread_.push_back({next_, 0, payload.data, bytes});
+    announce(tag, kPresent | kRendezvous | bytes, std::min(bytes, spec_.slot_bytes));
+    unread_.back().end = next_.position;
+  }
+
+  void recall() override {
+    if (flushed()) return;
+    block_.control().state.fetch_or(kLeft, std::memory_order_acq_rel);
     peer_.view.doorbell->ring();
+    unread_.clear();
   }
 
   Status progress() override {
+    if (!unread_.empty()) settle();
     if (!connected_ || (block_.control().state.load(std::memory_order_acquire) & kClosed) == 0) return {};
     const uint64_t lost = sent_ - block_.released().messages;
     if (lost == 0) return {};
@@ -164,9 +192,53 @@ class MemorySender final : public Sender {
                                                   spec_.peer, outgoing_name(spec_), lost));
   }
 
-  bool flushed() const override { return true; }  // published messages are in the peer's memory
+  bool flushed() const override {  // other messages are in the peer's memory
+    return unread_.empty() ||
+           block_.released().position.load(std::memory_order_acquire) >= unread_.back().end;
+  }
 
  private:
+  /// A message that the receiver reads here.
+  struct Unread {
+    Cursor at;
+    uint64_t end;  // position of the next message
+    const std::byte* source;
+    uint32_t bytes;
+    uint64_t parts = 0;  // parts of slot_bytes that went through the ring
+  };
+
+  /// Publishes the record at the next place, with a payload of `payload` bytes.
+  void announce(uint64_t tag, uint64_t word, uint32_t payload) {
+    RecordHeader& header = block_.header(next_);
+    next_ = block_.ring().after(next_, payload);
+    block_.header(next_).word.store(0, std::memory_order_relaxed);  // old bytes there may look like a header
+    header.tag = tag;
+    header.word.store(word, std::memory_order_release);
+    ++sent_;
+    peer_.view.doorbell->ring();
+  }
+
+  void forget_read() {
+    const uint64_t released = block_.released().position.load(std::memory_order_acquire);
+    std::erase_if(unread_, [&](const Unread& one) { return one.end <= released; });
+  }
+
+  /// Puts the next part of the oldest message that was not read into the ring, if the receiver has asked for
+  /// it; later messages go through the ring at once.
+  void settle() {
+    if (block_.released().asked.load(std::memory_order_acquire) == answered_) return;
+    ++answered_;
+    least_rendezvous_ = kNever;
+    forget_read();
+    Unread& oldest = unread_.front();
+    const uint64_t from = oldest.parts++ * spec_.slot_bytes;
+    std::memcpy(block_.payload(oldest.at), oldest.source + from,
+                std::min<uint64_t>(oldest.bytes - from, spec_.slot_bytes));
+    block_.header(oldest.at).word.store(kPresent | kRendezvous | oldest.parts << kPartShift | oldest.bytes,
+                                        std::memory_order_release);
+    peer_.view.doorbell->ring();
+  }
+
   bool look_for_room() {
     if (!connected_) return false;
     const uint64_t released = block_.released().position.load(std::memory_order_acquire);
@@ -185,6 +257,10 @@ class MemorySender final : public Sender {
   Cursor next_ = Ring::first();  // position of the next message
   uint64_t writable_ = 0;        // position up to which the ring is known to be free
   uint64_t sent_ = 0;
+  static constexpr uint32_t kNever = UINT32_MAX;
+  uint32_t least_rendezvous_ = kNever;  // smallest message sent so
+  std::vector<Unread> unread_;          // messages that the receiver may not have read yet, the oldest first
+  uint64_t answered_ = 0;               // parts of them that went through the ring
 };
 
 class MemoryReceiver final : public Receiver {
@@ -221,21 +297,55 @@ class MemoryReceiver final : public Receiver {
       return nullptr;
     }
     const auto bytes = static_cast<uint32_t>(word);
-    if (bytes > spec_.slot_bytes) [[unlikely]] {
+    const bool rendezvous = (word & kRendezvous) != 0;
+    if (bytes > (rendezvous ? kMostRendezvous : spec_.slot_bytes)) [[unlikely]] {
       garbled_ = true;
       return nullptr;
     }
-    message_ = {header.tag, bytes, block_.payload(next_)};
+    if (rendezvous && word >> kPartShift != part_) {  // the sender has been asked
+      wanting_ = true;
+      return nullptr;
+    }
+    message_ = {header.tag, bytes, rendezvous ? nullptr : block_.payload(next_)};
     held_ = true;
     wanting_ = false;
     return &message_;
   }
 
+  bool fetch(std::byte* to) override {
+    std::byte* const payload = block_.payload(next_);
+    bool whole = false;
+    if (part_ == 0) {
+      RemoteAddress from = 0;
+      std::memcpy(&from, payload, sizeof from);
+      whole = read_memory(block_.control().sender, from, to != nullptr ? to : payload, message_.bytes);
+    } else {
+      const uint64_t before = (part_ - 1) * spec_.slot_bytes;
+      const auto bytes = std::min<uint64_t>(message_.bytes - before, spec_.slot_bytes);
+      if (to != nullptr) std::memcpy(to + before, payload, bytes);
+      whole = before + bytes == message_.bytes;
+    }
+    // What the sender may have changed meanwhile is worth nothing.
+    const bool left = (block_.control().state.load(std::memory_order_acquire) & kLeft) != 0;
+    if (whole && !left) {
+      if (to == nullptr) message_.data = payload;
+      return true;
+    }
+    held_ = false;
+    wanting_ = true;
+    ++part_;
+    block_.released().asked.fetch_add(1, std::memory_order_release);
+    peer_.view.doorbell->ring();
+    return false;
+  }
+
   void release() override {
     held_ = false;
     ++taken_;
-    next_ = block_.ring().after(next_, message_.bytes);
-    if (next_.position - told_ < Ring::kOwed) return;
+    part_ = 0;
+    const bool rendezvous = (block_.header(next_).word.load(std::memory_order_relaxed) & kRendezvous) != 0;
+    next_ = block_.ring().after(next_, std::min(message_.bytes, spec_.slot_bytes));
+    if (next_.position - told_ < Ring::kOwed && !rendezvous) return;
     told_ = next_.position;
     block_.released().position.store(told_, std::memory_order_release);
     peer_.view.doorbell->ring();
@@ -247,8 +357,10 @@ class MemoryReceiver final : public Receiver {
                                                     incoming_name(spec_)));
     }
     if (!wanting_ || (block_.control().state.load(std::memory_order_acquire) & kLeft) == 0) return {};
-    // Messages that were sent before the sender left are visible by now.
-    if (block_.header(next_).word.load(std::memory_order_acquire) != 0) return {};
+    // Messages that were sent before the sender left are visible by now; what it had in its memory went with
+    // it.
+    const uint64_t word = block_.header(next_).word.load(std::memory_order_acquire);
+    if (word != 0 && (word & kRendezvous) == 0) return {};
     return Status(Code::remote_error,
                   fmt::format("rank {} closed {} after {} messages, while this rank waits for another one",
                               spec_.peer, incoming_name(spec_), taken_));
@@ -264,6 +376,7 @@ class MemoryReceiver final : public Receiver {
   bool held_ = false;     // message_ is the oldest message
   bool wanting_ = false;  // the last poll found no message
   bool garbled_ = false;
+  uint64_t part_ = 0;            // number of the part of the oldest message that the sender was asked for
   Cursor next_ = Ring::first();  // position of the next message
   uint64_t told_ = 0;            // position up to which the sender was told that all was taken
   uint64_t taken_ = 0;

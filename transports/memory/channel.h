@@ -10,9 +10,15 @@
 ///   word                  writer                      reader     meaning
 ///   state                 both, by atomic exchange    both       life of the channel: generation and flags
 ///   shape                 receiver, before announcing sender     slots and slot_bytes
+///   sender                sender, before messages     receiver   process in which addresses are
 ///   released              receiver                    sender     end of the part that may be written
+///   asked                 receiver                    sender     parts of messages asked for
 ///   header, payload       sender, the header's word   receiver   a message; the word is cleared before the
 ///                         last                                   record before it is announced
+///
+/// A large message whose bytes stay in the sender is a rendezvous: its payload is their address, in a record
+/// as long as if it had the bytes, at most slot_bytes. The receiver reads them there (memory_owner.h). If it
+/// cannot, it asks for them part by part: the sender puts a part into the record, its number into the header.
 ///
 /// After each message the sender rings the receiver's doorbell. Every few KiB the receiver reports free space
 /// and rings the sender's doorbell.

@@ -100,7 +100,8 @@ class CmaSender final : public Sender {
     return starved_ ? nullptr : slots_[published_ % spec_.slots] + sizeof(SlotHead);
   }
 
-  void publish(uint64_t tag, uint32_t bytes) override {
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    fill_slot(payload, bytes);
     auto* head = reinterpret_cast<SlotHead*>(slots_[published_ % spec_.slots]);
     *head = {published_ + 1, tag, bytes};
     pairing_.set_count(++published_);

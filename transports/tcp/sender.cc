@@ -83,30 +83,22 @@ class TcpSender final : public Sender {
     return slots_[published_ % kept_];
   }
 
-  void publish(uint64_t tag, uint32_t bytes) override {
-    headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
-    if (several_ && free_ == published_)
-      moved_ns_ = now_ns();  // no acknowledgement was due before this message
-    ++published_;
-    shared_.counters.live_counters.sent(bytes);
-    deal(headers_[(published_ - 1) % kept_]);
-  }
-
-  /// Passes as much of `source` to the kernel as its socket buffer takes, and keeps only the rest.
-  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
-    if (several_)
-      return Sender::publish_from(tag, source, bytes);  // keep the message until it is acknowledged
+  /// Passes as much of a payload that has data to the kernel as its socket buffer takes, and keeps only the
+  /// rest.
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    const std::byte* const data = several_ || bytes == 0 ? nullptr : payload.data;
+    if (data == nullptr) fill_slot(payload, bytes);  // with several rails until it is acknowledged
     const uint64_t message = published_;
-    source_ = source;
-    publish(tag, bytes);
+    source_ = data;
+    enqueue(tag, bytes);
     source_ = nullptr;
     const OutStream& stream = streams_[message % streams_.size()];
-    if (stream.queue.empty() || bytes == 0) return;  // for 0 bytes `source` may be null
+    if (data == nullptr || stream.queue.empty()) return;
     const size_t sent = stream.queue.front().sequence == message ? stream.sent : 0;
     const size_t taken = sent - std::min(sent, sizeof(FrameHeader));
-    std::memcpy(slots_[message % kept_] + taken, source + taken, bytes - taken);
+    std::memcpy(slots_[message % kept_] + taken, data + taken, bytes - taken);
   }
-  bool spares_copies() const override { return !several_; }
+  bool spares_copies(uint32_t /*bytes*/, bool stays) const override { return !several_ && !stays; }
 
   Status progress() override {
     if (!ready_) return ready().status();
@@ -135,6 +127,15 @@ class TcpSender final : public Sender {
   }
 
  private:
+  void enqueue(uint64_t tag, uint32_t bytes) {
+    headers_[published_ % kept_] = {.bytes = bytes, .tag = tag, .sequence = published_};
+    if (several_ && free_ == published_)
+      moved_ns_ = now_ns();  // no acknowledgement was due before this message
+    ++published_;
+    shared_.counters.live_counters.sent(bytes);
+    deal(headers_[(published_ - 1) % kept_]);
+  }
+
   using FrameHeader = tcp::FrameHeader;
 
   /// The streams of a message that is kept until it is acknowledged.
@@ -482,7 +483,7 @@ class TcpSender final : public Sender {
   std::vector<FrameHeader> headers_;                     // header of the message in each slot
   std::vector<Dealt> dealt_;  // state of the message in each slot, with several paths only
   SlotArray slots_;
-  const std::byte* source_ = nullptr;  // bytes of the last message while publish_from() runs
+  const std::byte* source_ = nullptr;  // bytes of the last message while publish() runs
   bool ready_ = false;
   double pace_ = 0;  // bytes per second; 0: unlimited
   uint64_t published_ = 0;

@@ -49,15 +49,16 @@ class UcxSender final : public Sender, private Hub::End {
     return outgoing_->slots[published_ % spec_.slots];
   }
 
-  void publish(uint64_t tag, uint32_t bytes) override {
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    fill_slot(payload, bytes);
     const auto lock = hub_.lock();
     Header& own = outgoing_->headers[published_ % spec_.slots];
     own = header(HeaderKind::message, published_);
     own.tag = tag;
-    const BytesView payload(outgoing_->slots[published_ % spec_.slots], bytes);
+    const BytesView body(outgoing_->slots[published_ % spec_.slots], bytes);
     ++published_;
     live_counters_.sent(bytes);
-    hub_.worker().send(peer_, std::as_bytes(std::span(&own, 1)), payload, outgoing_);
+    hub_.worker().send(peer_, std::as_bytes(std::span(&own, 1)), body, outgoing_);
     if (outgoing_->under_way > 0) hub_.see_to(outgoing_);
   }
 

@@ -68,7 +68,8 @@ class VerbsSender final : public Sender, private QueuePairUser {
     return wanting_ ? nullptr : slots_.body(published_);
   }
 
-  void publish(uint64_t tag, uint32_t bytes) override {
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    fill_slot(payload, bytes);
     std::vector<Part>& parts = parts_[published_ % spec_.slots];
     const size_t own = apart() ? 1 : 0;  // a separate head is a part
     const size_t total = bytes + (apart() ? 0 : sizeof(MessageHead));

@@ -14,12 +14,8 @@ class CountingSender final : public ForwardingSender {
   CountingSender(std::unique_ptr<Sender> inner, std::shared_ptr<ChannelCounters> counters)
       : ForwardingSender(std::move(inner)), counters_(std::move(counters)) {}
 
-  void publish(uint64_t tag, uint32_t bytes) override {
-    ForwardingSender::publish(tag, bytes);
-    counters_->carried(bytes);
-  }
-  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
-    ForwardingSender::publish_from(tag, source, bytes);
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
+    ForwardingSender::publish(tag, bytes, payload);
     counters_->carried(bytes);
   }
 

@@ -41,20 +41,15 @@ SlotSizes SlotSizes::of(const Options& options, const std::vector<PeerAddress>& 
 std::shared_ptr<ChannelCounters> Links::counters(const LinkSpec& spec, bool sends,
                                                  const Transport& transport) {
   if (recorder_ == nullptr) return nullptr;
-  return counters_[{{spec.peer, spec.channel}, sends}] =
-             recorder_->add_channel(spec.peer, spec.channel, sends, std::string(transport.name()));
-}
-
-void Links::carried(const exec::Channel& channel, uint64_t bytes) const {
-  const auto found = counters_.find({{channel.peer, channel.number}, channel.outgoing});
-  if (found != counters_.end()) found->second->carried(bytes);
+  return recorder_->add_channel(spec.peer, spec.channel, sends, std::string(transport.name()));
 }
 
 Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
   const Key key{channel.peer, channel.number};
   const Route& route = routes_.to(channel.peer);
-  const LinkSpec spec{self_, channel.peer, channel.number, sizes_.slots,
-                      channel.chunks > 0 ? slot_bytes : kSignalBytes};
+  LinkSpec spec{self_, channel.peer, channel.number, sizes_.slots,
+                channel.chunks > 0 ? slot_bytes : kSignalBytes};
+  spec.rendezvous_bytes = rendezvous_bytes_;
   refused_by_ = channel.peer;  // until the opening has succeeded
   if (channel.outgoing && !senders_.contains(key)) {
     auto end = route.transport->open_sender(route.address, spec);

@@ -40,6 +40,8 @@ class Links {
         Recorder* recorder = nullptr)
       : self_(self), routes_(routes), sizes_(sizes), profile_(profile), recorder_(recorder) {}
 
+  /// Smallest message sent by rendezvous (LinkSpec), in channels opened from now on.
+  void set_rendezvous_bytes(uint32_t bytes) { rendezvous_bytes_ = bytes; }
   /// Opens this rank's end of `channel` unless it is open, for messages of at most `slot_bytes`, which must
   /// be the same in every call for this channel. Never waits for the peer.
   Status open(const exec::Channel& channel, uint32_t slot_bytes);
@@ -55,10 +57,6 @@ class Links {
   Sender* sender(const exec::Channel& channel) const;
   Receiver* receiver(const exec::Channel& channel) const;
   const SlotSizes& sizes() const { return sizes_; }
-  /// Counts bytes that went from end to end of an open channel, but not through it.
-  void carried(const exec::Channel& channel, uint64_t bytes) const;
-  /// Whether this rank and `peer` share memory.
-  bool shares_memory(Rank peer) const { return routes_.to(peer).transport->traits().maps; }
 
  private:
   std::shared_ptr<ChannelCounters> counters(const LinkSpec& spec, bool sends, const Transport& transport);
@@ -73,10 +71,9 @@ class Links {
   Recorder* const recorder_;
   std::map<Key, std::unique_ptr<Sender>> senders_;
   std::map<Key, std::unique_ptr<Receiver>> receivers_;
-  std::map<std::pair<Key, bool>, std::shared_ptr<ChannelCounters>>
-      counters_;  ///< by channel and whether it sends
   std::vector<std::pair<Rank, Sender*>> opening_senders_;
   std::vector<std::pair<Rank, Receiver*>> opening_receivers_;
+  uint32_t rendezvous_bytes_ = 0;
   Rank not_ready_ = 0;
   Rank refused_by_ = -1;
 };

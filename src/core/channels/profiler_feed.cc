@@ -130,13 +130,9 @@ class ProfilerFeed::ProfiledSender final : public ForwardingSender, private Prof
     if (slot != nullptr) begin_step();
     return slot;
   }
-  void publish(uint64_t tag, uint32_t bytes) override {
-    ForwardingSender::publish(tag, bytes);
-    published(bytes);
-  }
-  void publish_from(uint64_t tag, const std::byte* source, uint32_t bytes) override {
+  void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
     begin_step();
-    ForwardingSender::publish_from(tag, source, bytes);
+    ForwardingSender::publish(tag, bytes, payload);
     published(bytes);
   }
 

@@ -249,7 +249,8 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
   if (c.peer_table->shared_settings.tuned) c.tuning_result = std::make_unique<TuningResult>();
   c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
                                         c.peer_table->plans, options.pace_share);
-  c.pairs = std::make_unique<Pairs>(self, ranks, c.local_ranks > c.local_cores, *c.links);
+  c.links->set_rendezvous_bytes(c.rendezvous_bytes());
+  c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
   c.one_sided = std::make_unique<OneSidedTask>(
       OneSidedTask::Dependencies{self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(),
                                  runtime.timeouts().peer_ms, c.bootstrap->credentials()});
@@ -349,7 +350,12 @@ void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeAr
   const Rank self = bootstrap->rank();
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), exchange_areas);
   exec::ShmCollectives::Limits limits;
-  if (local_ranks > local_cores) limits.direct_bytes = kDirectBytesWhenCrowded;
+  limits.rendezvous_bytes = rendezvous_bytes();
+  if (local_ranks > local_cores) {
+    limits.direct_bytes = kDirectBytesWhenCrowded;
+    limits.most_rendezvous = limits.streaming_bytes;  // the kernel's copies do not bypass the cache
+    limits.most_summed = 0;
+  }
   shm_collectives =
       std::make_unique<exec::ShmCollectives>(self, exchange_areas, doorbells, *allocations, limits);
 }
@@ -424,6 +430,10 @@ void Resources::count_neighbours() {
       ++gpu_sharers;
   }
 }
+
+/// Smallest message that peers read from the sender's memory: for smaller ones two copies take less time than
+/// a system call and an answer, for which ranks that share a core take turns once more (docs/lab/changes.md).
+uint32_t Resources::rendezvous_bytes() const { return (local_ranks > local_cores ? 64 : 16) << 10; }
 
 /// The layout of the job's topology, adapted to rank 0's graph file and options.
 algorithms::Layout Resources::layout() const {

@@ -126,6 +126,7 @@ struct Resources {
                    const std::vector<Doorbell*>& doorbells);
   Status meet(Runtime& runtime, const Config& config, const device::Gpu* gpu);
   void count_neighbours();
+  uint32_t rendezvous_bytes() const;
   algorithms::Layout layout() const;
   void make_execution(const Options& options);
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);

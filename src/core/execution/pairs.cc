@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "src/core/call/signature.h"
 
@@ -14,24 +13,17 @@ namespace {
 
 /// First channel number for pairs, above those of plans' lanes (program.h).
 constexpr uint32_t kPairChannel = 1u << 20;
-/// For the answers to what comes through the other.
-constexpr uint32_t kAnswerChannel = kPairChannel + 1;
-
-exec::Channel data_channel(Rank peer, bool sends) { return {peer, kPairChannel, sends, 1}; }
-exec::Channel answer_channel(Rank peer, bool sends) { return {peer, kAnswerChannel, sends, 0}; }
-
-/// Smallest transfer that is offered: for smaller ones two copies take less time than a system call and an
-/// answer, for which ranks that share a core take turns once more (docs/lab/changes.md).
-constexpr size_t kOfferBytes = 16 << 10;
-constexpr size_t kOfferBytesCrowded = 64 << 10;
-/// Read at a time, so that other directions and aborts need not wait for long.
-constexpr size_t kFetchBytes = 1 << 20;
-/// In tags of offers; transfers are not that many.
-constexpr uint64_t kOffer = uint64_t{1} << 63;
 
 /// Polls for a message before it counts as late. A message in flight arrives within them, sooner than
 /// yielding the core would take (docs/performance.md).
 constexpr int kLooks = 50;
+
+/// Largest transfer by rendezvous if the group only sends: then two copies overlap, and larger ones take less
+/// time so (docs/lab/changes.md).
+constexpr size_t kMostRendezvousAlone = 1 << 20;
+
+/// Size of messages by rendezvous: other directions and aborts need not wait for long.
+constexpr size_t kRendezvousBytes = 1 << 20;
 
 const Message* look(Receiver& receiver) {
   const Message* message = receiver.peek();
@@ -41,24 +33,13 @@ const Message* look(Receiver& receiver) {
 
 }  // namespace
 
-Pairs::Pairs(Rank self, int ranks, bool crowded, Links& links)
-    : self_(self),
-      offer_bytes_(crowded ? kOfferBytesCrowded : kOfferBytes),
-      links_(links),
-      directions_(2 * static_cast<size_t>(ranks)) {}
-
 Status Pairs::open(Rank peer, bool sends) {
-  const exec::Channel channel = data_channel(peer, sends);
+  const exec::Channel channel{peer, kPairChannel, sends, 1};
   WEIR_TRY(links_.open(channel, links_.sizes().pair_bytes));
   auto direction = std::make_unique<Direction>();
   direction->peer = peer;
   direction->sender = links_.sender(channel);
   direction->receiver = links_.receiver(channel);
-  if (sends && links_.shares_memory(peer)) {
-    const exec::Channel back = answer_channel(peer, false);
-    WEIR_TRY(links_.open(back, 0));
-    direction->answers = links_.receiver(back);
-  }
   entry(peer, sends) = std::move(direction);
   return {};
 }
@@ -86,10 +67,9 @@ Status Pairs::add(Rank peer, bool sends, void* data, size_t bytes, bool check) {
   transfer.data = static_cast<std::byte*>(data);
   transfer.left = bytes;
   transfer.total = bytes;
-  transfer.tag = (uint64_t{++direction->begun} << 32 & ~kOffer) | (check ? pair_signature(bytes) : 0);
-  const bool waits = group_receives_ || bytes > size_t{links_.sizes().slots} * links_.sizes().pair_bytes;
-  transfer.offers =
-      sends && waits && bytes >= offer_bytes_ && direction->answers != nullptr && direction->is_read;
+  transfer.tag = uint64_t{++direction->begun} << 32 | (check ? pair_signature(bytes) : 0);
+  const size_t slots = size_t{links_.sizes().slots} * links_.sizes().pair_bytes;
+  transfer.may_stay = group_receives_ || (bytes > slots && bytes <= kMostRendezvousAlone);
   return {};
 }
 
@@ -103,6 +83,7 @@ exec::Progress Pairs::advance() {
     if (direction.done()) {
       direction.queue.clear();
       direction.next = 0;
+      direction.rendezvous = false;
       busy_[i] = busy_.back();
       busy_.pop_back();
       continue;
@@ -127,52 +108,29 @@ std::vector<Rank> Pairs::awaited() const {
 
 /// Sends messages while slots are free. True if any was sent.
 bool Pairs::send(Direction& direction) {
+  Sender& sender = *direction.sender;
   bool moved = false;
   while (direction.next < direction.queue.size()) {
     Transfer& transfer = direction.queue[direction.next];
-    if (transfer.offers) {
-      if (!(transfer.offered ? hear_answer(direction, transfer) : offer(direction, transfer))) return moved;
-      moved = true;
-      continue;
+    std::byte* const slot = sender.acquire();
+    if (slot == nullptr) break;
+    size_t now = std::min(transfer.left, kRendezvousBytes);
+    if (transfer.may_stay && sender.spares_copies(static_cast<uint32_t>(now), true)) {
+      sender.publish(transfer.tag, static_cast<uint32_t>(now), {transfer.data, true});
+      direction.rendezvous = true;
+    } else {
+      now = std::min<size_t>(now, links_.sizes().pair_bytes);
+      device::copy(slot, transfer.data, now, device::Traffic::handed);
+      sender.publish(transfer.tag, static_cast<uint32_t>(now));
     }
-    std::byte* const slot = direction.sender->acquire();
-    if (slot == nullptr) return moved;
-    const size_t now = std::min<size_t>(transfer.left, links_.sizes().pair_bytes);
-    device::copy(slot, transfer.data, now, device::Traffic::handed);
-    direction.sender->publish(transfer.tag, static_cast<uint32_t>(now));
     transfer.data += now;
     transfer.left -= now;
     if (transfer.left == 0) ++direction.next;
     moved = true;
   }
+  // The receiver may be unable to read a rendezvous; serve() tells of a broken channel.
+  if (!moved && direction.rendezvous) static_cast<void>(sender.progress());
   return moved;
-}
-
-/// False if no slot is free.
-bool Pairs::offer(Direction& direction, Transfer& transfer) {
-  std::byte* const slot = direction.sender->acquire();
-  if (slot == nullptr) return false;
-  const Offer offer = rendezvous_.offer(transfer.data, transfer.total);
-  std::memcpy(slot, &offer, sizeof offer);
-  direction.sender->publish(transfer.tag | kOffer, sizeof offer);
-  transfer.offered = true;
-  return true;
-}
-
-/// False if there is none yet.
-bool Pairs::hear_answer(Direction& direction, Transfer& transfer) {
-  const Message* const message = look(*direction.answers);
-  if (message == nullptr) return false;
-  const auto answer = static_cast<FetchResult>(message->tag);
-  direction.answers->release();
-  if (answer == FetchResult::taken) {
-    links_.carried(data_channel(direction.peer, true), transfer.total);
-    ++direction.next;
-  } else {
-    transfer.offers = false;
-    direction.is_read = answer != FetchResult::never;
-  }
-  return true;
 }
 
 /// Receives messages that have arrived. True if there was any.
@@ -182,60 +140,32 @@ bool Pairs::receive(Direction& direction) {
     const Message* const message = look(*direction.receiver);
     if (message == nullptr) return moved;
     Transfer& transfer = direction.queue[direction.next];
-    if (message->tag == (transfer.tag | kOffer) && links_.shares_memory(direction.peer))
-      return take_offer(direction, transfer, *message) || moved;
-    const size_t now = std::min<size_t>(transfer.left, links_.sizes().pair_bytes);
+    const bool rendezvous = message->data == nullptr && message->bytes > 0;
+    const size_t now =
+        std::min<size_t>(transfer.left, rendezvous ? kRendezvousBytes : links_.sizes().pair_bytes);
     if (message->tag != transfer.tag || message->bytes != now) {
       error_ = mismatch(direction);
       return moved;
     }
-    device::copy(transfer.data, message->data, now);
+    if (rendezvous) {
+      if (!direction.receiver->fetch(transfer.data)) return moved;
+    } else {
+      device::copy(transfer.data, message->data, now);
+    }
     direction.receiver->release();
     transfer.data += now;
     transfer.left -= now;
     if (transfer.left == 0) ++direction.next;
     moved = true;
+    // The peer reads meanwhile what this rank sends, and soon needs more of it.
+    if (rendezvous) return moved;
   }
   return moved;
 }
 
-/// Whether an answer can be sent: its channel is opened for the first one, as its other end is there by then.
-bool Pairs::can_answer(Direction& direction) {
-  if (direction.answering == nullptr) {
-    const exec::Channel back = answer_channel(direction.peer, true);
-    error_ = links_.open(back, 0);
-    if (!error_.ok()) return false;
-    direction.answering = links_.sender(back);
-  }
-  const Result<bool> ready = direction.answering->ready();
-  error_ = ready.status();
-  return ready.ok() && *ready && direction.answering->acquire() != nullptr;
-}
-
-/// Reads offered data in part, or answers. False if that has to wait, or failed.
-bool Pairs::take_offer(Direction& direction, Transfer& transfer, const Message& message) {
-  Offer offer;
-  if (message.bytes == sizeof offer) std::memcpy(&offer, message.data, sizeof offer);
-  if (offer.bytes != transfer.total) {
-    error_ = mismatch(direction);
-    return false;
-  }
-  if (!can_answer(direction)) return false;
-  const size_t now = std::min(transfer.left, kFetchBytes);
-  const FetchResult answer = rendezvous_.fetch(offer, transfer.total - transfer.left, transfer.data, now);
-  if (answer == FetchResult::taken) {
-    transfer.data += now;
-    transfer.left -= now;
-    if (transfer.left > 0) return true;
-    links_.carried(data_channel(direction.peer, false), transfer.total);
-    ++direction.next;
-  } else {  // all of it comes through the slots
-    transfer.data -= transfer.total - transfer.left;
-    transfer.left = transfer.total;
-  }
-  direction.answering->publish(static_cast<uint64_t>(answer), 0);
-  direction.receiver->release();
-  return true;
+void Pairs::recall() {
+  for (const Direction* direction : busy_)
+    if (direction->sender != nullptr) direction->sender->recall();
 }
 
 /// The error if the next message does not belong to the transfer that waits for it.
@@ -250,15 +180,11 @@ Status Pairs::mismatch(const Direction& direction) const {
 
 Status Pairs::serve(Rank& peer) {
   for (const Direction* direction : busy_) {
-    const auto progress = [&](auto* end) {
-      Status trouble = end == nullptr ? Status() : end->progress();
-      if (!trouble.ok()) peer = direction->peer;
-      return trouble;
-    };
-    WEIR_TRY(progress(direction->sender));
-    WEIR_TRY(progress(direction->answers));
-    WEIR_TRY(progress(direction->receiver));
-    WEIR_TRY(progress(direction->answering));
+    Status trouble =
+        direction->sender != nullptr ? direction->sender->progress() : direction->receiver->progress();
+    if (trouble.ok()) continue;
+    peer = direction->peer;
+    return trouble;
   }
   return {};
 }

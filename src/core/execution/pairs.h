@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Sends and receives of one group, carried out concurrently: in call order towards one peer, in any order
 /// among different peers. Each direction of a pair has one channel; a send fills its slots, a receive empties
-/// them. Large transfers between ranks that share memory are offered and read where they are (rendezvous.h);
-/// each direction has a channel back for the answers. A send that nothing else of its group waits for, and
-/// that fits the slots, goes through them, so that it need not wait for its receive.
+/// them. Large messages go by rendezvous where the transport can do that (Payload::stays), but for a send
+/// that nothing else of its group waits for and that fits the slots: it need not wait for its receive.
 ///
 /// Not thread-safe. A task as in exec/task.h.
 /// Tests: tests/conform/point_to_point_test.cc
@@ -15,15 +14,14 @@
 
 #include "src/core/call/operation.h"
 #include "src/core/channels/links.h"
-#include "src/core/channels/rendezvous.h"
 #include "src/exec/task.h"
 
 namespace weir::core {
 
 class Pairs final : public exec::Task {
  public:
-  /// `crowded`: there are more ranks on this host than cores.
-  Pairs(Rank self, int ranks, bool crowded, Links& links);
+  Pairs(Rank self, int ranks, Links& links)
+      : self_(self), links_(links), directions_(2 * static_cast<size_t>(ranks)) {}
 
   /// Begins the sends and receives among `operations`; opens channels that are new (wait for Links::ready()
   /// before advance()). REQUIRES: the last batch is done; `operations` has a send or receive.
@@ -31,6 +29,7 @@ class Pairs final : public exec::Task {
 
   exec::Progress advance() override;
   Status serve(Rank& peer) override;
+  void recall() override;
   Status error() const override { return error_; }
   Rank waiting_for() const override { return waiting_for_; }
   std::vector<Rank> awaited() const override;
@@ -41,20 +40,16 @@ class Pairs final : public exec::Task {
     std::byte* data;  ///< first byte that is left
     size_t left;
     size_t total;
-    uint64_t tag;          ///< number of the transfer in its direction << 32, and signature
-    bool offers = false;   ///< a send: its data are offered before they are sent
-    bool offered = false;  ///< a send: waits for the answer
+    uint64_t tag;   ///< number of the transfer in its direction << 32, and signature
+    bool may_stay;  ///< a send: messages may go by rendezvous
   };
-  /// One direction towards one peer: it has `sender` and `answers`, or `receiver` and `answering`. `answers`
-  /// is null where the ranks share no memory, `answering` until the first offer.
+  /// One direction towards one peer: it has `sender` or `receiver`.
   struct Direction {
     Rank peer = 0;
     Sender* sender = nullptr;
-    Receiver* answers = nullptr;
     Receiver* receiver = nullptr;
-    Sender* answering = nullptr;
-    bool is_read = true;  ///< the receiver has not said that it can never read this rank's memory
-    uint32_t begun = 0;   ///< number of transfers begun, the same at both ends
+    uint32_t begun = 0;       ///< number of transfers begun, the same at both ends
+    bool rendezvous = false;  ///< some message of the batch went so
     std::vector<Transfer> queue;
     size_t next = 0;  ///< index of the first unfinished transfer in the queue
 
@@ -67,17 +62,11 @@ class Pairs final : public exec::Task {
   Status open(Rank peer, bool sends);
   Status add(Rank peer, bool sends, void* data, size_t bytes, bool check);
   bool send(Direction& direction);
-  bool offer(Direction& direction, Transfer& transfer);
-  bool hear_answer(Direction& direction, Transfer& transfer);
   bool receive(Direction& direction);
-  bool can_answer(Direction& direction);
-  bool take_offer(Direction& direction, Transfer& transfer, const Message& message);
   Status mismatch(const Direction& direction) const;
 
   const Rank self_;
-  const size_t offer_bytes_;  ///< smallest transfer that is offered
   Links& links_;
-  const Rendezvous rendezvous_;
   bool group_receives_ = false;                         ///< the batch has a receive
   std::vector<std::unique_ptr<Direction>> directions_;  ///< two for each peer: receive, send; null until used
   std::vector<Direction*> busy_;                        ///< directions that the batch still waits for

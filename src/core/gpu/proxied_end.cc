@@ -40,7 +40,7 @@ class Outgoing final : public ProxiedEnd {
       if (shares_) {
         channel_->publish(tag, static_cast<uint32_t>(bytes));
       } else {
-        channel_->publish_from(tag, ring_.slots + slot * ring_.stride, static_cast<uint32_t>(bytes));
+        channel_->publish(tag, static_cast<uint32_t>(bytes), {ring_.slots + slot * ring_.stride});
         store(ring_.taken, carried_);
       }
     }

@@ -112,7 +112,7 @@ TEST(Recorder, ForgetsAndCanBeOff) {
   EXPECT_EQ(recorder.counts()[0].begun, 0u);
   Recorder off(0);
   off.begin(of(1, kSum, 0, 1, 8));
-  off.plan("ring");
+  off.plan("ring", true);
   off.waits_since(1);
   off.end();
   EXPECT_THAT(off.recent(SIZE_MAX), IsEmpty());

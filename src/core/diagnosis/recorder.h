@@ -113,12 +113,13 @@ class Recorder {
     add(counters.begun, 1);
     add(counters.bytes, begun.bytes);
   }
-  /// Sets the plan of the operation begun last; `name` must never be freed.
-  void plan(const char* name) {
+  /// Sets the plan of the operation begun last; `name` must never be freed. `timed`: its times are recorded
+  /// whatever its size, because it takes long compared with two looks at the clock.
+  void plan(const char* name, bool timed) {
     if (!on()) return;
     Entry& entry = last();
     entry.plan.store(name, std::memory_order_release);
-    time(entry, now_ns());
+    if (timed) time(entry, now_ns());
   }
   /// Notes that the operation begun last has waited without progress since `ns` at the latest.
   void waits_since(int64_t ns) {

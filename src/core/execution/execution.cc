@@ -133,7 +133,7 @@ bool Execution::begin_next() {
     chosen = *found;
   }
   prepared_ = chosen.plan;
-  dependencies_.activity->recorder().plan(prepared_->plan);
+  dependencies_.activity->recorder().plan(prepared_->plan, !dependencies_.rings);
   if (dependencies_.profile != nullptr) [[unlikely]]
     dependencies_.profile->begin_collective(next_ - 1, sequence_, prepared_->algorithm,
                                             prepared_->program->lanes.size());

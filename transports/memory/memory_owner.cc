@@ -23,6 +23,9 @@ uint64_t own_pid_namespace() {
   return inode;
 }
 
+/// The kernel copies less than 2 GiB at a time.
+constexpr size_t kMostAtOnce = size_t{1} << 30;
+
 }  // namespace
 
 MemoryOwner MemoryOwner::self() {
@@ -32,6 +35,8 @@ MemoryOwner MemoryOwner::self() {
 
 bool read_memory(const MemoryOwner& owner, RemoteAddress from, std::byte* to, size_t bytes) {
   if (owner.pid_namespace != own_pid_namespace() || owner.pid_namespace == 0) return false;
+  for (; bytes > kMostAtOnce; bytes -= kMostAtOnce, from += kMostAtOnce, to += kMostAtOnce)
+    if (!read_memory(owner, from, to, kMostAtOnce)) return false;
   uint64_t token = 0;
   const auto pid = static_cast<pid_t>(owner.pid);
   const int error = RemoteMemory(pid).read({{&token, owner.token_address, sizeof token}, {to, from, bytes}});

@@ -21,6 +21,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "compare")]
+from candidates import INSTALLED, installed_at  # noqa: E402
 from compare import listed, size  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402
 from ranks import favoured, kept_niceness, start_all, start_mpi  # noqa: E402
@@ -38,10 +39,18 @@ class Candidate:
   options: tuple = ()  # options of the program, or of mpirun
   environment: tuple = ()
 
+  def launcher(self, programs):
+    """The path of mpirun."""
+    name = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich", "intelmpi": "mpiexec.hydra"}.get(self.mpi, "mpirun")
+    if self.family not in INSTALLED:
+      return name
+    name = "mpirun" if self.family == "mpich5" else name
+    return os.path.join(installed_at(os.path.dirname(os.path.abspath(programs)), self.family), "bin", name)
+
   def missing(self, programs):
-    launcher = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}.get(self.mpi)
-    if launcher and not shutil.which(launcher):
-      return f"{launcher} is not installed"
+    if self.mpi and not shutil.which(self.launcher(programs)):
+      return f"{self.launcher(programs)} is not installed" + (
+          " (bench/compare/install_peers.py)" if self.family in INSTALLED else "")
     if not os.access(os.path.join(programs, self.program), os.X_OK):
       return f"{self.program} was not built (cmake/packages.sh compare installs the libraries)"
     return None
@@ -52,15 +61,19 @@ def _mca(**values):
 
 
 _UCX = _mca(pml="ucx", osc="^ucx", opal_common_ucx_tls="any", opal_common_ucx_devices="any")
+_OFI = (("FI_PROVIDER", "tcp"), ("FI_TCP_IFACE", "eth0"))
 CANDIDATES = (
     Candidate("weir", "weir", "compare_weir"),
     Candidate("openmpi", "openmpi", "compare_openmpi", "openmpi", _mca(pml="ob1", btl="tcp,self")),
     Candidate("ucx", "ucx", "compare_openmpi", "openmpi", _UCX, (("UCX_TLS", "tcp,self"),)),
     Candidate("mpich", "mpich", "compare_mpich", "mpich", (), (("UCX_TLS", "tcp,self"),)),
+    Candidate("openmpi5", "openmpi5", "compare_openmpi5", "openmpi5", _mca(pml="ob1", btl="tcp,self")),
+    Candidate("mpich5", "mpich5", "compare_mpich5", "mpich", (), (("UCX_TLS", "tcp,self"),)),
+    Candidate("intelmpi", "intelmpi", "compare_intelmpi", "intelmpi", (), (*_OFI, ("I_MPI_FABRICS", "ofi"), ("I_MPI_PIN", "0"))),
     Candidate("gloo", "gloo", "compare_gloo", options=("--mode", "ring")),
     Candidate("gloo_halving_doubling", "gloo", "compare_gloo", options=("--mode", "halving_doubling")),
 )
-PEERS = ("openmpi", "ucx", "mpich", "gloo")
+PEERS = ("openmpi", "ucx", "mpich", "openmpi5", "mpich5", "intelmpi", "gloo")
 
 
 def bound(hosts, count, mbit, mtu):
@@ -77,9 +90,9 @@ def run(network, candidate, arguments, folder):
                                         ",".join(map(str, arguments.sizes)), "--budget-ms", f"{arguments.budget_ms}"))
     crowded = hosts > len(os.sched_getaffinity(0))
     if candidate.mpi:
-      yields = _mca(mpi_yield_when_idle="1") if crowded and candidate.mpi == "openmpi" else ()
+      yields = _mca(mpi_yield_when_idle="1") if crowded and candidate.mpi.startswith("openmpi") else ()
       processes = [start_mpi(network, candidate.mpi, folder, command, options=candidate.options + yields,
-                             **dict(candidate.environment))]
+                             launcher=candidate.launcher(arguments.programs), **dict(candidate.environment))]
     else:
       polls = {"WEIR_YIELD": "-1"} if crowded else {"WEIR_SPIN": "-1", "WEIR_YIELD": "-1"}
       variables = polls | dict(word.split("=", 1) for word in arguments.set)
@@ -141,7 +154,7 @@ def against_best(point):
 
 
 def report(hosts, mbit, arguments, points):
-  names = ("weir", *PEERS)
+  names = [name for name in ("weir", *PEERS) if any(candidate.family == name for point in points.values() for candidate in point)]
   print(f"\n{hosts} hosts, " + (f"{mbit:g} Mbit/s" if mbit else "unshaped") + f", MTU {arguments.mtu}, {arguments.congestion}\n")
   print(f"| size | {'bound, us | ' if mbit else ''}" + " | ".join(names) + " | weir / best |")
   print("|---" * (len(names) + (3 if mbit else 2)) + "|")

@@ -81,29 +81,35 @@ def wait_for(processes, prefixed=True, grace=0):
 AGENT = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$(($(echo "$1" | sed 's/.*[.]//') - 1)); shift
-exec ip netns exec TAG-host$host unshare --uts sh -c "hostname host$host; exec $*"
+exec ip netns exec TAG-host$host unshare --uts sh -c "hostname host$host; $*"
 """
 
 
-def mpirun(network, flavour, folder, command, per_host=1, options=()):
-  """The call of mpirun, on host 0, that runs a command on all hosts over TCP. `flavour`: openmpi or mpich. `folder` keeps the
-  script that stands for ssh."""
+def mpirun(network, flavour, folder, command, per_host=1, options=(), launcher=None):
+  """The call of mpirun, on host 0, that runs a command on all hosts over TCP. `flavour`: openmpi (4), openmpi5, mpich or intelmpi.
+  `folder` keeps the script that stands for ssh. `launcher`: the path of mpirun, if it is not the system's."""
   agent = os.path.join(folder, "agent")
   with open(agent, "w", encoding="ascii") as file:
     file.write(AGENT.replace("TAG", network.tag))
   os.chmod(agent, 0o755)
   hosts = [network.address(host) for host in range(len(network.leaf_of))]
-  ranks = f"{per_host * len(hosts)}"
+  root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
+  slots = ",".join(f"{host}:{per_host}" for host in hosts)
   if flavour == "openmpi":
-    root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
-    words = ("mpirun.openmpi", *root, "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", agent, "--mca", "btl_tcp_if_include", "eth0",
-             "--mca", "oob_tcp_if_include", "eth0", "--bind-to", "none", "--host", ",".join(f"{host}:{per_host}" for host in hosts))
+    words = (launcher or "mpirun.openmpi", *root, "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", agent, "--mca",
+             "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0", "--bind-to", "none", "--host", slots)
+  elif flavour == "openmpi5":
+    words = (launcher, *root, "--prtemca", "plm", "ssh", "--prtemca", "plm_ssh_agent", agent, "--prtemca", "prte_if_include", "eth0",
+             "--mca", "btl_tcp_if_include", "eth0", "--bind-to", "none", "--host", slots)
+  elif flavour == "mpich":
+    words = (launcher or "mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", agent, "-localhost", hosts[0], "-iface", "eth0",
+             "-bind-to", "none", "-ppn", f"{per_host}", "-hosts", ",".join(hosts))
   else:
-    words = ("mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", agent, "-localhost", hosts[0], "-iface", "eth0", "-bind-to",
-             "none", "-ppn", f"{per_host}", "-hosts", ",".join(hosts))
-  return network.inside(0, *words, *options, "-n", ranks, *command)
+    words = (launcher, "-bootstrap", "ssh", "-bootstrap-exec", agent, "-iface", "eth0", "-ppn", f"{per_host}", "-hosts",
+             ",".join(hosts))
+  return network.inside(0, *words, *options, "-n", f"{per_host * len(hosts)}", *command)
 
 
-def start_mpi(network, flavour, folder, command, per_host=1, options=(), **variables):
-  return subprocess.Popen(mpirun(network, flavour, folder, command, per_host, options), text=True, stdout=subprocess.PIPE,
+def start_mpi(network, flavour, folder, command, per_host=1, options=(), launcher=None, **variables):
+  return subprocess.Popen(mpirun(network, flavour, folder, command, per_host, options, launcher), text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=os.environ | variables)

@@ -17,6 +17,7 @@ NetCounters& NetCounters::operator+=(const NetCounters& other) {
   given_up += other.given_up;
   retransmitted += other.retransmitted;
   dropped += other.dropped;
+  damaged += other.damaged;
   retries += other.retries;
   return *this;
 }
@@ -30,6 +31,7 @@ std::string NetCounters::describe() const {
   if (given_up > 0) text += fmt::format("; {} connections abandoned", given_up);
   if (retransmitted > 0) text += fmt::format("; {} segments retransmitted", retransmitted);
   if (dropped > 0) text += fmt::format("; {} packets dropped by this host", dropped);
+  if (damaged > 0) text += fmt::format("; {} packets with errors at its interfaces", damaged);
   if (retries > 0) text += fmt::format("; {} retries by this host's RDMA ports", retries);
   return text;
 }

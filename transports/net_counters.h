@@ -25,6 +25,7 @@ struct NetCounters {
   /// Packets that this host dropped at the interfaces (tcp) and RDMA ports (verbs) in use since the first
   /// channel was opened, from all senders: ranks of one host report the same packets.
   uint64_t dropped = 0;
+  uint64_t damaged = 0;  ///< packets with errors at those interfaces (tcp), counted alike
   uint64_t retries = 0;  ///< retransmissions by those RDMA ports (drivers::RdmaCounts), counted alike
 
   NetCounters& operator+=(const NetCounters& other);

@@ -40,6 +40,7 @@
 
 namespace weir {
 
+class ConnectionSet;
 class SegmentMapper;
 class SlotRegistrar;
 class SocketEvents;
@@ -73,6 +74,9 @@ struct Traits {
   /// Whatever an end waits for is an event of these sockets, or of its own process; null: ends must be
   /// polled.
   const SocketEvents* events = nullptr;
+  /// TCP connections over which its ends send; null: it has none. Any thread may read them at any time of
+  /// the transport's life.
+  const ConnectionSet* connections = nullptr;
 };
 
 struct LinkSpec {

@@ -87,12 +87,12 @@ Status dump(const Socket& socket, uint16_t kind, const std::function<void(const 
 
 }  // namespace
 
-Result<uint64_t> dropped_packets(const std::set<std::string>& interfaces) {
+Result<InterfaceFaults> interface_faults(const std::set<std::string>& interfaces) {
   const Socket socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (!socket.valid()) return unanswered(errno);
   const timeval timeout{.tv_sec = 1, .tv_usec = 0};  // the kernel answers at once, or never
   setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  uint64_t dropped = 0;
+  InterfaceFaults faults;
   std::set<int> indices;
   WEIR_TRY(dump<ifinfomsg>(socket, RTM_GETLINK, [&](const ifinfomsg& link, BytesView attributes) {
     const auto name = attribute(attributes, IFLA_IFNAME);
@@ -103,16 +103,17 @@ Result<uint64_t> dropped_packets(const std::set<std::string>& interfaces) {
     const auto counted = attribute(attributes, IFLA_STATS64);
     if (!counted) return;
     const auto counts = read_as<rtnl_link_stats64>(*counted);
-    dropped += counts.tx_dropped + counts.rx_missed_errors;
+    faults.dropped += counts.tx_dropped + counts.rx_missed_errors;
+    faults.damaged += counts.rx_errors + counts.tx_errors;
   }));
   WEIR_TRY(dump<tcmsg>(socket, RTM_GETQDISC, [&](const tcmsg& queue, BytesView attributes) {
     // The counters of a root discipline include those of the disciplines below it.
     if (queue.tcm_parent != TC_H_ROOT || !indices.contains(queue.tcm_ifindex)) return;
     const auto counted = attribute(attributes, TCA_STATS2);
     const auto counts = counted ? attribute(*counted, TCA_STATS_QUEUE) : std::nullopt;
-    if (counts) dropped += read_as<gnet_stats_queue>(*counts).drops;
+    if (counts) faults.dropped += read_as<gnet_stats_queue>(*counts).drops;
   }));
-  return dropped;
+  return faults;
 }
 
 }  // namespace weir

@@ -18,9 +18,9 @@ std::set<std::string> all_names() {
 }
 
 uint64_t dropped(const std::set<std::string>& names) {
-  const auto packets = dropped_packets(names);
-  EXPECT_TRUE(packets.ok()) << packets.status().message();
-  return packets.ok() ? *packets : 0;
+  const auto faults = interface_faults(names);
+  EXPECT_TRUE(faults.ok()) << faults.status().message();
+  return faults.ok() ? faults->dropped : 0;
 }
 
 TEST(InterfaceDrops, NamesThatNobodyHasCountNothing) {

@@ -6,6 +6,7 @@ Ends with 77 (skipped) where networks of namespaces may not be made.
 """
 
 import os
+import re
 import time
 
 from cases import run
@@ -66,5 +67,22 @@ def where_ports_ran_out(programs):
   assert "Cannot assign requested address (either no source port is free" in said and "on host host2" in said, said
 
 
+def a_path_with_a_smaller_mtu(programs):
+  """The switch's port to a host drops packets over 1500 bytes without a word, though both hosts may send 9000: the packets are named,
+  and where; not a ring of ranks."""
+  with Network([2], 0, [0], mtu=9000) as network:
+    call("ip", "-n", network.cables[1, 0][0], "link", "set", network.cables[1, 0][1], "mtu", "1500")
+    processes = start_all(network, (os.path.join(programs, "all_reduce_perf"), "-b", f"{SIZE}", "-e", f"{SIZE}", "-n", "1", "-w", "0", "-c", "0"),
+                          WEIR_DEADLOCK_TIMEOUT="12", WEIR_CALIBRATION="0", NCCL_DEBUG="WARN")
+    ranks = [(process, "".join(process.communicate(timeout=100))) for process in processes]
+  for process, said in ranks:
+    assert process.returncode not in (0, None), said
+  said = "".join(said for _, said in ranks)
+  ends = [f"10\\.77\\.0\\.{host + 1}" for host in (0, 1)]
+  assert re.search(rf"packets of 9000 bytes vanish between ({ends[0]} and {ends[1]}|{ends[1]} and {ends[0]}): on the connection from", said), said
+  assert re.search(r"[1-9][0-9]* bytes are not acknowledged.*[1-9][0-9]* segments retransmitted.*path MTU 9000", said), said
+  assert "closes a ring" not in said, said
+
+
 if __name__ == "__main__":
-  run((a_host_that_is_cut_off, a_host_that_vanished, where_ports_ran_out))
+  run((a_host_that_is_cut_off, a_host_that_vanished, where_ports_ran_out, a_path_with_a_smaller_mtu))

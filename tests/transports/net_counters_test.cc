@@ -6,9 +6,6 @@
 
 #include <thread>
 
-#include "src/net/socket.h"
-#include "transports/tcp/counters.h"
-
 namespace weir {
 namespace {
 
@@ -27,6 +24,7 @@ TEST(NetCounters, AddUp) {
                            .given_up = 8000,
                            .retransmitted = 9,
                            .dropped = 100,
+                           .damaged = 12,
                            .retries = 11};
   NetCounters sum = one;
   sum += one;
@@ -40,6 +38,7 @@ TEST(NetCounters, AddUp) {
   EXPECT_EQ(sum.given_up, 16000u);
   EXPECT_EQ(sum.retransmitted, 18u);
   EXPECT_EQ(sum.dropped, 200u);
+  EXPECT_EQ(sum.damaged, 24u);
   EXPECT_EQ(sum.retries, 22u);
 }
 
@@ -73,22 +72,6 @@ TEST(LiveNetCounters, LosesNothingWhenSeveralThreadsCount) {
   EXPECT_EQ(live_counters.read().sent_bytes, 2 * kTimes * 3);
   EXPECT_EQ(live_counters.read().received_bytes, 2 * kTimes * 5);
   EXPECT_EQ(live_counters.read().sent_messages, 2 * kTimes);
-}
-
-TEST(RetransmissionCounter, ForgetsWhatItDoesNotWatch) {
-  tcp::RetransmissionCounter again;
-  const auto listener = Socket::listen(SocketAddress::loopback(AF_INET, 0));
-  ASSERT_TRUE(listener.ok());
-  {
-    const auto socket = Socket::start_connect(*listener->local_address());
-    ASSERT_TRUE(socket.ok());
-    again.watch(*socket);
-    EXPECT_EQ(again.segments(), 0u);
-    again.forget(*socket);
-    again.forget(*socket);
-  }
-  again.forget(Socket());
-  EXPECT_EQ(again.segments(), 0u);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class TcpSender final : public Sender {
         slots_(kept_, spec.slot_bytes) {}
 
   ~TcpSender() override {
-    for (const OutStream& stream : streams_) shared_.counters.again.forget(stream.socket.socket());
+    for (const OutStream& stream : streams_) shared_.counters.connections.forget(stream.socket.socket());
   }
 
   Result<bool> ready() override {
@@ -156,7 +156,7 @@ class TcpSender final : public Sender {
       if (!admitted.ok() || !*admitted) return admitted.status();
       stream.socket = stream.opening->take();
       stream.opening.reset();
-      shared_.counters.again.watch(stream.socket.socket());
+      shared_.counters.connections.watch(stream.socket.socket());
       shared_.events.watch(stream.socket.socket());
       if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);
     }
@@ -418,7 +418,7 @@ class TcpSender final : public Sender {
   void give_up(OutStream& stream) {
     stream.gone = true;
     shared_.counters.live_counters.gave_up();
-    shared_.counters.again.forget(stream.socket.socket());
+    shared_.counters.connections.forget(stream.socket.socket());
     // Reset the connection, so that none of its data arrives later.
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     setsockopt(stream.socket.socket().fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

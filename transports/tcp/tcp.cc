@@ -3,8 +3,9 @@
 #include "transports/tcp/tcp.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -39,7 +40,9 @@ class Tcp final : public Transport {
         rails_(listener == nullptr ? std::vector<tcp::Rail>() : own_rails(*listener)) {}
 
   std::string_view name() const override { return "tcp"; }
-  Traits traits() const override { return {.events = &shared_.events}; }
+  Traits traits() const override {
+    return {.events = &shared_.events, .connections = &shared_.counters.connections};
+  }
   Bytes address() const override {
     if (listener_ == nullptr) return {};
     ByteWriter address = begin_address(name(), kTcpAddressVersion, {self_.rank, machine_});
@@ -64,7 +67,7 @@ class Tcp final : public Transport {
     Result<Peer> peer = peer_of(peer_address);
     WEIR_TRY(peer.status());
     peer->where.credit = applies(peer->limits, *peer);
-    count_drops();
+    count_faults();
     const auto paths = static_cast<uint32_t>(peer->where.paths.size());
     const uint32_t streams =
         settings_.streams == 0 ? std::max(rails_.front().streams(), paths) : settings_.streams;
@@ -76,15 +79,16 @@ class Tcp final : public Transport {
     Result<Peer> peer = peer_of(peer_address);
     WEIR_TRY(peer.status());
     peer->where.credit = applies(limits_, *peer);
-    count_drops();
+    count_faults();
     return open_tcp_receiver(*listener_, peer->where, settings_.budget, self_.uid, spec, shared_);
   }
   NetCounters counters() const override {
     NetCounters all = shared_.counters.read();
-    const int64_t before = dropped_before_;
-    if (before < 0) return all;
-    const int64_t now = dropped_now();
-    if (now > before) all.dropped = static_cast<uint64_t>(now - before);
+    const std::optional<InterfaceFaults> before = faults_before();
+    const std::optional<InterfaceFaults> now = before ? faults_now() : std::nullopt;
+    if (!now) return all;
+    if (now->dropped > before->dropped) all.dropped = now->dropped - before->dropped;
+    if (now->damaged > before->damaged) all.damaged = now->damaged - before->damaged;
     return all;
   }
 
@@ -145,16 +149,23 @@ class Tcp final : public Transport {
     return Peer{{*listener, std::move(*paths), false, self_.credentials}, limits, head->host};
   }
 
-  /// Packets dropped at the interfaces of the rails; -1 if the kernel does not report them.
-  int64_t dropped_now() const {
+  /// What the interfaces of the rails have counted; nullopt if the kernel does not report it.
+  std::optional<InterfaceFaults> faults_now() const {
     std::set<std::string> names;
     for (const tcp::Rail& rail : rails_) names.insert(rail.name);
-    const auto dropped = dropped_packets(names);
-    return dropped.ok() ? static_cast<int64_t>(*dropped) : -1;
+    const auto faults = interface_faults(names);
+    return faults.ok() ? std::optional(*faults) : std::nullopt;
+  }
+  std::optional<InterfaceFaults> faults_before() const {
+    const std::lock_guard lock(faults_mutex_);
+    return faults_before_;
   }
   /// Called when a channel is opened; transports without channels do not count.
-  void count_drops() {
-    if (dropped_before_ < 0) dropped_before_ = dropped_now();
+  void count_faults() {
+    if (faults_before()) return;
+    const auto now = faults_now();
+    const std::lock_guard lock(faults_mutex_);
+    faults_before_ = now;
   }
 
   /// Whether either this rank or `other` limits what it receives from the other one.
@@ -172,8 +183,8 @@ class Tcp final : public Transport {
   mutable std::map<Bytes, Cost> reached_;
   PathUses uses_;
   tcp::Shared shared_;
-  std::atomic<int64_t> dropped_before_{
-      -1};  ///< dropped packets when the first channel was opened; -1: not read, or not reported
+  mutable std::mutex faults_mutex_;
+  std::optional<InterfaceFaults> faults_before_;  ///< when the first channel was opened
 };
 
 }  // namespace

@@ -312,6 +312,7 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
   auto made = make_transports(context, runtime.options());
   WEIR_TRY(made.status());
   transports = std::move(*made);
+  network_report = std::make_unique<NetworkReport>(bootstrap->activity(), transports);
   auto found = Routes::find(*bootstrap, transports);
   WEIR_TRY(found.status());
   routes = std::make_unique<Routes>(std::move(*found));

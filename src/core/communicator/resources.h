@@ -18,6 +18,7 @@
 #include "src/core/call/lifecycle.h"
 #include "src/core/call/operation_queue.h"
 #include "src/core/channels/links.h"
+#include "src/core/channels/network_report.h"
 #include "src/core/channels/profiler_feed.h"
 #include "src/core/channels/routes.h"
 #include "src/core/communicator/runtime.h"
@@ -72,6 +73,7 @@ struct Resources {
   std::optional<device::SharedMemory> board_memory;  ///< only in the process that made it
   std::unique_ptr<Segment> segment;
   std::vector<std::unique_ptr<Transport>> transports;
+  std::unique_ptr<NetworkReport> network_report;
   std::unique_ptr<Routes> routes;
   std::unique_ptr<ProfilerFeed> profile;  ///< null: no profiler plugin
   std::unique_ptr<Links> links;

@@ -117,6 +117,16 @@ Activity::About Activity::about() const {
   return about_;
 }
 
+void Activity::tell_network(std::function<NetworkFinding()> look) {
+  const std::lock_guard lock(network_mutex_);
+  network_ = std::move(look);
+}
+
+NetworkFinding Activity::network() const {
+  const std::lock_guard lock(network_mutex_);
+  return network_ ? network_() : NetworkFinding();
+}
+
 std::optional<CallRecord> Activity::recall(uint64_t sequence) const {
   if (sequence == 0) return std::nullopt;
   const auto one = recorder_.with_sequence(sequence);
@@ -222,17 +232,18 @@ std::string ActivityRegistry::elsewhere(uint64_t uid) const {
   return ranks == 1 ? words : std::string();
 }
 
-ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence) const {
+ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence, bool network) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
-    ActivityReport here{ActivityReport::Presence::here, found->second->snapshot(sequence), {}};
+    ActivityReport here{ActivityReport::Presence::here, found->second->snapshot(sequence), {}, {}};
+    if (network) here.network = found->second->network();
     if (here.snapshot.state == Snapshot::State::outside) here.elsewhere = elsewhere(uid);
     return here;
   }
   if (const auto found = left_.find({uid, rank}); found != left_.end()) {
-    return {ActivityReport::Presence::left, found->second->snapshot(sequence), {}};
+    return {ActivityReport::Presence::left, found->second->snapshot(sequence), {}, {}};
   }
-  return {ActivityReport::Presence::not_yet, {}, {}};
+  return {ActivityReport::Presence::not_yet, {}, {}, {}};
 }
 
 void ActivityRegistry::fail(uint64_t uid, const Failure& failure) {
@@ -358,8 +369,9 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   }
   const auto rank = in.get<Rank>();
   const auto sequence = in.get<uint64_t>();
+  const bool network = in.get<uint8_t>() != 0;
   if (!in.ok() || kind != Question::what_do_you_do) return {};
-  const ActivityReport what = report(uid, rank, sequence);
+  const ActivityReport what = report(uid, rank, sequence, network);
   ByteWriter out;
   const Snapshot& now = what.snapshot;
   out.put(what.presence).put(now.state).put(now.sequence).put(now.waiting_for).put(now.waiting_ns);
@@ -372,6 +384,7 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   }
   if (now.failure) write_failure(out, *now.failure);
   out.put_string(what.elsewhere);
+  out.put(what.network.lost).put_string(what.network.words);
   return out.take();
 }
 
@@ -399,13 +412,15 @@ std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
   }
   if (failure) now.failure = read_failure(in);
   what.elsewhere = printable(in.get_string());
+  what.network.lost = in.get<uint8_t>() != 0;
+  what.network.words = printable(in.get_string());
   if (!in.ok() || what.presence > ActivityReport::Presence::left || now.state > Snapshot::State::joining)
     return std::nullopt;
   return what;
 }
 
-Bytes ActivityRegistry::question(Rank rank, uint64_t sequence) {
-  return ByteWriter().put(Question::what_do_you_do).put(rank).put(sequence).take();
+Bytes ActivityRegistry::question(Rank rank, uint64_t sequence, bool network) {
+  return ByteWriter().put(Question::what_do_you_do).put(rank).put(sequence).put(network).take();
 }
 
 Bytes ActivityRegistry::notice(const Failure& failure) {

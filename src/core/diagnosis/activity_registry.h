@@ -78,6 +78,12 @@ struct Snapshot {
   std::optional<Failure> failure;
 };
 
+/// What this process's kernel says of the connections of a communicator, for the report of a stall.
+struct NetworkFinding {
+  bool lost = false;  ///< data are not acknowledged although they were sent again several times
+  std::string words;  ///< connections with data that are not acknowledged; empty: there are none
+};
+
 /// Only the thread that carries out the rank's calls may call begin, end, exchange and wait_for. Any thread
 /// may call fail and all const functions.
 class Activity {
@@ -133,6 +139,10 @@ class Activity {
   void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers, Rank rank = -1,
                   const Credentials& credentials = {});
   About about() const;
+  /// What network() calls from now on, on any thread, until it is replaced; null: nothing.
+  void tell_network(std::function<NetworkFinding()> look);
+  /// A few system calls for each connection.
+  NetworkFinding network() const;
 
   /// One load.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -164,6 +174,8 @@ class Activity {
   mutable std::mutex mutex_;
   std::optional<Failure> failure_;
   About about_;
+  mutable std::mutex network_mutex_;  ///< held during calls, so that tell_network() waits for them
+  std::function<NetworkFinding()> network_;
 };
 
 /// The end of a sentence about a wait: ", after 0.5 s of waiting for rank 3".
@@ -178,7 +190,8 @@ struct ActivityReport {
   };
   Presence presence = Presence::not_yet;
   Snapshot snapshot;
-  std::string elsewhere;  ///< for whom it waits in another communicator, in words; empty: for nobody
+  NetworkFinding network;  ///< only if it was asked for
+  std::string elsewhere;   ///< for whom it waits in another communicator, in words; empty: for nobody
 };
 
 /// Thread-safe. Outlives the listener that it answers for.
@@ -219,7 +232,7 @@ class ActivityRegistry {
   void leave(uint64_t uid, Rank rank);
 
   /// The report of rank `rank` of this process, with the call number `sequence`.
-  ActivityReport report(uint64_t uid, Rank rank, uint64_t sequence) const;
+  ActivityReport report(uint64_t uid, Rank rank, uint64_t sequence, bool network = false) const;
   /// Marks all ranks of `uid` in this process as failed, also those that enter later: a failure may be
   /// reported before a rank has joined.
   void fail(uint64_t uid, const Failure& failure);
@@ -238,7 +251,8 @@ class ActivityRegistry {
   /// The listener's handler: answers messages made by the functions below.
   Bytes answer(uint64_t uid, BytesView question);
 
-  static Bytes question(Rank rank, uint64_t sequence);
+  /// `network`: the answer has the state of its connections.
+  static Bytes question(Rank rank, uint64_t sequence, bool network = false);
   static Bytes notice(const Failure& failure);
   static Bytes cause(Rank from, const Cause& cause);
   /// For a listener to give to answer() when the process of `rank` has ended (Listener::kLastWill).

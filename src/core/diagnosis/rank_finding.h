@@ -23,6 +23,7 @@ struct RankFinding {
   int64_t waited_ns = 0;        ///< waits: its time without progress
   std::string words = {};       ///< the rank's state, as part of a message
   Failure failure = {};         ///< failed: the failure it reports
+  NetworkFinding network = {};  ///< of its connections, if it was asked for them
   uint64_t calls = 0;           ///< number of calls the rank has begun, if it runs
 };
 

@@ -54,6 +54,12 @@ class WaitChain {
   const std::optional<RankFinding>& slow() const { return slow_; }
   /// Notes how long a visited rank has waited.
   void note_wait(int64_t ns) { least_wait_ns_ = std::min(least_wait_ns_, ns); }
+  /// Notes what a visited rank says of its connections; prefers data that are lost.
+  void note_network(Rank rank, const NetworkFinding& found) {
+    if (found.words.empty() || (network_ && (network_->second.lost || !found.lost))) return;
+    network_ = {rank, found};
+  }
+  const std::optional<std::pair<Rank, NetworkFinding>>& network() const { return network_; }
   int64_t least_wait_ns() const { return least_wait_ns_; }
 
   /// The answer of the current rank, once it has arrived or `silence_ns` have passed, divided evenly among
@@ -129,6 +135,7 @@ class WaitChain {
   size_t at_ = 0;
   std::optional<RankFinding> slow_;
   int64_t least_wait_ns_ = INT64_MAX;
+  std::optional<std::pair<Rank, NetworkFinding>> network_;
   bool complete_ = true;
   std::unique_ptr<Inquiry> inquiry_;
   int64_t listener_ = 0;  ///< index of the rank's listener that the inquiry is sent to

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <tuple>
 
 #include "src/base/clock.h"
 #include "src/base/host.h"
@@ -29,6 +30,8 @@ constexpr int64_t kCatchUpNs = 30 * kNsPerMs;
 /// After this time without an answer it is looked whether this process itself runs late.
 constexpr int64_t kLateNs = 500 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
+/// After this time without progress ranks are also asked for the state of their connections.
+constexpr int64_t kAskNetworkNs = 2000 * kNsPerMs;
 
 }  // namespace
 
@@ -83,10 +86,11 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
 /// its answer is in flight.
 std::optional<RankFinding> Watchdog::look(WaitChain& chase, int64_t now, uint64_t call) {
   const Rank rank = chase.at();
-  if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call));
+  const bool network = waited_ns_ >= kAskNetworkNs || is_overdue();
+  if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call, network));
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
-  auto answer = chase.ask(peer, spec_.uid, spec_.credentials, ActivityRegistry::question(rank, call), now,
-                          silence_ns());
+  auto answer = chase.ask(peer, spec_.uid, spec_.credentials, ActivityRegistry::question(rank, call, network),
+                          now, silence_ns());
   if (!answer) return unanswered(chase, now);
   switch (answer->kind) {
     case Answer::Kind::given:
@@ -173,9 +177,7 @@ RankFinding Watchdog::unasked(Rank rank, const std::string& why) const {
 /// Continues the chase as far as answers have arrived.
 Status Watchdog::pursue(int64_t now) {
   // Ranks nearer to a distant culprit find it sooner: follow the chain rarely, but always before a timeout.
-  const bool slow = has_waited(stuck_ms_) || has_waited(spec_.timeouts.deadlock_ms) ||
-                    (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
-  const bool far = slow || suspicion_ || (chases_ & (chases_ - 1)) == 0;
+  const bool far = is_overdue() || suspicion_ || (chases_ & (chases_ - 1)) == 0;
   for (;;) {
     const bool known_silent = suspicion_ && suspicion_->finding.kind == RankFinding::Kind::silent &&
                               suspicion_->finding.rank == chase_->at();
@@ -183,6 +185,7 @@ Status Watchdog::pursue(int64_t now) {
     const std::optional<RankFinding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
     if (!found) return {};
     const RankFinding& finding = *found;
+    chase_->note_network(finding.rank, finding.network);
     if (chase_->is_direct()) WEIR_TRY(judge_opening(finding, now));
     if (finding.kind == RankFinding::Kind::waits) {
       chase_->note_wait(finding.waited_ns);
@@ -205,6 +208,7 @@ RankFinding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
   finding.rank = rank;
   const Snapshot& there = report.snapshot;
   finding.calls = there.sequence;
+  finding.network = report.network;
   if (report.presence == ActivityReport::Presence::not_yet) {
     finding.words = fmt::format("{} runs, but has not made this communicator yet", peer.describe(rank));
     finding.absent = true;
@@ -301,6 +305,8 @@ Status Watchdog::conclude(const RankFinding& finding, int64_t now) {
   const Code code = finding.kind == Kind::mismatched ? Code::invalid_usage : Code::remote_error;
   std::string words = finding.words;
   if (finding.kind != Kind::mismatched) words += own_words() + wait_words();
+  const NetworkFinding network = finding.kind == Kind::silent ? spec_.activity->network() : NetworkFinding();
+  if (network.lost) words += "; " + network.words;
   const bool gone = finding.kind == Kind::dead;
   return fail({finding.rank, Status(code, std::move(words)), {}, gone}, finding.kind != Kind::mismatched);
 }
@@ -308,11 +314,7 @@ Status Watchdog::conclude(const RankFinding& finding, int64_t now) {
 /// No rank is dead, but the wait may have exceeded a limit.
 Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
   const bool ring = finding.kind == RankFinding::Kind::waits;
-  const auto words = [&](std::string_view verdict) {
-    return fmt::format("{}{}; {}{}{}", finding.words,
-                       ring ? ", which closes a ring of ranks that wait for each other" : "", verdict,
-                       own_words(), wait_words());
-  };
+  const auto words = [&](std::string_view verdict) { return stall_words(finding, verdict); };
   // Every rank of the ring must have waited long: two ranks that exchange data over a slow network often wait
   // for each other briefly.
   if (ring && has_waited(spec_.timeouts.deadlock_ms) &&
@@ -333,11 +335,37 @@ Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
   return pause(now);
 }
 
+/// The report of a stall. Ranks that wait for each other are the result where the network loses their data.
+std::string Watchdog::stall_words(const RankFinding& finding, std::string_view verdict) const {
+  NetworkFinding network = spec_.activity->network();
+  Rank teller = spec_.rank;
+  if (const auto& told = chase_->network();
+      told && (network.words.empty() || (told->second.lost && !network.lost)))
+    std::tie(teller, network) = *told;
+  const bool ring = finding.kind == RankFinding::Kind::waits && !network.lost;
+  const std::string words = fmt::format("{}{}; {}{}{}", finding.words,
+                                        ring ? ", which closes a ring of ranks that wait for each other" : "",
+                                        verdict, own_words(), wait_words());
+  if (network.words.empty()) return words;
+  const std::string state =
+      fmt::format("{}, says {}", network.words, peers()[static_cast<size_t>(teller)].describe(teller));
+  if (!network.lost) return fmt::format("{}; {}", words, state);
+  const bool answered = finding.kind == RankFinding::Kind::waits || finding.absent;
+  return fmt::format("{}; {}{}", state, answered ? "small messages arrive, as the ranks answer; " : "",
+                     words);
+}
+
 /// No failure so far: rests until the next chase.
 Status Watchdog::pause(int64_t now) {
   suspicion_.reset();
   rest(now, period_ns());
   return {};
+}
+
+/// Whether the wait may have exceeded a limit.
+bool Watchdog::is_overdue() const {
+  return has_waited(stuck_ms_) || has_waited(spec_.timeouts.deadlock_ms) ||
+         (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms));
 }
 
 bool Watchdog::has_waited(int64_t ms) const { return ms > 0 && waited_ns_ >= ms * kNsPerMs; }

@@ -18,7 +18,9 @@
 ///   it is in no call                       a slow caller: a warning after Timeouts::warn_ms, and an
 ///                                          error after Timeouts::stuck_ms, unless that is 0
 ///   it works in its call                   the same
-///   none: all wait for each other          after Timeouts::deadlock_ms                  remote_error
+///   none: all wait for each other          after Timeouts::deadlock_ms                  remote_error;
+///                                          where data that one of them has sent are not acknowledged, the
+///                                          error names the connection instead of the ring
 ///   it made the same call, but no channel  a device between the hosts accepts
 ///   between the two ranks has opened       connections without forwarding them          remote_error
 ///
@@ -150,6 +152,8 @@ class Watchdog {
   Status pause(int64_t now);
   Status judge_opening(const RankFinding& finding, int64_t now);
   bool has_waited(int64_t ms) const;
+  bool is_overdue() const;
+  std::string stall_words(const RankFinding& finding, std::string_view verdict) const;
   std::string wait_words() const;
   std::string own_words() const;
   std::string place() const;

@@ -9,9 +9,11 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <thread>
 
 #include "src/base/clock.h"
+#include "src/base/shortage.h"
 #include "src/core/bootstrap/root_link.h"
 #include "tests/core/processes.h"
 #include "tests/core/rank.h"
@@ -236,6 +238,18 @@ TEST(Bootstrap, ARankThatComesTwiceIsNamedToAll) {
   for (const std::string& said : join_as({{0, 3}, {1, 3}, {1, 3}}, {})) {
     EXPECT_THAT(said, AllOf(StartsWith("5: "), HasSubstr("joined as rank 1"), HasSubstr("pid")));
   }
+}
+
+TEST(Bootstrap, WhatARankLacksIsToldToTheOthersWithItsName) {
+  Site site, other;
+  const UniqueId id = make_id(site.roots);
+  const auto link = testing::come_to_the_root(other, id, 2, 1);
+  ASSERT_TRUE(link.ok()) << link.status().message();
+  (*link)->leave(system_failure("cannot make a socket", EMFILE));
+  const std::string said = words(Bootstrap::join(site.spec(id, 2, 0)).status());
+  EXPECT_THAT(said, AllOf(StartsWith("6: rank 1 (pid "),
+                          HasSubstr("cannot set up the communicator: cannot make a socket"),
+                          HasSubstr("this process has no file descriptors left")));
 }
 
 TEST(Bootstrap, MissingRanksAreNamedToAll) {

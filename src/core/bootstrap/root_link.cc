@@ -177,7 +177,13 @@ Status RootLink::stranger(std::string_view what) {
 }
 
 void RootLink::leave(const Status& status) {
-  frames_.send(status.ok() ? root_wire::say(Word::done) : root_wire::encode_failed(status));
+  // What this process lacks is not lacking where the others read of it: they are told who it is.
+  const Status told =
+      status.code() != Code::system_error
+          ? status
+          : Status(Code::remote_error, fmt::format("{} cannot set up the communicator: {}",
+                                                   hello_.peer.describe(hello_.rank), status.message()));
+  frames_.send(status.ok() ? root_wire::say(Word::done) : root_wire::encode_failed(told));
   // Closing a socket with unread data resets the connection, and a lost last frame would not be
   // retransmitted.
   (void)frames_.receive();

@@ -117,15 +117,13 @@ class Sender {
   /// The next free slot (16-byte aligned, slot_bytes long), or null while all slots are in flight. Without
   /// publish(), repeated calls return the same slot.
   virtual std::byte* acquire() = 0;
-  /// Sends the acquired slot, or a message of other bytes in its place. `payload` may be reused after the ///
+  /// Sends the acquired slot, or a message of other bytes in its place. `payload` may be reused after the
   /// return unless it stays. REQUIRES: acquire() returned a slot; bytes <= slot_bytes, or it stays and
   /// spares_copies(bytes, true).
   virtual void publish(uint64_t tag, uint32_t bytes, const Payload& payload) = 0;
-  void publish(uint64_t tag, uint32_t bytes) {
-    publish(tag, bytes, {});
-  }  /// Whether publish() need not copy such a payload, if it has data: by handing it on at once or, if it
-     /// stays,
-  /// by rendezvous. Only a rendezvous may exceed slot_bytes.
+  void publish(uint64_t tag, uint32_t bytes) { publish(tag, bytes, {}); }
+  /// Whether publish() need not copy such a payload, if it has data: by handing it on at once or, if it
+  /// stays, by rendezvous. Only a rendezvous may exceed slot_bytes.
   virtual bool spares_copies(uint32_t /*bytes*/, bool /*stays*/) const { return false; }
   /// Takes back what stays: the caller may reuse its memory at once. The receiver of such a message that it
   /// has not read yet fails. The channel cannot be used any more.

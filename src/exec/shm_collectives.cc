@@ -9,7 +9,6 @@
 #include <cstring>
 
 namespace weir::exec {
-
 namespace {
 
 /// Bytes of a rank's input that are read at a time to be folded: all ranks' together fit into a cache.

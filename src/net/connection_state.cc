@@ -43,11 +43,9 @@ bool ConnectionState::lost() const { return unacknowledged_bytes > 0 && attempts
 
 std::string ConnectionState::describe() const {
   std::string words = fmt::format(
-      "on the connection from {} to {}, {} bytes are not acknowledged, the last acknowledgement came {:.1f} "
-      "s "
-      "ago, and the kernel has since tried {} times ({} segments retransmitted in all, round-trip time "
-      "{:.2f} "
-      "ms, segments of up to {} bytes, path MTU {})",
+      "on the connection from {} to {}, {} bytes are not acknowledged, the last acknowledgement came "
+      "{:.1f} s ago, and the kernel has since tried {} times ({} segments retransmitted in all, round-trip "
+      "time {:.2f} ms, segments of up to {} bytes, path MTU {})",
       from.text(), to.text(), unacknowledged_bytes, quiet_ms / 1e3, attempts, retransmitted,
       round_trip_us / 1e3, segment_bytes, path_mtu);
   if (!lost()) return words;

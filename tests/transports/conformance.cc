@@ -9,6 +9,7 @@
 #include "tests/transports/link.h"
 #include "transports/faulty.h"
 #include "transports/memory/segment_mapper.h"
+#include "transports/memory/shm.h"
 
 namespace weir::testing {
 namespace {
@@ -24,6 +25,13 @@ std::vector<End*> all_of(const std::vector<std::unique_ptr<End>>& ends) {
 }
 
 }  // namespace
+
+Node shm_node(Rank rank) {
+  Node node;
+  node.segment = test_segment(rank);
+  node.transport = make_shm(test_identity(rank), node.segment.get(), false);
+  return node;
+}
 
 std::unique_ptr<Segment> test_segment(Rank rank) {
   const Identity self = test_identity(rank);

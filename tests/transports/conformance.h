@@ -47,6 +47,8 @@ std::vector<Setup> with_faults(std::vector<Setup> setups);
 inline std::string setup_name(const ::testing::TestParamInfo<Setup>& info) { return info.param.name; }
 inline void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
 
+/// A rank that reaches others through shared memory.
+Node shm_node(Rank rank);
 /// A segment for a test; small, so that sanitizers can afford it.
 std::unique_ptr<Segment> test_segment(Rank rank);
 /// All test nodes belong to this communicator and host.

@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "tests/transports/conformance.h"
 #include "tests/transports/link.h"
-#include "transports/memory/shm.h"
 
 namespace weir::testing {
 namespace {
@@ -15,13 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 
 class Rendezvous : public ::testing::TestWithParam<Setup> {};
-
-Node shm_node(Rank rank) {
-  Node node;
-  node.segment = test_segment(rank);
-  node.transport = make_shm(test_identity(rank), node.segment.get(), false);
-  return node;
-}
 
 INSTANTIATE_TEST_SUITE_P(Shm, Rendezvous,
                          ::testing::Values(Setup{"processes", PeerKind::processes, shm_node},
@@ -98,15 +91,23 @@ TEST_P(Rendezvous, BringsEverySizeInOrderAmongOtherMessages) {
   });
 }
 
+constexpr uint32_t kBytes = 2000;
+
+/// A sender that has published `data`, kBytes, to rank 1.
+std::unique_ptr<Sender> sender_of(Link& link, const Peer& peer, const std::vector<std::byte>& data) {
+  auto sender = link.sender(rendezvous_spec(peer));
+  await_ready(*sender);
+  EXPECT_NE(sender->acquire(), nullptr);
+  sender->publish(7, kBytes, {data.data(), true});
+  return sender;
+}
+
 TEST_P(Rendezvous, IsFlushedWhenTheReceiverHasReadIt) {
   run_pair(GetParam().kind, [&](Peer& peer) {
     Link link(GetParam(), peer);
     if (peer.rank() == 0) {
-      const auto sender = link.sender(rendezvous_spec(peer));
-      await_ready(*sender);
-      EXPECT_NE(sender->acquire(), nullptr);
-      const std::vector<std::byte> data = bytes_of(0, 2000);
-      sender->publish(7, 2000, {data.data(), true});
+      const std::vector<std::byte> data = bytes_of(0, kBytes);
+      const auto sender = sender_of(link, peer, data);
       EXPECT_FALSE(sender->flushed());
       peer.meet();
       peer.meet();
@@ -115,10 +116,10 @@ TEST_P(Rendezvous, IsFlushedWhenTheReceiverHasReadIt) {
       const auto receiver = link.receiver(rendezvous_spec(peer));
       await_ready(*receiver);
       peer.meet();
-      std::vector<std::byte> got(2000);
+      std::vector<std::byte> got(kBytes);
       next(*receiver);
       EXPECT_TRUE(receiver->fetch(got.data()));
-      EXPECT_EQ(got, bytes_of(0, 2000));
+      EXPECT_EQ(got, bytes_of(0, kBytes));
       receiver->release();
       peer.meet();
     }
@@ -130,11 +131,8 @@ void ends_early(const Setup& setup, bool recalls) {
   run_pair(setup.kind, [&](Peer& peer) {
     Link link(setup, peer);
     if (peer.rank() == 0) {
-      auto sender = link.sender(rendezvous_spec(peer));
-      await_ready(*sender);
-      EXPECT_NE(sender->acquire(), nullptr);
-      std::vector<std::byte> data = bytes_of(0, 2000);
-      sender->publish(7, 2000, {data.data(), true});
+      std::vector<std::byte> data = bytes_of(0, kBytes);
+      auto sender = sender_of(link, peer, data);
       if (recalls) {
         sender->recall();
       } else {
@@ -147,7 +145,7 @@ void ends_early(const Setup& setup, bool recalls) {
       const auto receiver = link.receiver(rendezvous_spec(peer));
       await_ready(*receiver);
       peer.meet();
-      std::vector<std::byte> got(2000);
+      std::vector<std::byte> got(kBytes);
       next(*receiver);
       EXPECT_FALSE(receiver->fetch(got.data()));
       EXPECT_THAT(await_trouble(*receiver, 10'000).message(), HasSubstr("rank 0 closed channel 3"));

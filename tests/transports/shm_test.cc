@@ -12,13 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Node shm_node(Rank rank) {
-  Node node;
-  node.segment = test_segment(rank);
-  node.transport = make_shm(test_identity(rank), node.segment.get(), false);
-  return node;
-}
-
 INSTANTIATE_TEST_SUITE_P(Shm, Conformance,
                          ::testing::ValuesIn(with_faults({{"processes", PeerKind::processes, shm_node},
                                                           {"threads", PeerKind::threads, shm_node}})),

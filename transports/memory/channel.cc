@@ -78,7 +78,9 @@ class Ring {
     if (bytes_ - next >= longest_) [[likely]]
       return {position, next};
     return {position + (bytes_ - next) + kFirst, kFirst};
-  }  /// Largest number of bytes taken that the receiver need not report yet, unless they were a rendezvous.
+  }
+
+  /// Largest number of bytes taken that the receiver need not report yet, unless they were a rendezvous.
   static constexpr size_t kOwed = 4096;
 
  private:

@@ -34,7 +34,11 @@ MemoryOwner MemoryOwner::self() {
 }
 
 bool read_memory(const MemoryOwner& owner, RemoteAddress from, std::byte* to, size_t bytes) {
-  if (owner.pid_namespace != own_pid_namespace() || owner.pid_namespace == 0) return false;
+  if (owner.pid_namespace != own_pid_namespace() || owner.pid_namespace == 0) {
+    WEIR_INFO(p2p, "Large messages from process {} are copied twice: it is in another pid namespace",
+              owner.pid);
+    return false;
+  }
   for (; bytes > kMostAtOnce; bytes -= kMostAtOnce, from += kMostAtOnce, to += kMostAtOnce)
     if (!read_memory(owner, from, to, kMostAtOnce)) return false;
   uint64_t token = 0;

@@ -47,12 +47,13 @@ TEST_F(Errors, CountsThatFitNoBuffer) {
 TEST(Overlap, IsRefusedUnlessTheCallIsInPlace) {
   constexpr int kTwo = 2;
   constexpr size_t kCount = 100;
-  with_ranks(kTwo, [](ncclComm_t comm, int rank) {
+  Together together(kTwo);
+  with_ranks(kTwo, [&together](ncclComm_t comm, int rank) {
     std::vector<float> data(8 * kCount, 1);
     float* const a = data.data();
-    const auto expect_refused = [](ncclResult_t result, const char* words) {
+    const auto expect_refused = [&together](ncclResult_t result, const char* words) {
       EXPECT_EQ(result, ncclInvalidArgument);
-      EXPECT_THAT(last_sentence(),
+      EXPECT_THAT(together.sentence(),
                   AllOf(HasSubstr("overlap, but not as in a call in place"), HasSubstr(words)));
     };
     expect_refused(ncclAllReduce(a, a + 16, kCount, ncclFloat, ncclSum, comm, nullptr),

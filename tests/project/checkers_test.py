@@ -474,9 +474,11 @@ class Summary(unittest.TestCase):
 
   def count(self, *tests):
     root = summary.ElementTree.Element("testsuite")
-    for name, status, output in tests:
-      summary.ElementTree.SubElement(summary.ElementTree.SubElement(root, "testcase", name=name, status=status),
-                                     "system-out").text = output
+    for name, status, output, *skipped in tests:
+      test = summary.ElementTree.SubElement(root, "testcase", name=name, status=status)
+      for message in skipped:
+        summary.ElementTree.SubElement(test, "skipped", message=message)
+      summary.ElementTree.SubElement(test, "system-out").text = output
     return summary.count(root)
 
   def test_a_program_of_several_cases_counts_as_that_many(self):
@@ -496,7 +498,13 @@ class Summary(unittest.TestCase):
     self.assertEqual(self.count(("ir_test", "fail", "")), (0, 0, ["ir_test"]))
 
   def test_what_is_skipped_neither_passed_nor_failed(self):
-    self.assertEqual(self.count(("rdma.ucx", "notrun", "")), (0, 1, []))
+    self.assertEqual(self.count(("rdma.ucx", "notrun", "", "SKIP_RETURN_CODE=77"), ("Limits.Names", "disabled", "Disabled")),
+                     (0, 2, []))
+
+  def test_what_cannot_run_has_failed(self):
+    self.assertEqual(self.count(("trainer.avx2", "notrun", "Unable to find executable: x", "Unable to find executable")),
+                     (0, 0, ["trainer.avx2: Unable to find executable: x"]))
+    self.assertEqual(self.count(("rdma.ucx", "notrun", "")), (0, 0, ["rdma.ucx: did not run"]))
 
 
 class Words(ToyTree):

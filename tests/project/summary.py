@@ -3,7 +3,8 @@
 """What a run of ctest comes to: summary.py JUNIT_FILE.
 
 Prints how many tests were skipped, the name of each that failed, and last 'N passed, N failed'. A program of GoogleTest that
-runs several cases in one process counts as that many. Ends with 0 if something ran and nothing failed.
+runs several cases in one process counts as that many. A test that could not run, for want of its program or of the test that it
+depends on, has failed. Ends with 0 if something ran and nothing failed.
 """
 
 import re
@@ -27,6 +28,8 @@ def count(root):
       passed += cases(text, "PASSED")
       parts = sorted(set(re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", text, re.M)))
       failed += [part if part in name else f"{name}: {part}" for part in parts] or [name]
+    elif status == "notrun" and not any(why.get("message", "").startswith("SKIP_") for why in test.iter("skipped")):
+      failed.append(f"{name}: {text.strip() or 'did not run'}")
     else:
       skipped += 1
   return passed, skipped, failed

@@ -30,13 +30,20 @@ struct BufferPosition {
   bool operator==(const BufferPosition&) const = default;
 };
 
+/// Where peers find the buffers of an operation.
+struct BufferPositions {
+  BufferPosition input;
+  BufferPosition output;
+  RemoteAddress address = 0;  ///< of the input, which the other ranks read there (rendezvous); 0: they do not
+
+  bool operator==(const BufferPositions&) const = default;
+};
+
 /// What a rank announces to all ranks when it enters a stage. `stage` is written last, with release order.
 struct alignas(64) StageEntry {
   std::atomic<uint64_t> stage;  ///< number << 32 | signature
-  BufferPosition input;
-  BufferPosition output;
-  RemoteAddress address;  ///< of the input, which the other ranks read there (rendezvous); 0: they do not
-  bool unread;            ///< this rank could not read what others have
+  BufferPositions buffers;      ///< those of the operation, in its first stage
+  bool unread;                  ///< this rank could not read what others have
 };
 static_assert(sizeof(StageEntry) == 64);
 

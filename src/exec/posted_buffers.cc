@@ -2,6 +2,8 @@
 
 #include "src/exec/posted_buffers.h"
 
+#include <algorithm>
+
 #include "transports/memory/memory_owner.h"
 
 namespace weir::exec {
@@ -16,66 +18,60 @@ void PostedBuffers::look_up(const Own& own) {
   const bool known =
       own.may_map && own.input == looked_up_input_ && own.output == looked_up_output_ && version == version_;
   if (!known) {
-    input_ = output_ = {};
+    own_ = {};
     looked_up_input_ = nullptr;
     if (own.may_map) {
-      input_ = allocations_.post(own.input, own.input_bytes);
-      if (own.output_bytes > 0) output_ = allocations_.post(own.output, own.output_bytes, input_);
+      own_.input = allocations_.post(own.input, own.input_bytes);
+      if (own.output_bytes > 0) own_.output = allocations_.post(own.output, own.output_bytes, own_.input);
       looked_up_input_ = own.input;
       looked_up_output_ = own.output;
       version_ = version;
     }
   }
   unread_ = false;
-  address_ = own.rendezvous && input_.slot < 0 ? reinterpret_cast<RemoteAddress>(own.input) : 0;
+  own_.address = own.rendezvous && own_.input.slot < 0 ? reinterpret_cast<RemoteAddress>(own.input) : 0;
 }
 
-void PostedBuffers::post(StageEntry& line) const {
-  line.input = input_;
-  line.output = output_;
-  line.address = address_;
-}
-
+/// Calls that repeat the last one's buffers only compare.
 Status PostedBuffers::learn(uint64_t stage) {
-  any_ = any_rendezvous_ = false;
-  all_ = all_outputs_ = true;
+  bool same = true;
   for (size_t rank = 0; rank < of_.size(); ++rank) {
-    const StageEntry& line = areas_[rank].stage(stage % 2);
-    const bool posted = line.input.slot >= 0 || line.address != 0;
-    any_ |= posted;
-    all_ &= posted;
-    all_outputs_ &= line.output.slot >= 0;
-    any_rendezvous_ |= line.address != 0;
-    Known& known = of_[rank];
-    known.address = line.address;
-    if (static_cast<Rank>(rank) == self_) continue;
-    if (known.posted_input == line.input && known.posted_output == line.output) continue;
-    known = {};
-    known.address = line.address;
-    WEIR_TRY(map(static_cast<Rank>(rank), line, known));
+    const BufferPositions& posted = areas_[rank].stage(stage % 2).buffers;
+    if (posted == of_[rank].posted) continue;
+    same = false;
+    WEIR_TRY(map(static_cast<Rank>(rank), posted));
   }
+  if (same) return {};
+  const auto has_input = [](const Known& known) {
+    return known.posted.input.slot >= 0 || known.posted.address != 0;
+  };
+  any_ = std::ranges::any_of(of_, has_input);
+  all_ = std::ranges::all_of(of_, has_input);
+  all_outputs_ = std::ranges::all_of(of_, [](const Known& known) { return known.posted.output.slot >= 0; });
+  any_rendezvous_ = std::ranges::any_of(of_, [](const Known& known) { return known.posted.address != 0; });
   return {};
 }
 
-Status PostedBuffers::map(Rank rank, const StageEntry& line, Known& known) {
-  if (line.input.slot >= 0) {
-    auto input = allocations_.resolve(rank, line.input);
+Status PostedBuffers::map(Rank rank, const BufferPositions& posted) {
+  Known& known = of_[static_cast<size_t>(rank)];
+  known = {};
+  if (rank != self_ && posted.input.slot >= 0) {
+    auto input = allocations_.resolve(rank, posted.input);
     WEIR_TRY(input.status());
     known.input = *input;
   }
-  if (line.output.slot >= 0) {
-    auto output = allocations_.resolve(rank, line.output);
+  if (rank != self_ && posted.output.slot >= 0) {
+    auto output = allocations_.resolve(rank, posted.output);
     WEIR_TRY(output.status());
     known.output = *output;
   }
-  known.posted_input = line.input;
-  known.posted_output = line.output;
+  known.posted = posted;
   return {};
 }
 
 bool PostedBuffers::read(Rank rank, size_t offset, std::byte* to, size_t bytes) {
   const auto at = static_cast<size_t>(rank);
-  const bool read = read_memory(areas_[at].process(), of_[at].address + offset, to, bytes);
+  const bool read = read_memory(areas_[at].process(), of_[at].posted.address + offset, to, bytes);
   unread_ |= !read;
   return read;
 }

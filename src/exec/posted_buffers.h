@@ -35,9 +35,9 @@ class PostedBuffers {
   /// The next operation differs in more than its buffers.
   void forget() { looked_up_input_ = nullptr; }
   /// Whether the own input need not be copied for the others.
-  bool has_input() const { return input_.slot >= 0 || address_ != 0; }
+  bool has_input() const { return own_.input.slot >= 0 || own_.address != 0; }
   /// Fills the own line of the first stage.
-  void post(StageEntry& line) const;
+  void post(StageEntry& line) const { line.buffers = own_; }
   /// Reads the lines of all ranks of the first stage, numbered `stage`.
   Status learn(uint64_t stage);
 
@@ -50,7 +50,7 @@ class PostedBuffers {
   const std::byte* input(Rank rank) const { return of_[static_cast<size_t>(rank)].input; }
   std::byte* output(Rank rank) const { return of_[static_cast<size_t>(rank)].output; }
   /// Whether `rank`, perhaps this one, has posted its input for rendezvous; and whether any has.
-  bool is_rendezvous(Rank rank) const { return of_[static_cast<size_t>(rank)].address != 0; }
+  bool is_rendezvous(Rank rank) const { return of_[static_cast<size_t>(rank)].posted.address != 0; }
   bool any_rendezvous() const { return any_rendezvous_; }
   /// Copies bytes of such an input. False if they cannot be read.
   bool read(Rank rank, size_t offset, std::byte* to, size_t bytes);
@@ -59,21 +59,17 @@ class PostedBuffers {
 
  private:
   struct Known {
-    BufferPosition posted_input;
-    BufferPosition posted_output;
+    BufferPositions posted;
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
-    RemoteAddress address = 0;
   };
-  Status map(Rank rank, const StageEntry& line, Known& known);
+  Status map(Rank rank, const BufferPositions& posted);
 
   const Rank self_;
   const std::vector<ExchangeArea> areas_;
   Allocations& allocations_;
-  BufferPosition input_;
-  BufferPosition output_;
-  RemoteAddress address_ = 0;
-  const std::byte* looked_up_input_ = nullptr;  ///< buffer described by input_; null: none yet
+  BufferPositions own_;
+  const std::byte* looked_up_input_ = nullptr;  ///< buffer described by own_.input; null: none yet
   const std::byte* looked_up_output_ = nullptr;
   uint64_t version_ = 0;  ///< version of the allocations then
   std::vector<Known> of_;

@@ -145,7 +145,7 @@ TEST(ShmCollectives, GivesTheRightNumbersWhateverTheMemory) {
 bool any_rendezvous(const Exchanges& exchanges, int ranks) {
   bool any = false;
   for (Rank rank = 0; rank < ranks; ++rank)
-    for (const uint64_t parity : {0, 1}) any |= exchanges.area(rank).stage(parity).address != 0;
+    for (const uint64_t parity : {0, 1}) any |= exchanges.area(rank).stage(parity).buffers.address != 0;
   return any;
 }
 

@@ -203,8 +203,9 @@ constexpr std::array kTable = {
     OptionRow{
         "WEIR_PEER_TIMEOUT", &Options::peer_timeout_s, "s", 0.1, kBig,
         "seconds without an answer after which a process is declared lost where nothing else shows whether "
-        "it runs; longer while this process itself runs late. A process of the same host that is stopped: a "
-        "sixth of it, at least 2 s"},
+        "it runs; longer while this process itself runs late. A process that its host shows as stopped: a "
+        "sixth "
+        "of it, at least 2 s; as running: four times as long, on the same host for ever"},
     OptionRow{
         "WEIR_STUCK_TIMEOUT", &Options::stuck_timeout_s, "s", 0, kBig,
         "seconds after which a rank that runs but does not make the call that others wait for is declared "

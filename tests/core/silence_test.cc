@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that do not answer: who is accused of that, when, and who is not.
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -97,6 +99,88 @@ TEST(Silence, AProcessOfThisHostThatIsGoneIsDeadAlthoughItsAddressAccepts) {
   EXPECT_THAT(words(examine_rank_at(
                   {deaf.address()}, [] { return false; }, gone)),
               AllOf(StartsWith("6: rank 1 (pid "), HasSubstr("is dead: the process has ended")));
+}
+
+/// Rank 1 is out of reach of rank 0; rank 2 is a process of rank 1's host that answers.
+class Witness {
+ public:
+  /// `process`: what rank 2 knows as that of rank 1.
+  explicit Witness(const ProcessId& process)
+      : listener_(std::move(*Listener::open(
+            SocketAddress::loopback(AF_INET, 0),
+            [this](uint64_t scope, BytesView question) { return activities_.answer(scope, question); }))),
+        self_(std::move(*Listener::open(SocketAddress::loopback(AF_INET, 0), nullptr))) {
+    listener_->admit(0, {});
+    self_->admit(0, {});
+    constexpr uint64_t kHere = 1, kThere = 2;
+    peers_ = std::make_shared<const std::vector<PeerAddress>>(
+        std::vector<PeerAddress>{{self_->address(), kHere, 1, "here"},
+                                 {deaf_.address(), kThere, process.pid, "there", {}, process},
+                                 {listener_->address(), kThere, 3, "there"}});
+    activities_.enter(kScope, 2)->tell_peers(peers_, 2);
+  }
+
+  /// What rank 0 finds out until `enough_ms` have passed.
+  std::string found_within(int64_t enough_ms) {
+    ActivityRegistry activities;
+    Watchdog::Spec spec;
+    spec.uid = kScope;
+    spec.peers = peers_;
+    spec.activities = &activities;
+    spec.activity = activities.enter(kScope, 0);
+    spec.timeouts = kQuick;
+    Watchdog watchdog(std::move(spec));
+    const int64_t start = now_ns();
+    Status said;
+    while (said.ok() && now_ns() - start < enough_ms * kNsPerMs) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      said = watchdog.examine(1, now_ns() - start);
+    }
+    return words(said);
+  }
+
+ private:
+  static constexpr uint64_t kScope = 7;
+  const DeafAddress deaf_;
+  ActivityRegistry activities_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Listener> self_;
+  std::shared_ptr<const std::vector<PeerAddress>> peers_;
+};
+
+/// Takes real time: that in which it would be accused.
+TEST(Silence, AProcessThatRunsAsItsHostSaysHasMoreTime) {
+  Witness witness(own_process_id());
+  EXPECT_EQ(witness.found_within(2 * kQuick.peer_ms), "ok");
+}
+
+TEST(Silence, AProcessThatRunsAsItsHostSaysHasNotForEver) {
+  Witness witness(own_process_id());
+  EXPECT_THAT(witness.found_within(60'000),
+              AllOf(StartsWith("6: rank 1 (pid "), HasSubstr("does not answer"),
+                    HasSubstr("although its process runs, as rank 2 of its host says")));
+}
+
+TEST(Silence, AProcessThatIsGoneAsItsHostSaysIsDead) {
+  ProcessId gone = own_process_id();
+  gone.start -= 1;
+  Witness witness(gone);
+  EXPECT_THAT(witness.found_within(60'000),
+              AllOf(StartsWith("6: rank 1 (pid "), HasSubstr("is dead: the process has ended")));
+}
+
+TEST(Silence, AProcessThatIsStoppedAsItsHostSaysIsSaidToBeStopped) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  kill(child, SIGSTOP);
+  waitpid(child, nullptr, WUNTRACED);
+  Witness witness({.kernel = own_process_id().kernel, .pid_space = own_process_id().pid_space, .pid = child});
+  EXPECT_THAT(witness.found_within(60'000),
+              AllOf(StartsWith("6: rank 1 (pid "), HasSubstr("is stopped (by a signal or a debugger)")));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 /// Takes real time. Rank 0 looks only every 400 ms, 300 ms later than it is to: so may the other host.

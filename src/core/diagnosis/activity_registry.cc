@@ -16,10 +16,18 @@ namespace {
 /// A rank that has not called wait_for() for this long counts as working.
 constexpr int64_t kFreshNs = 250'000'000;
 
+/// An answer about the connections serves all who ask in this time.
+constexpr int64_t kNetworkNs = 500 * kNsPerMs;
 /// A failure before this time says nothing about who leaves now.
 constexpr int64_t kRecentNs = 60'000 * kNsPerMs;
 
-enum class Question : uint8_t { what_do_you_do = 1, communicator_failed, has_cause, connection_ended };
+enum class Question : uint8_t {
+  what_do_you_do = 1,
+  communicator_failed,
+  has_cause,
+  connection_ended,
+  process_state
+};
 
 void write_failure(ByteWriter& out, const Failure& failure) {
   out.put(failure.culprit)
@@ -120,11 +128,22 @@ Activity::About Activity::about() const {
 void Activity::tell_network(std::function<NetworkFinding()> look) {
   const std::lock_guard lock(network_mutex_);
   network_ = std::move(look);
+  seen_network_ns_ = 0;
 }
 
 NetworkFinding Activity::network() const {
   const std::lock_guard lock(network_mutex_);
   return network_ ? network_() : NetworkFinding();
+}
+
+NetworkFinding Activity::recent_network() const {
+  const std::lock_guard lock(network_mutex_);
+  const int64_t now = now_ns();
+  if (network_ && (seen_network_ns_ == 0 || now - seen_network_ns_ > kNetworkNs)) {
+    seen_network_ = network_();
+    seen_network_ns_ = now;
+  }
+  return network_ ? seen_network_ : NetworkFinding();
 }
 
 std::optional<CallRecord> Activity::recall(uint64_t sequence) const {
@@ -233,17 +252,23 @@ std::string ActivityRegistry::elsewhere(uint64_t uid) const {
 }
 
 ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence, bool network) const {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
-    ActivityReport here{ActivityReport::Presence::here, found->second->snapshot(sequence), {}, {}};
-    if (network) here.network = found->second->network();
-    if (here.snapshot.state == Snapshot::State::outside) here.elsewhere = elsewhere(uid);
-    return here;
+  ActivityReport here{ActivityReport::Presence::not_yet, {}, {}, {}};
+  std::shared_ptr<const Activity> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = activities_.find({uid, rank}); found != activities_.end()) {
+      asked = found->second;
+      here.presence = ActivityReport::Presence::here;
+      here.snapshot = asked->snapshot(sequence);
+      if (here.snapshot.state == Snapshot::State::outside) here.elsewhere = elsewhere(uid);
+    } else if (const auto gone = left_.find({uid, rank}); gone != left_.end()) {
+      here.presence = ActivityReport::Presence::left;
+      here.snapshot = gone->second->snapshot(sequence);
+    }
   }
-  if (const auto found = left_.find({uid, rank}); found != left_.end()) {
-    return {ActivityReport::Presence::left, found->second->snapshot(sequence), {}, {}};
-  }
-  return {ActivityReport::Presence::not_yet, {}, {}, {}};
+  if (asked != nullptr && network)
+    here.network = asked->recent_network();  // asks the kernel, which takes its time
+  return here;
 }
 
 void ActivityRegistry::fail(uint64_t uid, const Failure& failure) {
@@ -345,6 +370,22 @@ std::optional<Cause> ActivityRegistry::cause_of(uint64_t uid, Rank rank) const {
   return Cause{past->uid, past->failure};
 }
 
+ProcessState ActivityRegistry::state_here(uint64_t uid, Rank rank) const {
+  ProcessId process;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto own = activities_.lower_bound({uid, INT32_MIN});
+    if (own == activities_.end() || own->first.first != uid) return ProcessState::unknown;
+    const Activity::About about = own->second->about();
+    if (about.peers == nullptr || rank < 0 || static_cast<size_t>(rank) >= about.peers->size())
+      return ProcessState::unknown;
+    const PeerAddress& peer = (*about.peers)[static_cast<size_t>(rank)];
+    if (peer.host != (*about.peers)[static_cast<size_t>(about.rank)].host) return ProcessState::unknown;
+    process = peer.process;
+  }
+  return state_of(process);
+}
+
 void ActivityRegistry::settle() { relay_->settle(); }
 
 Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
@@ -368,6 +409,8 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
     return {};
   }
   const auto rank = in.get<Rank>();
+  if (kind == Question::process_state)
+    return ByteWriter().put(in.ok() ? state_here(uid, rank) : ProcessState::unknown).take();
   const auto sequence = in.get<uint64_t>();
   const bool network = in.get<uint8_t>() != 0;
   if (!in.ok() || kind != Question::what_do_you_do) return {};
@@ -421,6 +464,16 @@ std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
 
 Bytes ActivityRegistry::question(Rank rank, uint64_t sequence, bool network) {
   return ByteWriter().put(Question::what_do_you_do).put(rank).put(sequence).put(network).take();
+}
+
+Bytes ActivityRegistry::process_question(Rank rank) {
+  return ByteWriter().put(Question::process_state).put(rank).take();
+}
+
+ProcessState ActivityRegistry::read_process_state(BytesView answer) {
+  ByteReader in(answer);
+  const auto state = in.get<ProcessState>();
+  return in.ok() && state <= ProcessState::gone ? state : ProcessState::unknown;
 }
 
 Bytes ActivityRegistry::notice(const Failure& failure) {

@@ -143,6 +143,8 @@ class Activity {
   void tell_network(std::function<NetworkFinding()> look);
   /// A few system calls for each connection.
   NetworkFinding network() const;
+  /// The same, not older than half a second: all ranks may ask at once.
+  NetworkFinding recent_network() const;
 
   /// One load.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -176,6 +178,8 @@ class Activity {
   About about_;
   mutable std::mutex network_mutex_;  ///< held during calls, so that tell_network() waits for them
   std::function<NetworkFinding()> network_;
+  mutable NetworkFinding seen_network_;  ///< the last answer, and when it was given
+  mutable int64_t seen_network_ns_ = 0;
 };
 
 /// The end of a sentence about a wait: ", after 0.5 s of waiting for rank 3".
@@ -255,6 +259,10 @@ class ActivityRegistry {
   static Bytes question(Rank rank, uint64_t sequence, bool network = false);
   static Bytes notice(const Failure& failure);
   static Bytes cause(Rank from, const Cause& cause);
+  /// Asks a process of the same host what its kernel says of the process of `rank`.
+  static Bytes process_question(Rank rank);
+  /// The answer to that; unknown if it is none.
+  static ProcessState read_process_state(BytesView answer);
   /// For a listener to give to answer() when the process of `rank` has ended (Listener::kLastWill).
   static Bytes last_will(Rank rank);
   /// Decodes the answer to question(); empty if the bytes are not one.
@@ -274,6 +282,7 @@ class ActivityRegistry {
   };
 
   std::string elsewhere(uint64_t uid) const;
+  ProcessState state_here(uint64_t uid, Rank rank) const;
   bool fail_one(uint64_t uid, const Failure& failure);
   void forget_twin(uint64_t uid);
   const Past* recent_failure(const SocketAddress* member) const;

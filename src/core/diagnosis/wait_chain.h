@@ -18,6 +18,7 @@
 #include "src/base/scheduling_delay.h"
 #include "src/core/call/peer_address.h"
 #include "src/core/diagnosis/activity_registry.h"
+#include "src/core/diagnosis/indirect_probe.h"
 #include "src/core/diagnosis/rank_finding.h"
 #include "src/net/listener/inquiry.h"
 
@@ -63,7 +64,8 @@ class WaitChain {
   int64_t least_wait_ns() const { return least_wait_ns_; }
 
   /// The answer of the current rank, once it has arrived or `silence_ns` have passed, divided evenly among
-  /// its listeners. Repeats an inquiry that could not be sent (no route, no descriptors).
+  /// its listeners. They pass anew, up to kMostSilences times in all, from when a process of its host has
+  /// said that it runs. Repeats an inquiry that could not be sent (no route, no descriptors).
   std::optional<Answer> ask(const PeerAddress& peer, uint64_t uid, const Credentials& credentials,
                             const Bytes& question, int64_t now, int64_t silence_ns) {
     if (inquiry_ == nullptr && now < retry_ns_) return std::nullopt;
@@ -77,7 +79,8 @@ class WaitChain {
           credentials, question);
       listener_ = listener;
     }
-    const bool in_time = now - asked_ns_ < silence_ns;
+    const bool in_time = now - std::max(asked_ns_, seen_running_ns()) < silence_ns &&
+                         now - asked_ns_ < kMostSilences * silence_ns;
     if (!inquiry_->advance() && in_time) return std::nullopt;
     Answer answer = inquiry_->take();
     const bool asked = answer.kind != Answer::Kind::silent && answer.kind != Answer::Kind::unasked;
@@ -92,6 +95,7 @@ class WaitChain {
   void ask_again() {
     inquiry_.reset();
     probe_.reset();
+    indirect_.reset();
     asked_ns_ = 0;
     listener_ = 0;
     looked_ns_ = 0;
@@ -120,9 +124,25 @@ class WaitChain {
       probe_done_ = false;
     }
   }
+  /// Asks other processes of the current rank's host for its state, each for up to `grace_ns`.
+  ProcessState ask_witnesses(const std::vector<PeerAddress>& peers, uint64_t uid,
+                             const Credentials& credentials, int64_t now, int64_t grace_ns) {
+    if (indirect_ == nullptr) indirect_ = std::make_unique<IndirectProbe>(peers, at());
+    indirect_->advance(uid, credentials, now, grace_ns);
+    return indirect_->state();
+  }
+  /// The rank that has said of the current one that its process runs; negative: none.
+  Rank witness() const { return seen_running_ns() > 0 ? indirect_->witness() : -1; }
   void forgive(int64_t stalled_ns) { asked_ns_ += stalled_ns; }
 
  private:
+  /// When another process has last seen the current rank's run; 0: never.
+  int64_t seen_running_ns() const {
+    const bool runs = indirect_ != nullptr && indirect_->state() == ProcessState::runs;
+    return runs ? indirect_->answered_ns() : 0;
+  }
+
+  static constexpr int64_t kMostSilences = 4;
   static constexpr int64_t kRetryNs = 200 * kNsPerMs;
   static constexpr size_t kMostMet = 256;  ///< maximum number of ranks in one chase
   /// Between two questions to the kernel, or to the own listener.
@@ -142,6 +162,7 @@ class WaitChain {
   int64_t asked_ns_ = 0;  ///< time of the first inquiry; 0: not yet
   int64_t retry_ns_ = 0;
   int64_t looked_ns_ = 0;
+  std::unique_ptr<IndirectProbe> indirect_;
   std::unique_ptr<Inquiry> probe_;  ///< to this process's own listener
   int64_t probed_ns_ = 0;
   bool probe_done_ = false;

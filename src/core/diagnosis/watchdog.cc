@@ -30,6 +30,8 @@ constexpr int64_t kCatchUpNs = 30 * kNsPerMs;
 /// After this time without an answer it is looked whether this process itself runs late.
 constexpr int64_t kLateNs = 500 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
+/// A rank of a silent one's host has this part of the silence to answer.
+constexpr int64_t kWitnesses = 4;
 /// After this time without progress ranks are also asked for the state of their connections.
 constexpr int64_t kAskNetworkNs = 2000 * kNsPerMs;
 
@@ -100,7 +102,7 @@ std::optional<RankFinding> Watchdog::look(WaitChain& chase, int64_t now, uint64_
     case Answer::Kind::silent: {
       const ProcessState state = state_here(rank);
       if (state == ProcessState::runs) return busy(rank, chase.silent_ns(now));
-      return silent(rank, state, chase.silent_ns(now), answer->why);
+      return silent(chase, state, now, answer->why);
     }
     case Answer::Kind::refused:
     case Answer::Kind::forbidden: break;
@@ -115,13 +117,15 @@ std::optional<RankFinding> Watchdog::unanswered(WaitChain& chase, int64_t now) {
   if (silent_ns < kLateNs) return std::nullopt;
   chase.measure(peers()[static_cast<size_t>(spec_.rank)].listener, spec_.uid, spec_.credentials,
                 ActivityRegistry::question(spec_.rank, 0), now, delay_);
-  if (silent_ns < spec_.timeouts.stopped_ms() * kNsPerMs || !chase.may_look(now)) return std::nullopt;
-  switch (const ProcessState state = state_here(rank)) {
-    case ProcessState::gone: return ended(rank, state);
-    case ProcessState::stopped: return silent(rank, state, silent_ns, "");
-    case ProcessState::runs: return busy(rank, silent_ns);
-    case ProcessState::unknown: break;
-  }
+  if (silent_ns < spec_.timeouts.stopped_ms() * kNsPerMs) return std::nullopt;
+  const ProcessState here = chase.may_look(now) ? state_here(rank) : ProcessState::unknown;
+  if (here == ProcessState::runs) return busy(rank, silent_ns);
+  const ProcessState state =
+      here != ProcessState::unknown
+          ? here
+          : chase.ask_witnesses(peers(), spec_.uid, spec_.credentials, now, silence_ns() / kWitnesses);
+  if (state == ProcessState::gone) return ended(rank, state);
+  if (state == ProcessState::stopped) return silent(chase, state, now, "");
   return std::nullopt;
 }
 
@@ -141,16 +145,20 @@ RankFinding Watchdog::busy(Rank rank, int64_t silent_ns) const {
   return finding;
 }
 
-RankFinding Watchdog::silent(Rank rank, ProcessState state, int64_t silent_ns, std::string_view why) const {
+RankFinding Watchdog::silent(const WaitChain& chase, ProcessState state, int64_t now,
+                             std::string_view why) const {
   RankFinding finding;
   finding.kind = RankFinding::Kind::silent;
-  finding.rank = rank;
-  const std::string how = state == ProcessState::stopped
-                              ? "is stopped (by a signal or a debugger)"
-                              : fmt::format("is stopped or out of reach ({})", why);
+  finding.rank = chase.at();
+  const std::string how =
+      state == ProcessState::stopped ? "is stopped (by a signal or a debugger)"
+      : chase.witness() >= 0
+          ? fmt::format("does not answer ({}), although its process runs, as rank {} of its host says", why,
+                        chase.witness())
+          : fmt::format("is stopped or out of reach ({})", why);
   finding.words = fmt::format("{} {}, it has not answered for {:.1f} s",
-                              peers()[static_cast<size_t>(rank)].describe(rank), how,
-                              static_cast<double>(silent_ns) / 1e9);
+                              peers()[static_cast<size_t>(chase.at())].describe(chase.at()), how,
+                              static_cast<double>(chase.silent_ns(now)) / 1e9);
   return finding;
 }
 

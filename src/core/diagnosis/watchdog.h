@@ -12,7 +12,11 @@
 ///   the same, it runs, but does not answer the host is busy: it counts as at work
 ///   none of its addresses answers, on      it is stopped, or its host is out of reach,
 ///   another host                           after Timeouts::peer_ms, and ten times what
-///                                          this process itself runs late                remote_error
+///                                          this process itself runs late; after four
+///                                          times as long while other ranks of its host
+///                                          say that its process runs                    remote_error
+///   the same, and these say that it is     after Timeouts::stopped_ms()                 remote_error
+///   stopped or gone
 ///   the rank left the communicator         destroyed or aborted too early               remote_error
 ///   another call with the same number      the calls do not match: both are named       invalid_usage
 ///   it is in no call                       a slow caller: a warning after Timeouts::warn_ms, and an
@@ -72,7 +76,7 @@ struct Timeouts {
   int64_t deadlock_ms = 30'000;  ///< limit for ranks that all wait for each other; 0: none
   int64_t warn_ms = 30'000;      ///< time without progress before a warning; 0: no warning
 
-  /// Time without an answer after which a process of this host counts as lost that the kernel shows as
+  /// Time without an answer after which a process counts as lost that the kernel of its host shows as
   /// stopped: short, but users who need more time for their debugger raise peer_ms.
   int64_t stopped_ms() const { return std::max(peer_ms / 6, std::min<int64_t>(peer_ms * 65 / 100, 2'000)); }
 };
@@ -144,7 +148,7 @@ class Watchdog {
   Status pursue(int64_t now);
   RankFinding interpret(Rank rank, const ActivityReport& report) const;
   RankFinding busy(Rank rank, int64_t silent_ns) const;
-  RankFinding silent(Rank rank, ProcessState state, int64_t silent_ns, std::string_view why) const;
+  RankFinding silent(const WaitChain& chase, ProcessState state, int64_t now, std::string_view why) const;
   RankFinding ended(Rank rank, ProcessState state) const;
   RankFinding unasked(Rank rank, const std::string& why) const;
   Status conclude(const RankFinding& finding, int64_t now);

@@ -4,11 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "src/drivers/library.h"
-
-#ifdef WEIR_HAS_LLDP
-
-#include <lldpctl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,39 +12,11 @@
 #include <cstring>
 #include <memory>
 
+#include "src/drivers/library.h"
+#include "src/drivers/lldp_table.h"
+
 namespace weir::drivers {
 namespace {
-
-struct LldpFunctions {
-  decltype(lldpctl_new_name)* new_name;
-  decltype(lldpctl_get_default_transport)* default_transport;
-  decltype(lldpctl_release)* release;
-  decltype(lldpctl_last_error)* last_error;
-  decltype(lldpctl_strerror)* error_text;
-  decltype(lldpctl_get_interfaces)* interfaces;
-  decltype(lldpctl_get_port)* port;
-  decltype(lldpctl_atom_iter)* iter;
-  decltype(lldpctl_atom_iter_next)* iter_next;
-  decltype(lldpctl_atom_iter_value)* iter_value;
-  decltype(lldpctl_atom_get)* get;
-  decltype(lldpctl_atom_get_str)* get_str;
-  decltype(lldpctl_atom_get_int)* get_int;
-  decltype(lldpctl_atom_dec_ref)* dec_ref;
-  decltype(lldpctl_log_callback)* log_callback;
-
-  bool find_in(const Library& library) {
-    return library.find("lldpctl_new_name", new_name) &&
-           library.find("lldpctl_get_default_transport", default_transport) &&
-           library.find("lldpctl_release", release) && library.find("lldpctl_last_error", last_error) &&
-           library.find("lldpctl_strerror", error_text) &&
-           library.find("lldpctl_get_interfaces", interfaces) && library.find("lldpctl_get_port", port) &&
-           library.find("lldpctl_atom_iter", iter) && library.find("lldpctl_atom_iter_next", iter_next) &&
-           library.find("lldpctl_atom_iter_value", iter_value) && library.find("lldpctl_atom_get", get) &&
-           library.find("lldpctl_atom_get_str", get_str) && library.find("lldpctl_atom_get_int", get_int) &&
-           library.find("lldpctl_atom_dec_ref", dec_ref) &&
-           library.find("lldpctl_log_callback", log_callback);
-  }
-};
 
 constexpr int kTimeoutMs = 2000;  // lldpd answers from memory, so normally at once
 
@@ -63,25 +30,25 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  static ssize_t send_some(lldpctl_conn_t*, const uint8_t* data, size_t length, void* wire) {
+  static ssize_t send_some(LldpConnection*, const uint8_t* data, size_t length, void* wire) {
     return static_cast<Wire*>(wire)->send(data, length);
   }
-  static ssize_t receive_some(lldpctl_conn_t*, const uint8_t* data, size_t length, void* wire) {
+  static ssize_t receive_some(LldpConnection*, const uint8_t* data, size_t length, void* wire) {
     return static_cast<Wire*>(wire)->receive(const_cast<uint8_t*>(data), length);
   }
 
  private:
   ssize_t send(const uint8_t* data, size_t length) {
-    if (socket_ < 0 && !connect()) return LLDPCTL_ERR_CANNOT_CONNECT;
-    if (!ready(POLLOUT)) return LLDPCTL_ERR_CALLBACK_FAILURE;
+    if (socket_ < 0 && !connect()) return lldp::kErrCannotConnect;
+    if (!ready(POLLOUT)) return lldp::kErrCallbackFailure;
     const ssize_t sent = ::send(socket_, data, length, MSG_NOSIGNAL);
-    return sent < 0 ? static_cast<ssize_t>(LLDPCTL_ERR_CALLBACK_FAILURE) : sent;
+    return sent < 0 ? ssize_t{lldp::kErrCallbackFailure} : sent;
   }
   ssize_t receive(uint8_t* data, size_t length) {
-    if (!ready(POLLIN)) return LLDPCTL_ERR_CALLBACK_FAILURE;
+    if (!ready(POLLIN)) return lldp::kErrCallbackFailure;
     const ssize_t received = ::recv(socket_, data, length, 0);
-    if (received == 0) return LLDPCTL_ERR_EOF;
-    return received < 0 ? static_cast<ssize_t>(LLDPCTL_ERR_CALLBACK_FAILURE) : received;
+    if (received == 0) return lldp::kErrEof;
+    return received < 0 ? ssize_t{lldp::kErrCallbackFailure} : received;
   }
   bool connect() {
     sockaddr_un address{};
@@ -110,7 +77,7 @@ constexpr long kForwards = 0x04;  // the "Bridge" bit of the capabilities in 802
 /// Walks the atoms of lldpd's library.
 class Reader {
  public:
-  Reader(const LldpFunctions& functions, lldpctl_conn_t* connection)
+  Reader(const LldpTable& functions, LldpConnection* connection)
       : functions_(functions), connection_(connection) {}
 
   Result<std::vector<LldpNeighbor>> read() {
@@ -119,7 +86,7 @@ class Reader {
       return Status(
           Code::system_error,
           fmt::format("lldpd did not answer: {}", functions_.error_text(functions_.last_error(connection_))));
-    for (lldpctl_atom_iter_t* at = functions_.iter(interfaces.get()); at != nullptr;
+    for (LldpIterator* at = functions_.iter(interfaces.get()); at != nullptr;
          at = functions_.iter_next(interfaces.get(), at)) {
       const Atom interface = own(functions_.iter_value(interfaces.get(), at));
       read_interface(interface.get());
@@ -128,36 +95,36 @@ class Reader {
   }
 
  private:
-  using Atom = std::unique_ptr<lldpctl_atom_t, decltype(LldpFunctions::dec_ref)>;
-  Atom own(lldpctl_atom_t* atom) const { return Atom(atom, functions_.dec_ref); }
+  using Atom = std::unique_ptr<LldpAtom, decltype(LldpTable::dec_ref)>;
+  Atom own(LldpAtom* atom) const { return Atom(atom, functions_.dec_ref); }
 
-  std::string text(lldpctl_atom_t* atom, lldpctl_key_t key) const {
-    const char* const value = atom == nullptr ? nullptr : functions_.get_str(atom, key);
+  std::string text(LldpAtom* atom, int key) const {
+    const char* const value = atom == nullptr ? nullptr : functions_.get_text(atom, key);
     return value == nullptr ? "" : value;
   }
 
-  void read_interface(lldpctl_atom_t* interface) {
+  void read_interface(LldpAtom* interface) {
     const Atom port = own(functions_.port(interface));
     if (port == nullptr) return;
-    const Atom neighbors = own(functions_.get(port.get(), lldpctl_k_port_neighbors));
+    const Atom neighbors = own(functions_.get(port.get(), lldp::kPortNeighbors));
     if (neighbors == nullptr) return;
-    for (lldpctl_atom_iter_t* at = functions_.iter(neighbors.get()); at != nullptr;
+    for (LldpIterator* at = functions_.iter(neighbors.get()); at != nullptr;
          at = functions_.iter_next(neighbors.get(), at)) {
       const Atom neighbor = own(functions_.iter_value(neighbors.get(), at));
-      const Atom chassis = own(functions_.get(neighbor.get(), lldpctl_k_port_chassis));
+      const Atom chassis = own(functions_.get(neighbor.get(), lldp::kPortChassis));
       if (chassis == nullptr) continue;
       LldpNeighbor& one = found_.emplace_back();
-      one.interface = text(interface, lldpctl_k_interface_name);
-      one.chassis = text(chassis.get(), lldpctl_k_chassis_id);
-      one.chassis_name = text(chassis.get(), lldpctl_k_chassis_name);
-      one.port = text(neighbor.get(), lldpctl_k_port_id);
-      const long enabled = functions_.get_int(chassis.get(), lldpctl_k_chassis_cap_enabled);
+      one.interface = text(interface, lldp::kInterfaceName);
+      one.chassis = text(chassis.get(), lldp::kChassisId);
+      one.chassis_name = text(chassis.get(), lldp::kChassisName);
+      one.port = text(neighbor.get(), lldp::kPortId);
+      const long enabled = functions_.get_int(chassis.get(), lldp::kChassisCapEnabled);
       one.is_switch = enabled > 0 && (enabled & kForwards) != 0;
     }
   }
 
-  const LldpFunctions& functions_;
-  lldpctl_conn_t* const connection_;
+  const LldpTable& functions_;
+  LldpConnection* const connection_;
   std::vector<LldpNeighbor> found_;
 };
 
@@ -166,13 +133,13 @@ class Reader {
 Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket) {
   Result<Library> library = Library::open("liblldpctl.so.4");
   if (!library.ok()) return library.status();
-  LldpFunctions functions;
-  if (!functions.find_in(*library))
-    return Status(Code::system_error, "liblldpctl.so.4 lacks functions that weir needs");
+  LldpTable functions;
+  if (const char* const missing = functions.find_in(*library))
+    return Status(Code::system_error, fmt::format("liblldpctl.so.4 lacks {}", missing));
   functions.log_callback([](int, const char*) {});  // suppresses output: the error has the reason
   const std::string path = socket.empty() ? functions.default_transport() : socket;
   Wire wire(path);  // must outlive the connection
-  const std::unique_ptr<lldpctl_conn_t, decltype(functions.release)> connection(
+  const std::unique_ptr<LldpConnection, decltype(functions.release)> connection(
       functions.new_name(path.c_str(), Wire::send_some, Wire::receive_some, &wire), functions.release);
   if (connection == nullptr)
     return Status(Code::system_error, "cannot create a connection with lldpd's client library");
@@ -180,17 +147,3 @@ Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string& socket) {
 }
 
 }  // namespace weir::drivers
-
-#else
-
-namespace weir::drivers {
-
-Result<std::vector<LldpNeighbor>> lldp_neighbors(const std::string&) {
-  return Status(
-      Code::system_error,
-      "this build of weir lacks LLDP support: it was built without lldpd's header (Debian: liblldpctl-dev)");
-}
-
-}  // namespace weir::drivers
-
-#endif

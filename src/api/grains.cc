@@ -115,8 +115,9 @@ Status settle(weirGrainSum_t handle) {
   WEIR_TRY(found.status());
   (*found)->sum->await_oldest();
   Status state;
-  WEIR_TRY(look_at((*found)->comm, kFunction,
-                   [&](const core::Communicator& core, const HandleState&) { state = core.state(); }));
+  WEIR_TRY(look_at((*found)->comm, kFunction, [&](const core::Communicator& core, const HandleState&) {
+    state = core.lifecycle().revoked() ? core.lifecycle().usable() : core.state();
+  }));
   WEIR_TRY(state);
   return named(kFunction, (*found)->sum->settle());
 }

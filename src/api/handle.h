@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "src/api/abi.h"
@@ -55,6 +56,8 @@ struct HandleState {
   /// Splits of a non-blocking communicator in which this rank takes part without being in the result.
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
   std::shared_ptr<core::FloatPool> grain_arrays;  ///< pool for its sums over grains; null: not used yet
+  std::optional<ncclUniqueId>
+      given_id;               ///< by ncclCommGetUniqueId, for the next ncclCommGrow; guarded as above
   uint32_t operator_tag = 0;  ///< part of its operators' numbers, by which those of others are detected
   std::shared_ptr<survey::RasServer> ras;  ///< the process's RAS port; null: it has none
   int device = 0;

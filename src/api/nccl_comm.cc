@@ -8,11 +8,13 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "src/api/group.h"
 #include "src/api/handle.h"
 #include "src/api/nccl_config.h"
 #include "src/api/process.h"
+#include "src/base/error_log.h"
 
 namespace weir::api {
 namespace {
@@ -181,6 +183,11 @@ Status grow(ncclComm* parent, int ranks, const ncclUniqueId* id, int rank, ncclC
   if (rank != -1)
     return {Code::invalid_argument,
             fmt::format("{} : rank is {}; expected -1 from a rank of the communicator", kGrow, rank)};
+  std::optional<ncclUniqueId> given;
+  WEIR_TRY(look_at(parent, kGrow, [&](const core::Communicator&, HandleState& state) {
+    given = std::exchange(state.given_id, std::nullopt);
+  }));
+  if (id == nullptr && given) id = &*given;
   std::optional<core::UniqueId> read_id;
   if (id != nullptr) {
     Result<core::UniqueId> read =
@@ -201,7 +208,9 @@ Status id_to_grow(ncclComm* comm, ncclUniqueId* out) {
   constexpr const char* kFunction = "ncclCommGetUniqueId";
   if (out == nullptr) return null_argument(kFunction, "uniqueId");
   WEIR_TRY(look_at(comm, kFunction, [](const core::Communicator&, const HandleState&) {}));
-  return make_id(out);
+  WEIR_TRY(make_id(out));
+  return look_at(comm, kFunction,
+                 [&](const core::Communicator&, HandleState& state) { state.given_id = *out; });
 }
 
 Status revoke(ncclComm* handle, int flags) {
@@ -327,7 +336,7 @@ ncclResult_t ask(ncclComm_t comm, const char* function, const char* name, T* out
 void say_failure(const Status& state, std::atomic<bool>& said) {
   if (state.ok() || state.code() == Code::in_progress || said.exchange(true)) return;
   const std::string_view last = last_error();
-  if (last.empty() || !state.message().starts_with(last)) WEIR_WARN("{}", state.message());
+  if (last.empty() || !state.message().starts_with(last)) log_error(state.message());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "src/api/handle.h"
 #include "src/api/ras.h"
+#include "src/base/error_log.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/base/process_id.h"
@@ -104,7 +105,7 @@ void say_version() {
 ncclResult_t report_error(const Status& status) noexcept {
   (void)guarded([&] {
     runtime();  // the log must be configured before its first line
-    if (status.code() != Code::in_progress) WEIR_WARN("{}", status.message());
+    if (status.code() != Code::in_progress) log_error(status.message());
     return Status();
   });
   return static_cast<ncclResult_t>(status.code());

@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "src/base/clock.h"
+#include "src/base/error_log.h"
 #include "src/base/host.h"
 #include "src/base/text.h"
 
@@ -194,6 +195,15 @@ const char* last_error() {
   return copy.data();
 }
 
+void log_error(std::string_view sentence, const std::source_location& place) {
+  {
+    State& log = state();
+    const std::lock_guard lock(log.mutex);
+    log.last_error = sentence.substr(0, kLastErrorBytes - 1);
+  }
+  log_detail::warn(place.file_name(), static_cast<int>(place.line()), sentence);
+}
+
 void log_version(std::string_view text) {
   State& log = state();
   const std::lock_guard lock(log.mutex);
@@ -205,7 +215,6 @@ namespace log_detail {
 void warn(std::string_view file, int line, std::string_view text) {
   State& log = state();
   const std::lock_guard lock(log.mutex);
-  log.last_error = text.substr(0, kLastErrorBytes - 1);
   if (log.level < LogLevel::warn) return;
   const std::string_view base = file.substr(file.rfind('/') + 1);
   print(log, fmt::format("\n{}[0] {}:{} NCCL WARN {}\n", prefix(log, LogLevel::warn), base, line, text));

@@ -9,8 +9,8 @@
 ///
 /// The number in a TRACE line is the time in ms since the log was set up; CALL lines are printed at level
 /// TRACE. A log statement whose level or subsystem is off costs one load and a branch; its arguments are not
-/// evaluated. Every WARN also becomes the last error, whether it is printed or not. Nothing is printed before
-/// configure_log().
+/// evaluated. Errors are logged at WARN, too, and become the last error (error_log.h). Nothing is printed
+/// before configure_log().
 /// Tests: tests/base/log_test.cc
 #pragma once
 
@@ -59,7 +59,7 @@ struct LogSettings {
 void configure_log(const LogSettings& settings);
 LogLevel log_level();
 
-/// The text of the last WARN, at most 1023 bytes; empty when there was none. The pointer stays valid, with
+/// The text of the last error, at most 1023 bytes; empty if there was none. The pointer stays valid, with
 /// the same text, until the calling thread calls this again or ends.
 const char* last_error();
 

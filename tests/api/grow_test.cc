@@ -80,6 +80,21 @@ TEST(Grow, AgainAndAgainAndAfterAShrink) {
   });
 }
 
+/// The rank that has asked its communicator for the id need not pass it on.
+TEST(Grow, WithTheIdThatTheCommunicatorHasGiven) {
+  with_newcomers(3, 1, 0, [](ncclComm_t comm, int rank, const ncclUniqueId& id) {
+    ncclComm_t all = nullptr;
+    ASSERT_EQ(
+        ncclCommGrow(comm, 4, comm != nullptr ? nullptr : &id, comm != nullptr ? -1 : rank, &all, nullptr),
+        ncclSuccess)
+        << last_sentence();
+    EXPECT_EQ(sum_over(all, rank), 0 + 1 + 2 + 3);
+    EXPECT_EQ(ncclCommDestroy(all), ncclSuccess);
+    if (comm == nullptr) return;
+    EXPECT_EQ(ncclCommGrow(comm, 4, nullptr, -1, &all, nullptr), ncclInvalidArgument) << "it was used";
+  });
+}
+
 TEST(Grow, NonBlocking) {
   with_newcomers(2, 1, 0, [](ncclComm_t comm, int rank, const ncclUniqueId& id) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;

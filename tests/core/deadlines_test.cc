@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "src/base/error_log.h"
 #include "src/base/log.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/runtime.h"
@@ -157,7 +158,7 @@ TEST(Deadlines, ASlowRankIsAWarningOnce) {
   Watchdog watchdog(std::move(spec));
   const Waiting task;
   int64_t waited_ms = 29'999;
-  WEIR_WARN("nothing yet");
+  log_error("nothing yet");
   const auto look_until_said = [&](std::string_view sentence, int looks) {
     for (; looks > 0 && std::string_view(last_error()).find(sentence) == sentence.npos; --looks) {
       EXPECT_TRUE(watchdog.examine(1, waited_ms * 1'000'000, false, &task).ok());
@@ -173,7 +174,7 @@ TEST(Deadlines, ASlowRankIsAWarningOnce) {
                     HasSubstr("found by rank 0 (pid 1 on host here) in ncclAllReduce(count 8"),
                     HasSubstr("as call 3 of the communicator, at step 3 of 12 of lane 0, after 30.0 s of "
                               "waiting for rank 1")));
-  WEIR_WARN("something else");
+  log_error("something else");
   look_until_said("WEIR_STUCK_WARNING", 50);
   EXPECT_STREQ(last_error(), "something else");
 }

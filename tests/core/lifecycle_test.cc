@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "src/base/log.h"
+
 namespace weir::core {
 namespace {
 
@@ -64,8 +66,34 @@ TEST_F(LifecycleTest, ARevokedOneStaysRevokedAndKeepsItsFirstError) {
   EXPECT_TRUE(life.revoked());
   life.fail({Code::system_error, "later"});
   EXPECT_TRUE(life.revoked());
-  EXPECT_EQ(life.status().message(), error.message());
+  EXPECT_TRUE(life.status().ok()) << "as asked for";
+  EXPECT_EQ(life.usable().message(), error.message());
   EXPECT_EQ(failures, 1);
+}
+
+TEST_F(LifecycleTest, AChildThatIsSetUpIsProgressButInNobodysWay) {
+  life.enter(Phase::ready);
+  life.begin_child();
+  EXPECT_EQ(life.status().code(), Code::in_progress);
+  EXPECT_TRUE(life.usable().ok());
+  life.revoke({Code::invalid_usage, "the communicator was revoked"});
+  EXPECT_EQ(life.status().code(), Code::in_progress);
+  life.end_child();
+  EXPECT_TRUE(life.status().ok());
+}
+
+TEST_F(LifecycleTest, AnErrorThatNoCallReturnsIsTheLastErrorBeforeOthersSeeIt) {
+  std::string last;
+  Lifecycle seen([&last] { last = last_error(); });
+  seen.enter(Phase::ready);
+  seen.fail({Code::remote_error, "a call returns this"});
+  EXPECT_STRNE(last.c_str(), "a call returns this");
+  Lifecycle unseen([&last] { last = last_error(); });
+  unseen.enter(Phase::ready);
+  unseen.fail(error, false);
+  EXPECT_EQ(last, error.message());
+  unseen.fail({Code::system_error, "later"}, false);
+  EXPECT_EQ(last_error(), error.message()) << "of one communicator, only the first error";
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& o
   dependencies.bootstrap = std::move(*own);
   dependencies.fail = [lifecycle = &owner.lifecycle, activity = &bootstrap.activity()](const Status& status) {
     activity->fail({-1, status});  // for those who wait for this rank's sends
-    lifecycle->fail(status);
+    lifecycle->fail(status, false);
   };
   LingeringPeerAccess& lingering = owner.runtime.lingering_peer_access();
   lingering.enter(joined->access->uid());

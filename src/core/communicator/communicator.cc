@@ -83,14 +83,20 @@ Status Communicator::connect() {
   if (const auto* from = std::get_if<ShrinkOrigin>(&origin_); from != nullptr && from->after_failure) {
     const Status why(Code::invalid_usage,
                      "the communicator was aborted by ncclCommShrink with NCCL_SHRINK_ABORT");
-    parent->abort(parent->resources() != nullptr ? why : Status());
+    if (parent->resources() != nullptr) parent->lifecycle_.revoke(why);
+    parent->abort();
   }
   if (config_.blocking) return connect_now();
   // Children of one parent use its bootstrap one after the other: they wait in the parent's order.
   auto thread = (parent != nullptr ? parent->queue_ : queue_).background();
   if (!thread.ok()) lifecycle_.fail(thread.status());
   WEIR_TRY(thread.status());
-  (*thread)->submit([this] { return connect_now(); });
+  if (parent != nullptr) parent->lifecycle_.begin_child();
+  (*thread)->submit([this, parent] {
+    Status done = connect_now();
+    if (parent != nullptr) parent->lifecycle_.end_child();
+    return done;
+  });
   return {Code::in_progress, "the communicator is being set up"};
 }
 
@@ -117,7 +123,7 @@ Status Communicator::connect_now() {
     }
   });
   if (!status.ok()) {
-    lifecycle_.fail(status);
+    lifecycle_.fail(status, config_.blocking);
     return status;
   }
   become_ready();
@@ -178,6 +184,7 @@ Status Communicator::revoke() {
 Status Communicator::state() const {
   Status now = lifecycle_.status();
   if (!now.ok()) return now;
+  if (lifecycle_.revoked()) return now;
   std::lock_guard lock(mutex_);
   if (suspended_ != nullptr) return suspended_->bootstrap->activity().status();
   if (resources_ == nullptr) return now;

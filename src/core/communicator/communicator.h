@@ -66,7 +66,8 @@ class Communicator {
   /// Makes again what suspend() gave back. Collective, likewise. invalid_usage where it is not suspended.
   Status resume();
 
-  /// Success, in_progress, or the first error. An error stays.
+  /// Success, in_progress, or the first error. An error stays. Success once it was revoked on this rank, or
+  /// aborted for a child. in_progress also while a child is set up in the background.
   Status state() const;
   /// What its transports have carried over networks so far, calibration included, over all of them. Does not
   /// wait for operations. An error that says why, where it has not met its peers (yet).

@@ -49,7 +49,7 @@ Status Communicator::suspend_now() {
   resources_->wait_idle();
   // Nobody's memory goes while somebody is not done with it.
   if (Status met = resources_->bootstrap->barrier(); !met.ok()) {
-    lifecycle_.fail(met);
+    lifecycle_.fail(met, config_.blocking);
     return met;
   }
   const uint64_t bytes = resources_->memory_bytes();
@@ -86,7 +86,7 @@ Status Communicator::resume_now() {
   };
   auto resources = build();
   if (!resources.ok()) {
-    lifecycle_.fail(resources.status());
+    lifecycle_.fail(resources.status(), config_.blocking);
     return resources.status();
   }
   std::unique_ptr<SuspendedState> left;

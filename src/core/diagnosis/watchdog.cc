@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "src/base/clock.h"
+#include "src/base/error_log.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/core/diagnosis/failure_relay.h"
@@ -337,7 +338,7 @@ Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
     return fail({ring ? -1 : finding.rank, Status(Code::remote_error, words(verdict))});
   }
   if (!warned_of_slow_ && has_waited(spec_.timeouts.warn_ms)) {
-    WEIR_WARN("{}", words("there is no progress (WEIR_STUCK_WARNING)"));
+    log_error(words("there is no progress (WEIR_STUCK_WARNING)"));
     warned_of_slow_ = true;
   }
   return pause(now);
@@ -403,7 +404,7 @@ Status Watchdog::judge_opening(const RankFinding& finding, int64_t now) {
       peer.listener.text(), peers()[static_cast<size_t>(spec_.rank)].listener.text(),
       static_cast<double>(lasted_ns) / 1e9, own_words());
   if (numbered) return fail({-1, Status(Code::remote_error, words)});
-  WEIR_WARN("{}", words);
+  log_error(words);
   warned_ = true;
   return {};
 }

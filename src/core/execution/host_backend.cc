@@ -80,7 +80,7 @@ Status HostBackend::start(std::span<Call* const> calls) {
         WEIR_TRY(thread.status());
         stream = *thread;
       }
-      stream->submit([share = call->share(false)]() mutable { return carry_out({&share, 1}); });
+      stream->submit([share = call->share(false)]() mutable { return carry_out({&share, 1}, false); });
       call->set_result({Code::in_progress, "the operation continues in the background"});
     }
     return {};
@@ -108,11 +108,11 @@ void HostBackend::start_on(HostStream* stream, std::span<HostCall* const> calls)
     }
   }
   if (stream == nullptr) {
-    const Status done = carry_out(shares);
+    const Status done = carry_out(shares, true);
     for (HostCall* call : calls) call->set_result(done);
     return;
   }
-  stream->submit([shares = std::move(shares)]() mutable { return carry_out(shares); });
+  stream->submit([shares = std::move(shares)]() mutable { return carry_out(shares, false); });
   HostEvent done;
   done.record(stream);
   for (const HostCall* call : calls) {
@@ -122,7 +122,8 @@ void HostBackend::start_on(HostStream* stream, std::span<HostCall* const> calls)
 }
 
 /// Carries shares of several communicators out together, each when it is its turn, on this thread.
-Status HostBackend::carry_out(std::span<Share> shares) {
+/// `returned`: a call returns the error.
+Status HostBackend::carry_out(std::span<Share> shares, bool returned) {
   const auto run = [&] {
     std::vector<Execution*> executions;
     for (Share& share : shares) {
@@ -133,11 +134,12 @@ Status HostBackend::carry_out(std::span<Share> shares) {
     return drive(executions);
   };
   Status status = guarded(run, [&](const Status& why) {
-    for (const Share& share : shares) share.with->lifecycle->fail(why);
+    for (const Share& share : shares) share.with->lifecycle->fail(why, returned);
   });
   for (Share& share : shares) {
     share.with->queue->enter(share.ticket);
-    if (const Status& own = share.with->execution->status(); !own.ok()) share.with->lifecycle->fail(own);
+    if (const Status& own = share.with->execution->status(); !own.ok())
+      share.with->lifecycle->fail(own, returned);
     share.leave();
   }
   return status;

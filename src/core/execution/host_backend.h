@@ -39,7 +39,7 @@ class HostBackend final : public Backend {
   struct Share;
 
   static void start_on(device::HostStream* stream, std::span<HostCall* const> calls);
-  static Status carry_out(std::span<Share> shares);
+  static Status carry_out(std::span<Share> shares, bool returned);
 
   const Dependencies dependencies_;
 };

@@ -108,7 +108,7 @@ Status StagedBackend::carry_out(StagedLaunch& launch, const OperationQueue::Tick
 
 /// Gives up the position of a launch that is over.
 Status StagedBackend::end(StagedLaunch& launch, const OperationQueue::Ticket& ticket, Status status) {
-  if (!status.ok()) lifecycle_.fail(status);
+  if (!status.ok()) lifecycle_.fail(status, false);
   launch.status = status;
   queue_.leave(ticket);
   launch.finish(status.ok());

@@ -41,7 +41,10 @@ TEST(Shrink, RanksKeepTheirOrderAgainAndAgain) {
       EXPECT_EQ(ncclCommDestroy(two), ncclSuccess);
       ncclResult_t state = ncclSuccess;
       EXPECT_EQ(ncclCommGetAsyncError(four, &state), ncclSuccess);
-      EXPECT_EQ(state, ncclInvalidUsage) << "what was aborted is not used again";
+      EXPECT_EQ(state, ncclSuccess) << "it was asked for";
+      int value = 0;
+      EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, four, nullptr), ncclInvalidUsage)
+          << "what was aborted is not used again";
     }
     EXPECT_EQ(ncclCommDestroy(four), ncclSuccess);
   });
@@ -86,6 +89,51 @@ TEST(Shrink, WaitsForWhatIsUnderWayUnlessItIsToAbort) {
     }
     EXPECT_EQ(weirStreamDestroy(stream), 0);
   });
+}
+
+/// Not all ranks take part in each.
+TEST(Shrink, WithoutOneRankAndThenWithoutAnother) {
+  with_ranks(4, [](ncclComm_t comm, int rank) {
+    for (int out = 0; out < 4; ++out) {
+      for (int times = 0; times <= out && rank != out; ++times) {
+        ncclComm_t smaller = nullptr;
+        ASSERT_EQ(ncclCommShrink(comm, &out, 1, &smaller, nullptr, NCCL_SHRINK_DEFAULT), ncclSuccess)
+            << last_sentence();
+        EXPECT_EQ(sum_over(smaller, rank), 0 + 1 + 2 + 3 - out);
+        EXPECT_EQ(ncclCommDestroy(smaller), ncclSuccess);
+      }
+    }
+    EXPECT_EQ(sum_over(comm, rank), 0 + 1 + 2 + 3) << "the parent goes on";
+  });
+}
+
+/// As programs do that ask the parent for the end of the set-up.
+TEST(Shrink, TheParentIsInProgressUntilANonBlockingChildIsSetUp) {
+  for (const int flags : {NCCL_SHRINK_DEFAULT, NCCL_SHRINK_ABORT}) {
+    on_threads(3, [flags](int rank, const ncclUniqueId& id) {
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = 0;
+      ncclComm_t comm = nullptr, smaller = nullptr;
+      ASSERT_EQ(ncclCommInitRank(&comm, 3, id, rank), ncclSuccess) << last_sentence();
+      if (rank != 1) {
+        int without[] = {1};
+        ASSERT_EQ(ncclCommShrink(comm, without, 1, &smaller, &config, flags), ncclInProgress);
+        ncclResult_t state = ncclInProgress;
+        while (state == ncclInProgress) {
+          ASSERT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+        }
+        EXPECT_EQ(state, ncclSuccess) << last_sentence();
+        int count = 0;
+        EXPECT_EQ(ncclCommCount(smaller, &count), ncclSuccess) << last_sentence();
+        EXPECT_EQ(count, 2);
+        int value = rank;
+        EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclInt, ncclSum, smaller, nullptr), ncclInProgress)
+            << "it can be used";
+        EXPECT_EQ(ncclCommDestroy(smaller), ncclSuccess);
+      }
+      EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    });
+  }
 }
 
 TEST(Shrink, NonBlocking) {
@@ -193,6 +241,24 @@ TEST(Revoke, EndsWhatIsUnderWayEverywhere) {
     EXPECT_EQ(ncclCommDestroy(smaller), ncclSuccess);
   });
   EXPECT_EQ(ncclCommRevoke(nullptr, 0), ncclSuccess);
+}
+
+/// Nobody asks for the state, and no call returns the error.
+TEST(Failures, OfStreamsAreTheLastErrorAtOnce) {
+  with_ranks(2, [](ncclComm_t comm, int rank) {
+    weirStream_t stream = nullptr;
+    ASSERT_EQ(weirStreamCreate(&stream), 0);
+    std::vector<float> values(2000, 1);
+    ASSERT_EQ(ncclAllReduce(values.data(), values.data(), rank == 0 ? 1000 : 2000, ncclFloat, ncclSum, comm,
+                            reinterpret_cast<cudaStream_t>(stream)),
+              ncclSuccess);
+    while (last_sentence().find("ncclAllReduce(count 2000") == std::string::npos) std::this_thread::yield();
+    EXPECT_THAT(last_sentence(), HasSubstr("ncclAllReduce(count 1000")) << "both calls are named";
+    ncclResult_t state = ncclSuccess;
+    while (state == ncclSuccess) ASSERT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+    EXPECT_EQ(state, ncclInvalidUsage);
+    EXPECT_EQ(weirStreamDestroy(stream), 5);
+  });
 }
 
 TEST(Failures, StatesOfRanks) {

@@ -8,9 +8,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace weir;
   using namespace weir::core;
   const BytesView bytes = bytes_of(data, size);
-  const auto ranks = read_ranks(bytes);
-  require(ranks.size() <= size / sizeof(Rank));
-  require(read_ranks(write_ranks(ranks)) == ranks);
+  const auto list = read_list(bytes);
+  require(list.ranks.size() <= size / sizeof(Rank));
+  require(read_list(write_list(list.number, list.ranks)).ranks == list.ranks);
   (void)UniqueId::decode(bytes);
   return 0;
 }

@@ -29,12 +29,17 @@ Status tell(const AgreementSpec& spec, Rank to, const Bytes& list) {
   return status.ok() || aborted(spec) ? status : spec.watchdog->explain(to, status);
 }
 
-Result<Bytes> hear(const AgreementSpec& spec, Rank from) {
+/// The rank's list of this shrink or of a later one, which stays with the listener.
+Result<ExclusionList> hear(const AgreementSpec& spec, Rank from) {
   const DeliveryKey key{spec.uid, kAgreementPurpose, from, spec.rank};
   const int64_t start = now_ns();
   for (;;) {
-    if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort)))
-      return std::move(*message);
+    if (auto message = spec.listener->receive(key, Deadline::in_ms(kPollSliceMs, spec.abort))) {
+      ExclusionList list = read_list(*message);
+      if (list.number < spec.number) continue;  // of a shrink that has ended
+      if (list.number > spec.number) spec.listener->put(key, std::move(*message));
+      return list;
+    }
     if (aborted(spec))
       return Status(Code::invalid_usage,
                     fmt::format("the communicator was aborted while waiting for rank {}", from));
@@ -53,32 +58,32 @@ Result<Bytes> hear(const AgreementSpec& spec, Rank from) {
 }
 
 /// An error that names both lists if another rank's list differs from this rank's.
-Status compare(const AgreementSpec& spec, Rank from, const Bytes& theirs) {
-  if (theirs == write_ranks(spec.excluded)) return {};
-  const std::vector<Rank> ranks = read_ranks(theirs);
+Status compare(const AgreementSpec& spec, Rank from, const std::vector<Rank>& theirs) {
+  if (theirs == spec.excluded) return {};
   const auto& peers = spec.watchdog->peers();
   return spec.watchdog->fail(
       {-1, Status(Code::invalid_argument,
                   fmt::format(
                       "{} excludes {}, but {} excludes {}; expected the same list on all remaining ranks",
                       peers[static_cast<size_t>(spec.rank)].describe(spec.rank), rank_words(spec.excluded),
-                      peers[static_cast<size_t>(from)].describe(from), rank_words(ranks)))});
+                      peers[static_cast<size_t>(from)].describe(from), rank_words(theirs)))});
 }
 
 }  // namespace
 
-Bytes write_ranks(std::span<const Rank> ranks) {
+Bytes write_list(uint32_t number, std::span<const Rank> ranks) {
   ByteWriter out;
-  out.put(static_cast<uint32_t>(ranks.size()));
+  out.put(number).put(static_cast<uint32_t>(ranks.size()));
   for (const Rank rank : ranks) out.put(rank);
   return out.take();
 }
 
-std::vector<Rank> read_ranks(BytesView bytes) {
+ExclusionList read_list(BytesView bytes) {
   ByteReader in(bytes);
-  std::vector<Rank> ranks(in.count(sizeof(Rank)));
-  for (Rank& rank : ranks) rank = in.get<Rank>();
-  return ranks;
+  ExclusionList list{in.get<uint32_t>(), {}};
+  list.ranks.resize(in.count(sizeof(Rank)));
+  for (Rank& rank : list.ranks) rank = in.get<Rank>();
+  return list;
 }
 
 std::string rank_words(std::span<const Rank> ranks) {
@@ -89,21 +94,25 @@ std::string rank_words(std::span<const Rank> ranks) {
   return words;
 }
 
-Status agree(const AgreementSpec& spec) {
+Result<uint32_t> agree(const AgreementSpec& spec) {
   const auto ranks = static_cast<Rank>(spec.watchdog->peers().size());
   std::vector<Rank> others;  // each rank starts with a different one
   for (Rank step = 1; step < ranks; ++step) {
     const Rank rank = (spec.rank + step) % ranks;
     if (!std::ranges::binary_search(spec.excluded, rank)) others.push_back(rank);
   }
-  const Bytes list = write_ranks(spec.excluded);
+  const Bytes list = write_list(spec.number, spec.excluded);
   for (const Rank other : others) WEIR_TRY(tell(spec, other, list));
   for (const Rank other : others) {
     auto theirs = hear(spec, other);
     WEIR_TRY(theirs.status());
-    WEIR_TRY(compare(spec, other, *theirs));
+    if (theirs->number > spec.number) {
+      WEIR_TRY(spec.watchdog->examine(other, 0));  // it may have given up this one
+      return theirs->number;
+    }
+    WEIR_TRY(compare(spec, other, theirs->ranks));
   }
-  return {};
+  return spec.number;
 }
 
 }  // namespace weir::core

@@ -98,6 +98,7 @@ class Bootstrap {
   Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
             std::shared_ptr<Activity> activity, MessageConnections connections);
   SocketAddress listener_of(Rank rank) const { return peers()[static_cast<size_t>(rank)].listener; }
+  Result<uint64_t> agree_without(const std::vector<Rank>& excluded, const std::atomic<bool>* abort);
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
   Result<std::shared_ptr<GatherResult>> listen(BootstrapAllGathers::Meeting& meeting);
   Status await_process(BootstrapAllGathers::Meeting& meeting);
@@ -113,7 +114,7 @@ class Bootstrap {
   bool set_up_ = false;
   std::unique_ptr<LastWill> will_;  ///< null if nobody sees when this process ends
   uint64_t exchanges_ = 0;
-  uint32_t shrinks_ = 0;  ///< number of shrinks begun; part of their uids
+  uint32_t shrinks_ = 0;  ///< number of the last shrink, which may be larger than how many there were
 };
 
 }  // namespace weir::core

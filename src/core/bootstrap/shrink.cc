@@ -37,29 +37,39 @@ Presence presence_of(const Answer& answer) {
 
 }  // namespace
 
+/// Ranks that have shrunk the communicator less often than others, as they were not asked, catch up. The uid
+/// of a shrink is therefore not over for them when it is for others, who do not say that they have left it,
+/// unless it has failed.
+Result<uint64_t> Bootstrap::agree_without(const std::vector<Rank>& excluded, const std::atomic<bool>* abort) {
+  const auto job_key = static_cast<uint32_t>(uid_ >> 32);
+  for (uint32_t number = shrinks_ + 1;;) {
+    shrinks_ = number;
+    const uint64_t uid = uid_in_job(job_key, hash_text(fmt::format("{:x} shrink {}", uid_, number)));
+    auto activity = spec_.activities->enter(uid, rank_);
+    activity->exchange();
+    Watchdog watchdog({uid, rank_, watchdog_->shared_peers(), spec_.activities, activity, spec_.timeouts,
+                       abort, spec_.credentials()});
+    const Result<uint32_t> agreed = agree({spec_.listener.get(), uid_, number, spec_.credentials(), rank_,
+                                           excluded, &watchdog, spec_.timeouts.init_ms, abort});
+    activity->end();
+    spec_.activities->leave(uid, rank_, !agreed.ok());
+    WEIR_TRY(agreed.status());
+    if (*agreed == number) return uid;
+    number = *agreed;
+  }
+}
+
 Result<std::unique_ptr<Bootstrap>> Bootstrap::without(Bootstrap& parent, const std::vector<Rank>& excluded,
                                                       const std::atomic<bool>* abort) {
-  const Spec& spec = parent.spec_;
-  const auto job_key = static_cast<uint32_t>(parent.uid_ >> 32);
-  const uint64_t uid =
-      uid_in_job(job_key, hash_text(fmt::format("{:x} shrink {}", parent.uid_, ++parent.shrinks_)));
-  auto activity = spec.activities->enter(uid, parent.rank_);
-  activity->exchange();
-  Watchdog watchdog({uid, parent.rank_, parent.watchdog_->shared_peers(), spec.activities, activity,
-                     spec.timeouts, abort, spec.credentials()});
-  const Status agreed = agree({spec.listener.get(), uid, spec.credentials(), parent.rank_, excluded,
-                               &watchdog, spec.timeouts.init_ms, abort});
-  activity->end();
-  spec.activities->leave(uid, parent.rank_);
-  spec.listener->forget(uid, parent.rank_);
-  WEIR_TRY(agreed);
+  const Result<uint64_t> agreed = parent.agree_without(excluded, abort);
+  WEIR_TRY(agreed.status());
   const std::vector<Rank> members = all_but(excluded, parent.size());
   WEIR_INFO(bootstrap, "rank {} continues with {} of {} ranks, without {}", parent.rank_, members.size(),
             parent.size(), rank_words(excluded));
   // Two ranks that exclude each other make two communicators, maybe in one process, so their uids must
   // differ.
-  const std::string who = fmt::format("{:x} remaining {}", uid, fmt::join(members, " "));
-  return subset(parent, members, uid_in_job(job_key, hash_text(who)), abort);
+  const std::string who = fmt::format("{:x} remaining {}", *agreed, fmt::join(members, " "));
+  return subset(parent, members, uid_in_job(static_cast<uint32_t>(parent.uid_ >> 32), hash_text(who)), abort);
 }
 
 std::vector<Presence> Bootstrap::presences() const {

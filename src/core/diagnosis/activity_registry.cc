@@ -188,13 +188,14 @@ std::shared_ptr<Activity> ActivityRegistry::enter(uint64_t uid, Rank rank) {
   return entry;
 }
 
-void ActivityRegistry::leave(uint64_t uid, Rank rank) {
+void ActivityRegistry::leave(uint64_t uid, Rank rank, bool remembered) {
   const std::lock_guard lock(mutex_);
   auto node = activities_.extract({uid, rank});
   if (node.empty()) return;
   leave_words(uid, rank, *node.mapped());
   node.mapped()->tell_peers(nullptr);
   forget_twin(uid);
+  if (!remembered) return;
   left_by_age_.push_back(node.key());
   left_.insert(std::move(node));
   if (left_by_age_.size() <= kMostLeft) return;

@@ -233,7 +233,8 @@ class ActivityRegistry {
 
   /// Creates the Activity of rank `rank` of communicator `uid` and answers inquiries about it until leave().
   std::shared_ptr<Activity> enter(uint64_t uid, Rank rank);
-  void leave(uint64_t uid, Rank rank);
+  /// `remembered`: inquiries are answered that the rank has left, instead of that it has not come yet.
+  void leave(uint64_t uid, Rank rank, bool remembered = true);
 
   /// The report of rank `rank` of this process, with the call number `sequence`.
   ActivityReport report(uint64_t uid, Rank rank, uint64_t sequence, bool network = false) const;

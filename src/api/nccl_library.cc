@@ -2,6 +2,7 @@
 // Calls about the library itself: version, names of results, the last error.
 #include "src/api/process.h"
 #include "src/base/log.h"
+#include "src/core/communicator/process_plugins.h"
 
 using namespace weir;
 using namespace weir::api;
@@ -36,7 +37,7 @@ WEIR_WEAK_ALIAS(ncclGetLastError);
 
 void pncclResetDebugInit() {
   report([] {
-    configure_log(Options::from_environment().log);
+    configure_log(core::read_options(WEIR_VERSION).log);
     return Status();
   });
 }

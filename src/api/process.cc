@@ -15,6 +15,7 @@
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/base/process_id.h"
+#include "src/core/communicator/process_plugins.h"
 
 namespace weir::api {
 
@@ -61,7 +62,7 @@ void begin_in_child() {
 core::Runtime& make_runtime() {
   const std::scoped_lock lock(making);
   if (core::Runtime* const made = current.load()) return *made;
-  Options options = Options::from_environment();
+  Options options = core::read_options(WEIR_VERSION);
   configure_log(options.log);
   static const bool kOnce = [] {
     std::atexit(tidy_roots);

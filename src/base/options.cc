@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "src/base/nccl_variables.h"
@@ -310,14 +311,17 @@ const OptionRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-/// NCCL_CONF_FILE names the configuration file itself, and WEIR_SECRET must not be shown, so they are no rows
-/// of the table.
-bool is_known_elsewhere(std::string_view name) { return name == "NCCL_CONF_FILE" || name == "WEIR_SECRET"; }
+/// NCCL_CONF_FILE and NCCL_ENV_PLUGIN name what options are read from, and WEIR_SECRET must not be shown, so
+/// they are no rows of the table.
+bool is_known_elsewhere(std::string_view name) {
+  return name == "NCCL_CONF_FILE" || name == "NCCL_ENV_PLUGIN" || name == "WEIR_SECRET";
+}
 
 bool is_ours(std::string_view name) { return name.starts_with("WEIR_"); }
 
-/// The note on a name that is not an option: a warning if it is probably misspelt. NCCL reads more variables
-/// than it documents, so any other NCCL_ name may be meant for NCCL.
+/// The note on a name that is not an option: a warning if it is probably misspelt. Plugins of NCCL have
+/// variables of their own, and NCCL reads more than it documents, so any other NCCL_ name may be meant for
+/// them.
 Options::Note note_on_unknown(const std::string& name, const Options::Value& value) {
   using Kind = Options::Note::Kind;
   if (std::ranges::find(kNcclVariables, name) != std::end(kNcclVariables))
@@ -332,8 +336,9 @@ Options::Note note_on_unknown(const std::string& name, const Options::Value& val
     return {Kind::warning,
             fmt::format("{} is set by {}, but weir has no such option{}", name, value.origin, meant)};
   return {meant.empty() ? Kind::info : Kind::warning,
-          fmt::format("{} set by {} to {} has no effect in weir, and NCCL does not document it{}", name,
-                      value.origin, value.text, meant)};
+          fmt::format("{} set by {} to {} is left to plugins: weir does not read it, and NCCL does not "
+                      "document it{}",
+                      name, value.origin, value.text, meant)};
 }
 
 /// The XDG base directory specification requires that relative paths be ignored.
@@ -401,7 +406,26 @@ Options Options::from(const std::map<std::string, Value>& values) {
   return options;
 }
 
-Options Options::from_environment() {
+namespace {
+
+/// Asks for each variable that is in the environment or that weir knows; what it does not give is not set.
+void ask_plugin(const EnvironmentPlugin& plugin, std::map<std::string, Options::Value>& values) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : values)
+    if (!is_known_elsewhere(name)) names.insert(name);
+  for (const OptionRow& row : kTable) names.insert(std::string(row.name));
+  for (const std::string& name : names) {
+    const std::optional<std::string> text = plugin.value(name);
+    if (text)
+      values[name] = {*text, plugin.name};
+    else if (!is_ours(name))
+      values.erase(name);
+  }
+}
+
+}  // namespace
+
+Options Options::from_environment(const EnvironmentPlugin* plugin) {
   std::map<std::string, Value> values;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
@@ -411,6 +435,7 @@ Options Options::from_environment() {
     values.try_emplace(std::string(text.substr(0, equals)),
                        Value{std::string(text.substr(equals + 1)), "the environment"});
   }
+  if (plugin != nullptr) ask_plugin(*plugin, values);
   const char* const user_folder = std::getenv("HOME");
   std::string unread;  // the file of NCCL_CONF_FILE, if it cannot be read
   if (const auto conf = values.find("NCCL_CONF_FILE"); conf != values.end()) {

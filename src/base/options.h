@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +18,13 @@
 #include "src/base/log.h"
 
 namespace weir {
+
+/// What gives the values of variables instead of the environment.
+struct EnvironmentPlugin {
+  std::string name;  ///< for the log: "env plugin example"
+  /// The value of a variable; nullopt: it is not set.
+  std::function<std::optional<std::string>(const std::string& variable)> value;
+};
 
 struct Options {
   // Logging
@@ -122,7 +131,8 @@ struct Options {
   /// Reads the environment, then NCCL_CONF_FILE (or ~/.nccl.conf), then /etc/nccl.conf; the first value found
   /// is used. cache_dir defaults to the user's cache folder. REQUIRES: no thread changes the environment
   /// meanwhile.
-  static Options from_environment();
+  /// With a plugin, the values of the environment are those that it gives.
+  static Options from_environment(const EnvironmentPlugin* plugin = nullptr);
   /// A value of an option before it is parsed.
   struct Value {
     std::string text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The binary interface of NCCL's net plugins, versions 6 to 12, as far as a host of plugins needs it; for
+/// The binary interface of NCCL's net plugins, versions 5 to 12, as far as a host of plugins needs it; for
 /// net_plugin*.cc only.
 ///
-/// A plugin is a shared object that exports one table per version it supports, ncclNetPlugin_v6 and so on.
+/// A plugin is a shared object that exports one table per version it supports, ncclNetPlugin_v5 and so on.
 /// Every function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.30 on 64-bit machines.
 /// Tests: tests/transports/net_plugin_test.cc
 #pragma once
@@ -144,7 +144,7 @@ struct Shape {
                      int(void*, int, void**, Bytes*, int*, void**, void**)>;
 };
 
-/// The beginning of the tables of all versions.
+/// The beginning of the tables of all versions but 5, which lacks a function.
 template <int version>
 struct Table {
   const char* name;
@@ -168,6 +168,27 @@ struct Table {
   int (*close_listener)(void* comm);
 };
 static_assert(sizeof(Table<6>) == 136);
+
+template <>
+struct Table<5> {
+  const char* name;
+  Shape<5>::Init* init;
+  int (*devices)(int* count);
+  int (*properties)(int device, PropertiesV6* into);
+  Shape<5>::Listen* listen;
+  Shape<5>::Connect* connect;
+  Shape<5>::Accept* accept;
+  int (*register_memory)(void* comm, void* data, int bytes, int kind, void** region);
+  int (*deregister_memory)(void* comm, void* region);
+  Shape<5>::Send* send;
+  Shape<5>::Receive* receive;
+  int (*flush)(void* comm, int count, void** data, int* bytes, void** regions, void** request);
+  int (*test)(void* request, int* done, int* bytes);
+  int (*close_sender)(void* comm);
+  int (*close_receiver)(void* comm);
+  int (*close_listener)(void* comm);
+};
+static_assert(sizeof(Table<5>) == 128);
 
 /// The tables of versions 11 and 12.
 template <int version>

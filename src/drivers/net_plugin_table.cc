@@ -147,6 +147,7 @@ std::optional<NetTable> adapt(const void* symbol) {
 
 std::optional<NetTable> adapt_net_table(int version, const void* symbol) {
   switch (version) {
+    case 5: return adapt<5>(symbol);
     case 6: return adapt<6>(symbol);
     case 7: return adapt<7>(symbol);
     case 8: return adapt<8>(symbol);

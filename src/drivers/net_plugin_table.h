@@ -56,7 +56,7 @@ struct NetTable {
 };
 
 inline constexpr int kNewestNetVersion = 12;
-inline constexpr int kOldestNetVersion = 6;
+inline constexpr int kOldestNetVersion = 5;
 
 /// `symbol` is the address of ncclNetPlugin_v<version> in the plugin, which must stay loaded. nullopt if the
 /// table lacks a function.

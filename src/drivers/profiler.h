@@ -20,6 +20,10 @@
 
 namespace weir::drivers {
 
+/// From now on all profilers of the process get events of these kinds, whatever their plugins want. Any
+/// thread.
+void force_profiler_mask(int kinds);
+
 struct ProfilerSpec {
   std::string plugin;       ///< file or name, as in NCCL_PROFILER_PLUGIN; empty: libnccl-profiler.so, if any
   std::string net_plugins;  ///< value of NCCL_NET_PLUGIN: one of these plugins may contain a profiler
@@ -48,6 +52,7 @@ class Profiler {
     size_t count = 0;
     int root = 0;
     uint8_t channels = 0;
+    uint64_t user_tag = 0;  ///< userProfilerTag of the call, like that of pairs
   };
   struct Pair {
     const char* function = "";
@@ -55,6 +60,7 @@ class Profiler {
     void* buffer = nullptr;
     size_t count = 0;
     int peer = 0;
+    uint64_t user_tag = 0;
   };
 
   /// Loads the plugin; null if there is none. Errors: a requested plugin cannot be loaded, or its init
@@ -72,7 +78,7 @@ class Profiler {
   Event collective_call(const Collective& collective, Event group_call);
   Event pair_call(const Pair& pair, Event group_call);
   Event group();
-  /// `call` is the parent in version 5; in version 4 the parent is `group`.
+  /// `call` is the parent from version 5 on; before, the parent is `group`.
   Event collective(const Collective& collective, Event call, Event group);
   Event pair(const Pair& pair, Event call, Event group);
   /// Begins the event of one operation's messages on a channel.
@@ -93,20 +99,18 @@ class Profiler {
       : library_(std::move(library)), file_(std::move(file)), version_(version) {}
   Status start(const ProfilerSpec& spec, const void* table);
   Status check(int result, const char* call) const;
-  Event begin(profiler_abi::EventV4& event);
-  Event begin(profiler_abi::EventV5& event);
   template <typename Fill>
-  Event begin_either(int kind, Event parent, Fill fill);
+  Event begin(int kind, Event parent, Fill fill);
 
   Library library_;
   std::string file_;
   int version_;
   int rank_ = 0;
+  uint64_t communicator_ = 0;
+  std::string communicator_name_;
   std::string name_;
-  const profiler_abi::TableV4* v4_ = nullptr;  ///< exactly one of v4_ and v5_ is not null
-  const profiler_abi::TableV5* v5_ = nullptr;
-  bool begun_ = false;
-  void* context_ = nullptr;
+  profiler_abi::AnyTable table_;
+  void* context_ = nullptr;  ///< null: the plugin has none, and is not finalized
 };
 
 }  // namespace weir::drivers

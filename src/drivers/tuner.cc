@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <type_traits>
 
 #include "src/base/log.h"
 #include "src/drivers/plugin_file.h"
@@ -14,6 +15,8 @@ namespace {
 
 using tuner_abi::Constants;
 using tuner_abi::Domains;
+using tuner_abi::TableV2;
+using tuner_abi::TableV3;
 using tuner_abi::TableV4;
 using tuner_abi::TableV5;
 
@@ -82,8 +85,8 @@ Result<std::unique_ptr<Tuner>> Tuner::load(const TunerSpec& spec) {
   auto found = find_plugin({.kind = "tuner",
                             .variable = "NCCL_TUNER_PLUGIN",
                             .symbol = "ncclTunerPlugin_v",
-                            .newest = 5,
-                            .oldest = 4,
+                            .newest = 6,
+                            .oldest = 2,
                             .name = spec.plugin,
                             .net_plugins = spec.net_plugins});
   WEIR_TRY(found.status());
@@ -96,44 +99,68 @@ Result<std::unique_ptr<Tuner>> Tuner::load(const TunerSpec& spec) {
 }
 
 Status Tuner::start(const TunerSpec& spec, const void* table) {
-  const auto take = [&](const auto& own) {
-    if (own.name == nullptr || own.init == nullptr || own.ask == nullptr || own.finalize == nullptr)
-      return false;
-    name_ = own.name;
-    ask_ = own.ask;
-    return true;
-  };
-  if (version_ == 4) {
-    const auto& own = *static_cast<const TableV4*>(table);
-    if (!take(own)) return incomplete(file_, version_);
-    WEIR_TRY(check(own.init(spec.ranks, spec.nodes, log_of_plugin, &context_), "init"));
-    finalize_ = own.finalize;
-    return {};
+  switch (version_) {
+    case 2: return begin(*static_cast<const TableV2*>(table), spec);
+    case 3: return begin(*static_cast<const TableV3*>(table), spec);
+    case 4: return begin(*static_cast<const TableV4*>(table), spec);
+    default: return begin(*static_cast<const TableV5*>(table), spec);
   }
-  const auto& own = *static_cast<const TableV5*>(table);
-  if (!take(own)) return incomplete(file_, version_);
-  Domains domains{static_cast<int>(spec.nodes), spec.least_ranks_per_node, spec.most_ranks_per_node};
-  Constants constants = nccl_constants();
-  WEIR_TRY(check(
-      own.init(&context_, spec.communicator, spec.ranks, spec.nodes, log_of_plugin, &domains, &constants),
-      "init"));
-  finalize_ = own.finalize;
+}
+
+template <typename Table>
+Status Tuner::begin(const Table& table, const TunerSpec& spec) {
+  if (table.name == nullptr || table.init == nullptr || table.ask == nullptr || table.finalize == nullptr)
+    return incomplete(file_, version_);
+  name_ = table.name;
+  ask_ = table.ask;
+  if constexpr (std::is_same_v<Table, TableV5>) {
+    Domains domains{static_cast<int>(spec.nodes), spec.least_ranks_per_node, spec.most_ranks_per_node};
+    Constants constants = nccl_constants();
+    WEIR_TRY(check(
+        table.init(&context_, spec.communicator, spec.ranks, spec.nodes, log_of_plugin, &domains, &constants),
+        "init"));
+  } else {
+    WEIR_TRY(check(table.init(spec.ranks, spec.nodes, log_of_plugin, &context_), "init"));
+  }
+  finalize_ = table.finalize;
   return {};
 }
 
 Tuner::~Tuner() {
   if (finalize_ == nullptr) return;
   WEIR_INFO(init, "TUNER/Plugin: Closing tuner: '{}'", name_);
-  const Status ended = check(finalize_(context_), version_ == 4 ? "destroy" : "finalize");
+  const Status ended = check(finalize_(context_), version_ <= 4 ? "destroy" : "finalize");
   if (!ended.ok()) WEIR_INFO(init, "{}", ended.message());
 }
 
 Status Tuner::ask(TunedFunction function, size_t bytes, TunedCosts& costs, int& channels) {
   channels = 0;
-  return check(
-      ask_(context_, static_cast<int>(function), bytes, 1, reinterpret_cast<float**>(costs.us.data()),
-           tuner_abi::kAlgorithms, tuner_abi::kProtocols, 0, &channels),
-      "getCollInfo");
+  const int number = static_cast<int>(function);
+  auto* const table = reinterpret_cast<float**>(costs.us.data());
+  constexpr int kOperations = 1, kRegistered = 0;
+  const auto ask_one = [&](auto* ask) {
+    using Kind = std::remove_pointer_t<decltype(ask)>;
+    if constexpr (std::is_same_v<Kind, tuner_abi::Ask>) {
+      return ask(context_, number, bytes, kOperations, table, tuner_abi::kAlgorithms, tuner_abi::kProtocols,
+                 kRegistered, &channels);
+    } else if constexpr (std::is_same_v<Kind, tuner_abi::AskV3>) {
+      return ask(context_, number, bytes, kOperations, table, tuner_abi::kAlgorithms, tuner_abi::kProtocols,
+                 &channels);
+    } else {
+      const auto offers = [&](TunedAlgorithm one) {
+        return costs.at(one, TunedProtocol::simple) >= 0 ? 1 : 0;
+      };
+      const int nvls = offers(TunedAlgorithm::nvls) | offers(TunedAlgorithm::nvls_tree);
+      int algorithm = -1, protocol = -1;
+      const int result = ask(context_, number, bytes, offers(TunedAlgorithm::collnet_chain), nvls,
+                             kOperations, &algorithm, &protocol, &channels);
+      if (result == 0 && algorithm >= 0 && algorithm < tuner_abi::kAlgorithms && protocol >= 0 &&
+          protocol < tuner_abi::kProtocols)
+        costs.us[static_cast<size_t>(algorithm)][static_cast<size_t>(protocol)] = 0;
+      return result;
+    }
+  };
+  return check(std::visit(ask_one, ask_), "getCollInfo");
 }
 
 Status Tuner::check(int result, const char* call) const {

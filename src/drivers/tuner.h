@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "src/base/status.h"
 #include "src/drivers/library.h"
@@ -76,13 +77,15 @@ class Tuner {
   Tuner(Library library, std::string file, int version)
       : library_(std::move(library)), file_(std::move(file)), version_(version) {}
   Status start(const TunerSpec& spec, const void* table);
+  template <typename Table>
+  Status begin(const Table& table, const TunerSpec& spec);
   Status check(int result, const char* call) const;
 
   Library library_;
   std::string file_;
   int version_;
   std::string name_;
-  tuner_abi::Ask* ask_ = nullptr;
+  std::variant<tuner_abi::AskV2*, tuner_abi::AskV3*, tuner_abi::Ask*> ask_;
   int (*finalize_)(void* context) = nullptr;  ///< null until the plugin is initialized
   void* context_ = nullptr;
 };

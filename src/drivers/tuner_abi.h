@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The binary interface of NCCL's tuner plugins, versions 4 and 5; for tuner.* only.
+/// The binary interface of NCCL's tuner plugins, versions 2 to 6; for tuner.* only.
 ///
-/// A plugin is a shared object that exports one table per version it supports, ncclTunerPlugin_v5 and _v4.
-/// Every function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.28 on 64-bit machines.
+/// A plugin is a shared object that exports one table per version it supports, ncclTunerPlugin_v2 and so on.
+/// Every function returns an ncclResult_t (0: success). Layouts are those of NCCL 2.32 on 64-bit machines.
 /// Tests: tests/drivers/tuner_test.cc
 #pragma once
 
@@ -44,14 +44,27 @@ static_assert(offsetof(Constants, most_ll) == 672 && offsetof(Constants, most_nv
 using Ask = int(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
                 int protocols, int registered, int* channels);
 
-struct TableV4 {
+/// Version 3: likewise, without `registered`.
+using AskV3 = int(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
+                  int protocols, int* channels);
+/// Version 2: the plugin names an algorithm and a protocol, or leaves -1. It is told whether there are
+/// algorithms that use CollNet and NVLS.
+using AskV2 = int(void* context, int function, size_t bytes, int collnet, int nvls, int operations,
+                  int* algorithm, int* protocol, int* channels);
+
+template <typename AskType>
+struct OlderTable {
   const char* name;
   int (*init)(size_t ranks, size_t nodes, PluginLogger* logger, void** context);
-  Ask* ask;
+  AskType* ask;
   int (*finalize)(void* context);
 };
+using TableV2 = OlderTable<AskV2>;
+using TableV3 = OlderTable<AskV3>;
+using TableV4 = OlderTable<Ask>;
 static_assert(sizeof(TableV4) == 32 && offsetof(TableV4, ask) == 16);
 
+/// Version 6 has a function for sizes of chunks after these, which is not called.
 struct TableV5 {
   const char* name;
   int (*init)(void** context, uint64_t communicator, size_t ranks, size_t nodes, PluginLogger* logger,

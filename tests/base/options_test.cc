@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -136,7 +137,7 @@ TEST(Options, MisspeltNamesAreGuessedAt) {
   const Options options = from({{"NCCL_QUITE_SOMETHING_ELSE", "1"}});
   ASSERT_EQ(options.notes.size(), 1u);
   EXPECT_EQ(options.notes[0].kind, Options::Note::Kind::info);
-  EXPECT_THAT(options.notes[0].text, HasSubstr("NCCL does not document it"));
+  EXPECT_THAT(options.notes[0].text, HasSubstr("is left to plugins"));
 }
 
 TEST(Options, TheTableIsWhole) {
@@ -170,6 +171,31 @@ TEST(Options, ConfFilesAreReadAsNcclDoes) {
                                                        {"NCCL_L", longest},
                                                        {"NCCL_LAST", "end"}}));
   EXPECT_EQ(values["NCCL_B"].origin, "file");
+}
+
+TEST(Options, APluginGivesWhatTheEnvironmentWouldHave) {
+  const std::string path = ::testing::TempDir() + "weir-options-test.conf";
+  std::ofstream(path) << "NCCL_IB_SL=3\n";
+  const std::map<std::string, std::string> all = {
+      {"NCCL_CONF_FILE", path}, {"NCCL_ALGO", "tree"}, {"NCCL_PROTO", "LL"}, {"WEIR_SLOTS", "8"}};
+  for (const auto& [name, value] : all) setenv(name.c_str(), value.c_str(), 1);
+  const EnvironmentPlugin plugin{"env plugin test",
+                                 [](const std::string& name) -> std::optional<std::string> {
+                                   if (name == "NCCL_ALGO") return "ring";
+                                   if (name == "NCCL_IB_HCA") return "mlx5_0";
+                                   return std::nullopt;
+                                 }};
+  const Options options = Options::from_environment(&plugin);
+  for (const auto& [name, value] : all) unsetenv(name.c_str());
+  std::remove(path.c_str());
+  EXPECT_EQ(options.nccl_algorithms, "ring");
+  EXPECT_EQ(options.ib_hca, "mlx5_0") << "also where the environment has nothing";
+  EXPECT_EQ(options.nccl_protocols, "") << "what the plugin does not give is not set";
+  EXPECT_EQ(options.slots, 8) << "plugins are made for NCCL's variables";
+  EXPECT_EQ(options.ib_service_level, 3) << "files are weir's";
+  EXPECT_TRUE(std::ranges::any_of(options.notes, [](const Options::Note& note) {
+    return note.text == "NCCL_ALGO set by env plugin test to ring";
+  }));
 }
 
 TEST(Options, TheEnvironmentWinsOverFiles) {

@@ -56,9 +56,9 @@ class TunerPlugin : public ::testing::Test {
   std::vector<std::string> set_;
 };
 
-TEST_F(TunerPlugin, OfBothVersionsIsBegunAskedAndEnded) {
+TEST_F(TunerPlugin, OfAnyVersionIsBegunAskedAndEnded) {
   set("FAKE_TUNER_ANSWERS", "4:1:2:3:100:200");
-  for (const int version : {4, 5}) {
+  for (const int version : {2, 3, 4, 5, 6}) {
     auto tuner = Tuner::load(spec(kFolder + "/libnccl-tuner-fake" + std::to_string(version) + ".so"));
     ASSERT_TRUE(tuner.ok()) << tuner.status().message();
     ASSERT_NE(*tuner, nullptr);
@@ -83,8 +83,29 @@ TEST_F(TunerPlugin, OfBothVersionsIsBegunAskedAndEnded) {
     return rest;
   }();
   const std::string asked = "ask 4 of 99:" + costs + "\nask 4 of 100:" + costs + "\nfinalize\n";
-  EXPECT_EQ(calls(), "init 6 ranks 2 nodes\n" + asked +
-                         "init 6 ranks 2 nodes, 2 domains of 2 to 4 ranks, tree 8.4 us, 80 GB/s\n" + asked);
+  const std::string none = ": collnet 0 nvls 0\n";
+  const std::string older = "init 6 ranks 2 nodes\n";
+  const std::string newer = "init 6 ranks 2 nodes, 2 domains of 2 to 4 ranks, tree 8.4 us, 80 GB/s\n";
+  EXPECT_EQ(calls(), older + "ask 4 of 99" + none + "ask 4 of 100" + none + "finalize\n" + older + asked +
+                         older + asked + newer + asked + newer + asked);
+}
+
+TEST_F(TunerPlugin, OfVersionTwoNamesWhatIsThereOrNot) {
+  set("FAKE_TUNER_ANSWERS", "4:4:2:0:0:9;4:7:2:0:10:19;4:0:3:0:20:29;4:0:-1:0:30:39");
+  auto tuner = Tuner::load(spec(kFolder + "/libnccl-tuner-fake2.so"));
+  ASSERT_TRUE(tuner.ok() && *tuner != nullptr) << tuner.status().message();
+  TunedCosts offered;
+  offered.at(TunedAlgorithm::collnet_chain, TunedProtocol::simple) = 7;
+  offered.at(TunedAlgorithm::nvls_tree, TunedProtocol::simple) = 8;
+  int channels = 0;
+  for (const size_t bytes : {5, 15, 25, 35}) {
+    TunedCosts costs = offered;
+    EXPECT_TRUE((*tuner)->ask(TunedFunction::all_reduce, bytes, costs, channels).ok());
+    TunedCosts wanted = offered;
+    if (bytes == 5) wanted.at(TunedAlgorithm::nvls, TunedProtocol::simple) = 0;
+    EXPECT_EQ(costs, wanted) << bytes << ": what NCCL does not have counts for nothing";
+  }
+  EXPECT_THAT(calls(), HasSubstr("ask 4 of 5: collnet 1 nvls 1"));
 }
 
 TEST_F(TunerPlugin, ThatFailsSaysHow) {
@@ -118,7 +139,7 @@ TEST_F(TunerPlugin, IsFoundByItsName) {
       none.status().message(),
       "NCCL_TUNER_PLUGIN=nobody: could not find nobody, libnccl-tuner-nobody.so, librccl-tuner-nobody.so");
   const auto other = Tuner::load(spec(kFolder + "/libnccl-net-fake11.so"));
-  EXPECT_THAT(other.status().message(), EndsWith("exports none of ncclTunerPlugin_v4 to _v5"));
+  EXPECT_THAT(other.status().message(), EndsWith("exports none of ncclTunerPlugin_v2 to _v6"));
 }
 
 TEST_F(TunerPlugin, IsNoMatterWhereNoneIsAskedFor) {

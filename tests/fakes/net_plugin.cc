@@ -319,7 +319,9 @@ int register_memory(void* connection, void* data, RegionBytes bytes, int kind, v
   return kOk;
 }
 
+#if WEIR_NET_VERSION >= 6
 int register_dma_buffer(void*, void*, size_t, int, uint64_t, int, void**) { return kMisuse; }
+#endif
 
 int deregister_memory(void* connection, void* region) {
   --static_cast<Connection*>(connection)->regions;
@@ -437,7 +439,11 @@ int nothing() { return kMisuse; }  // for devices that offload, and virtual ones
 
 struct Table {
   const char* name;
-  void* functions[WEIR_NET_VERSION >= 11 ? 21 : WEIR_NET_VERSION >= 9 ? 19 : WEIR_NET_VERSION >= 7 ? 18 : 16];
+  void* functions[WEIR_NET_VERSION >= 11  ? 21
+                  : WEIR_NET_VERSION >= 9 ? 19
+                  : WEIR_NET_VERSION >= 7 ? 18
+                  : WEIR_NET_VERSION == 6 ? 16
+                                          : 15];
 };
 
 template <typename Function>
@@ -463,7 +469,9 @@ extern "C" [[gnu::visibility("default")]] const Table WEIR_NET_SYMBOL{"Fake",
      pointer(connect_to), pointer(accept_from),
 #endif
                                                                        pointer(register_memory),
+#if WEIR_NET_VERSION >= 6
                                                                        pointer(register_dma_buffer),
+#endif
                                                                        pointer(deregister_memory),
                                                                        pointer(isend),
                                                                        pointer(irecv),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler plugin of NCCL, built once per version of the interface (WEIR_PROFILER_VERSION, 4 or 5).
+// A profiler plugin of NCCL, built once per version of the interface (WEIR_PROFILER_VERSION, 1 to 7, and
+// WEIR_PROFILER_SYMBOL).
 // Structures are written down here anew, so that a mistake in weir's is found.
 //
 // Read from the environment at init:
 //   FAKE_PROFILER_INIT   result of init
 //   FAKE_PROFILER_MASK   the kinds of events that are wanted
+//   FAKE_PROFILER_BARE   1: makes no context
 //   FAKE_PROFILER_DEAF   1: gives no handle to any event, and fails
 //   FAKE_PROFILER_FILE   gets a line for each call: "init ...", "start EVENT KIND PARENT RANK ...", "state
 //   EVENT STATE
@@ -30,8 +32,28 @@ constexpr int kGroup = 1, kColl = 2, kP2p = 4, kProxyOp = 8, kProxyStep = 16;
 constexpr int kGroupApi = 256, kCollApi = 512, kP2pApi = 1024;
 #endif
 
+#if WEIR_PROFILER_VERSION == 1
+using Word = uint8_t;
+constexpr const char* kFunctions[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                      "AllReduce", "SendRecv", "Send",      "Recv"};
+constexpr const char* kAlgorithms[] = {"tree", "ring", "", "", "", "", "pat"};
+constexpr const char* kProtocols[] = {"LL", "LL128", "SIMPLE"};
+constexpr const char* kTypes[] = {"ncclInt8",   "ncclUint8",   "ncclInt32",   "ncclUint32", "ncclInt64",
+                                  "ncclUint64", "ncclFloat16", "ncclFloat32", "ncclFloat64"};
+const char* function(Word word) { return kFunctions[word]; }
+const char* type(Word word) { return kTypes[word]; }
+const char* algorithm(Word word) { return kAlgorithms[word]; }
+const char* protocol(Word word) { return kProtocols[word]; }
+#else
+using Word = const char*;
+Word function(Word word) { return word; }
+Word type(Word word) { return word; }
+Word algorithm(Word word) { return word; }
+Word protocol(Word word) { return word; }
+#endif
+
 struct Description {
-#if WEIR_PROFILER_VERSION == 4
+#if WEIR_PROFILER_VERSION <= 4
   uint8_t type;
 #else
   uint64_t type;
@@ -51,6 +73,9 @@ struct Description {
       int root;
       void* stream;
       bool graphCaptured;
+#if WEIR_PROFILER_VERSION >= 7
+      uint64_t userTag;
+#endif
     } collApi;
     struct {
       const char* func;
@@ -58,33 +83,64 @@ struct Description {
       const char* datatype;
       void* stream;
       bool graphCaptured;
+#if WEIR_PROFILER_VERSION >= 7
+      uint64_t userTag;
+#endif
     } p2pApi;
 #endif
     struct {
+#if WEIR_PROFILER_VERSION <= 3
+      const char* name;
+      uint64_t commHash;
+#endif
       uint64_t seqNumber;
-      const char* func;
+      Word func;
       const void* sendBuff;
       void* recvBuff;
       size_t count;
       int root;
-      const char* datatype;
+      Word datatype;
+#if WEIR_PROFILER_VERSION == 1
+      uint32_t op;
+#endif
+#if WEIR_PROFILER_VERSION <= 2
+      size_t trafficBytes;
+#endif
       uint8_t nChannels;
       uint8_t nWarps;
-      const char* algo;
-      const char* proto;
+      Word algo;
+      Word proto;
+#if WEIR_PROFILER_VERSION == 1
+      int isCollnet;
+      int isNvls;
+#endif
 #if WEIR_PROFILER_VERSION >= 5
       void* parentGroup;
 #endif
+#if WEIR_PROFILER_VERSION >= 7
+      const char* kernelVariant;
+      bool isSymColl;
+      uint64_t userTag;
+#endif
     } coll;
     struct {
-      const char* func;
+#if WEIR_PROFILER_VERSION <= 3
+      const char* name;
+      uint64_t commHash;
+#endif
+      Word func;
       void* buff;
-      const char* datatype;
+      Word datatype;
       size_t count;
       int peer;
+#if WEIR_PROFILER_VERSION >= 4
       uint8_t nChannels;
+#endif
 #if WEIR_PROFILER_VERSION >= 5
       void* parentGroup;
+#endif
+#if WEIR_PROFILER_VERSION >= 7
+      uint64_t userTag;
 #endif
     } p2p;
     struct {
@@ -102,9 +158,16 @@ struct Description {
 };
 
 union StateArgs {
+#if WEIR_PROFILER_VERSION <= 3
+  struct {
+    size_t transSize;
+    int steps;
+  } proxyStep;
+#else
   struct {
     size_t transSize;
   } proxyStep;
+#endif
 };
 
 struct Context {
@@ -136,17 +199,23 @@ std::string words_of(const Description& what) {
   switch (static_cast<int>(what.type)) {
     case kGroup: words << "group"; break;
     case kColl:
-      words << "coll " << what.coll.seqNumber << " " << what.coll.func << " " << what.coll.count << " "
-            << what.coll.datatype << " root " << what.coll.root << " " << what.coll.algo << "/"
-            << what.coll.proto
+      words << "coll " << what.coll.seqNumber << " " << function(what.coll.func) << " " << what.coll.count
+            << " " << type(what.coll.datatype) << " root " << what.coll.root << " "
+            << algorithm(what.coll.algo) << "/" << protocol(what.coll.proto)
             << (what.coll.sendBuff != nullptr && what.coll.recvBuff != nullptr ? " buffers" : "");
 #if WEIR_PROFILER_VERSION >= 5
       words << " group " << number_of(what.coll.parentGroup);
 #endif
+#if WEIR_PROFILER_VERSION >= 7
+      words << " tag " << what.coll.userTag << (what.coll.isSymColl ? " symmetric" : "");
+#endif
+#if WEIR_PROFILER_VERSION <= 3
+      words << " of " << what.coll.name << (what.coll.commHash != 0 ? "" : " without id");
+#endif
       break;
     case kP2p:
-      words << "p2p " << what.p2p.func << " " << what.p2p.count << " " << what.p2p.datatype << " peer "
-            << what.p2p.peer << (what.p2p.buff != nullptr ? " buffer" : "");
+      words << "p2p " << function(what.p2p.func) << " " << what.p2p.count << " " << type(what.p2p.datatype)
+            << " peer " << what.p2p.peer << (what.p2p.buff != nullptr ? " buffer" : "");
 #if WEIR_PROFILER_VERSION >= 5
       words << " group " << number_of(what.p2p.parentGroup);
 #endif
@@ -184,11 +253,14 @@ int begin(void** context, int* mask, const char* name, uint64_t communicator, in
   write(line.str());
   if (const int result = number("FAKE_PROFILER_INIT"); result != 0) return result;
   __atomic_store_n(mask, number("FAKE_PROFILER_MASK"), __ATOMIC_RELAXED);
-  *context = new Context{rank};
+  *context = number("FAKE_PROFILER_BARE") != 0 ? nullptr : new Context{rank};
   return 0;
 }
 
-#if WEIR_PROFILER_VERSION == 4
+#if WEIR_PROFILER_VERSION <= 3
+void log_nothing(int, unsigned long, const char*, int, const char*, ...) {}
+int init(void** context, int* mask) { return begin(context, mask, nullptr, 1, 0, 0, -1, log_nothing); }
+#elif WEIR_PROFILER_VERSION == 4
 int init(void** context, int* mask, const char* name, uint64_t communicator, int nodes, int ranks, int rank,
          Logger logger) {
   return begin(context, mask, name, communicator, nodes, ranks, rank, logger);
@@ -200,14 +272,19 @@ int init(void** context, uint64_t communicator, int* mask, const char* name, int
 }
 #endif
 
+/// Before version 4 a plugin is not told the rank of its communicator.
+bool is_own(void* context, int rank) {
+  const int own = context != nullptr ? static_cast<Context*>(context)->rank : -1;
+  return own < 0 || own == rank;
+}
+
 int startEvent(void* context, void** event, Description* what) {
   const std::scoped_lock lock(mutex);
   if (number("FAKE_PROFILER_DEAF") != 0) return 3;
   *event = reinterpret_cast<void*>(static_cast<intptr_t>(++events));
   std::ostringstream line;
   line << "start " << events << " " << static_cast<int>(what->type) << " " << number_of(what->parentObj)
-       << " " << what->rank
-       << (what->rank == static_cast<Context*>(context)->rank ? " " : " of another rank ") << words_of(*what);
+       << " " << what->rank << (is_own(context, what->rank) ? " " : " of another rank ") << words_of(*what);
   write(line.str());
   return 0;
 }
@@ -234,11 +311,7 @@ int finalize(void* context) {
 
 struct Table {
   const char* name;
-#if WEIR_PROFILER_VERSION == 4
-  int (*init)(void**, int*, const char*, uint64_t, int, int, int, Logger);
-#else
-  int (*init)(void**, uint64_t, int*, const char*, int, int, int, Logger);
-#endif
+  decltype(&init) begin;
   int (*startEvent)(void*, void**, Description*);
   int (*stopEvent)(void*);
   int (*recordEventState)(void*, int, StateArgs*);
@@ -248,11 +321,7 @@ struct Table {
 }  // namespace
 
 extern "C" {
-#if WEIR_PROFILER_VERSION == 4
-[[gnu::visibility("default")]] extern const Table ncclProfiler_v4 = {
-#else
-[[gnu::visibility("default")]] extern const Table ncclProfiler_v5 = {
-#endif
+[[gnu::visibility("default")]] extern const Table WEIR_PROFILER_SYMBOL = {
     "fake profiler", init, startEvent, stopEvent, recordEventState, finalize};
 }
 

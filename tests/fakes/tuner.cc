@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner plugin of NCCL, built once per version of the interface (WEIR_TUNER_VERSION, 4 or 5). Structures
+// A tuner plugin of NCCL, built once per version of the interface (WEIR_TUNER_VERSION, 2 to 6, and
+// WEIR_TUNER_SYMBOL). Structures
 // are written down here anew, so that a mistake in weir's is found.
 //
 // Read from the environment at init:
@@ -87,8 +88,26 @@ int begin(void** context, size_t ranks, size_t nodes, const std::string& more, L
   return kOk;
 }
 
-int getCollInfo(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
-                int protocols, int registered, int* channels) {
+#if WEIR_TUNER_VERSION == 2
+/// Version 2 has no table: of what the answers name, the last one counts.
+int getCollInfo(void* context, int function, size_t bytes, int collnet, int nvls, int operations,
+                int* algorithm, int* protocol, int* channels) {
+  if (*algorithm != -1 || *protocol != -1 || operations < 1) return kMisuse;
+  Context& own = *static_cast<Context*>(context);
+  std::ostringstream line;
+  line << "ask " << function << " of " << bytes << ": collnet " << collnet << " nvls " << nvls;
+  write(own.file, line.str());
+  for (const Answer& answer : own.answers) {
+    if (answer.function != function || bytes < answer.least || bytes > answer.most) continue;
+    *algorithm = answer.algorithm;
+    *protocol = answer.protocol;
+    if (answer.channels > 0) *channels = answer.channels;
+  }
+  return own.result;
+}
+#else
+int answer_by_table(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
+                    int protocols, int registered, int* channels) {
   if (algorithms != kAlgorithms || protocols != kProtocols || operations < 1 || registered != 0)
     return kMisuse;
   Context& own = *static_cast<Context*>(context);
@@ -105,6 +124,19 @@ int getCollInfo(void* context, int function, size_t bytes, int operations, float
   }
   return own.result;
 }
+#if WEIR_TUNER_VERSION == 3
+int getCollInfo(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
+                int protocols, int* channels) {
+  return answer_by_table(context, function, bytes, operations, costs, algorithms, protocols, 0, channels);
+}
+#else
+int getCollInfo(void* context, int function, size_t bytes, int operations, float** costs, int algorithms,
+                int protocols, int registered, int* channels) {
+  return answer_by_table(context, function, bytes, operations, costs, algorithms, protocols, registered,
+                         channels);
+}
+#endif
+#endif
 
 int finalize(void* context) {
   Context* const own = static_cast<Context*>(context);
@@ -113,7 +145,7 @@ int finalize(void* context) {
   return kOk;
 }
 
-#if WEIR_TUNER_VERSION == 4
+#if WEIR_TUNER_VERSION <= 4
 int init(size_t ranks, size_t nodes, Logger logger, void** context) {
   return begin(context, ranks, nodes, "", logger);
 }
@@ -121,7 +153,7 @@ int init(size_t ranks, size_t nodes, Logger logger, void** context) {
 struct Table {
   const char* name;
   int (*init)(size_t, size_t, Logger, void**);
-  int (*getCollInfo)(void*, int, size_t, int, float**, int, int, int, int*);
+  decltype(&getCollInfo) get;
   int (*destroy)(void*);
 };
 #else
@@ -141,19 +173,22 @@ struct Table {
   int (*init)(void**, uint64_t, size_t, size_t, Logger, Domains*, Constants*);
   int (*getCollInfo)(void*, int, size_t, int, float**, int, int, int, int*);
   int (*finalize)(void*);
+#if WEIR_TUNER_VERSION == 6
+  int (*getChunkSize)(void*, int, size_t, int, int, int, size_t*);
+#endif
 };
 #endif
 
 }  // namespace
 
 extern "C" {
-#if WEIR_TUNER_VERSION == 4
-[[gnu::visibility("default")]] extern const Table ncclTunerPlugin_v4 = {"fake tuner", init, getCollInfo,
-                                                                        finalize};
-#else
-[[gnu::visibility("default")]] extern const Table ncclTunerPlugin_v5 = {"fake tuner", init, getCollInfo,
-                                                                        finalize};
+[[gnu::visibility("default")]] extern const Table WEIR_TUNER_SYMBOL = {"fake tuner", init, getCollInfo,
+                                                                       finalize
+#if WEIR_TUNER_VERSION == 6
+                                                                       ,
+                                                                       nullptr
 #endif
+};
 }
 
 }  // namespace fake_tuner

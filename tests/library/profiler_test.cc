@@ -146,14 +146,15 @@ const std::pair<std::string, std::string> kPlans = {"WEIR_FAST", "0"};
 const std::pair<std::string, std::string> kRing = {"WEIR_ALGO", "ring"};
 
 TEST_F(Profiled, ACollectiveIsAGroupOfItsOwn) {
-  for (const int version : {4, 5}) {
+  for (const int version : {1, 2, 3, 4, 5, 6, 7}) {
     const auto texts = told(version, kAll, {kPlans, kRing}, [](ncclComm_t comm, int) {
       sum(comm, 10);
       sum(comm, 1000);
     });
     for (size_t rank = 0; rank < 2; ++rank) {
       const std::string& text = texts[rank];
-      EXPECT_THAT(text, HasSubstr("init couple 1 nodes 2 ranks rank " + std::to_string(rank)));
+      EXPECT_THAT(text, HasSubstr(version < 4 ? "init nameless 0 nodes 0 ranks rank -1"
+                                              : "init couple 1 nodes 2 ranks rank " + std::to_string(rank)));
       EXPECT_TRUE(text.ends_with("finalize\n")) << text;
       EXPECT_THAT(text, AllOf(Not(HasSubstr("another rank")), Not(HasSubstr("unknown"))));
       const auto events = events_in(text);
@@ -164,9 +165,16 @@ TEST_F(Profiled, ACollectiveIsAGroupOfItsOwn) {
                   HasSubstr("coll 1 AllReduce 10 ncclFloat32 root 0 ring/SIMPLE buffers"));
       EXPECT_THAT(collectives[1].words,
                   HasSubstr("coll 2 AllReduce 1000 ncclFloat32 root 0 ring/SIMPLE buffers"));
-      EXPECT_EQ(of_kind(events, kCollApi).size(), version == 5 ? 2U : 0U);
+      if (version < 4) {
+        EXPECT_THAT(collectives[0].words, ::testing::EndsWith("of couple"));
+      }
+      EXPECT_EQ(of_kind(events, kCollApi).size(), version >= 5 ? 2U : 0U);
       for (const Event& collective : collectives)
-        EXPECT_EQ(events.at(collective.parent).kind, version == 5 ? kCollApi : kGroup);
+        EXPECT_EQ(events.at(collective.parent).kind, version >= 5 ? kCollApi : kGroup);
+      for (const Event& step : of_kind(events, kStep)) {
+        const bool sends = events.at(step.parent).words.ends_with(" send");
+        EXPECT_EQ(step.states.size(), sends && version < 4 ? 2U : 3U) << step.words;
+      }
       for (const Event& call : of_kind(events, kCollApi)) EXPECT_EQ(events.at(call.parent).kind, kGroupApi);
     }
     EXPECT_THAT(log(0),
@@ -234,7 +242,7 @@ TEST_F(Profiled, EndsOfChannelsFitTheTableOfNcclsExample) {
 }
 
 TEST_F(Profiled, SendsAndReceivesOfAGroupGoTogether) {
-  for (const int version : {4, 5}) {
+  for (const int version : {1, 2, 3, 4, 5, 6, 7}) {
     const auto texts = told(version, kAll, {}, [](ncclComm_t comm, int rank) {
       std::vector<int> out(500, rank), in(500, -1);
       expect_success(ncclGroupStart(), "ncclGroupStart");
@@ -251,7 +259,7 @@ TEST_F(Profiled, SendsAndReceivesOfAGroupGoTogether) {
       const std::string peer = std::to_string(1 - rank);
       EXPECT_THAT(pairs[0].words, HasSubstr("p2p Send 500 ncclInt32 peer " + peer + " buffer"));
       EXPECT_THAT(pairs[1].words, HasSubstr("p2p Recv 500 ncclInt32 peer " + peer + " buffer"));
-      for (const Event& pair : pairs) EXPECT_EQ(events.at(pair.parent).kind, version == 5 ? kP2pApi : kGroup);
+      for (const Event& pair : pairs) EXPECT_EQ(events.at(pair.parent).kind, version >= 5 ? kP2pApi : kGroup);
       const auto proxies = of_kind(events, kProxy);
       ASSERT_EQ(proxies.size(), 2U);
       for (const Event& proxy : proxies) {
@@ -300,6 +308,14 @@ TEST_F(Profiled, WhatFailsEndsItsEvents) {
     EXPECT_NE(ncclAllReduce(data.data(), data.data(), count, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
   });
   for (const std::string& text : texts) EXPECT_EQ(of_kind(events_in(text), kColl).size(), 2U);
+}
+
+TEST_F(Profiled, APluginWithoutAContextIsNotFinalized) {
+  const auto act = [](ncclComm_t comm, int) { sum(comm, 1000); };
+  for (const std::string& text : told(5, kAll, {kPlans, {"FAKE_PROFILER_BARE", "1"}}, act)) {
+    EXPECT_THAT(text, Not(HasSubstr("finalize")));
+    EXPECT_EQ(of_kind(events_in(text), kColl).size(), 1U) << "it has its events";
+  }
 }
 
 TEST_F(Profiled, APluginThatFailsDoesNoHarm) {

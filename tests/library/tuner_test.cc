@@ -90,7 +90,7 @@ class Tuned : public ::testing::Test {
 };
 
 TEST_F(Tuned, AnswersAreFollowedOnAllRanks) {
-  for (const int version : {4, 5}) {
+  for (const int version : {2, 3, 4, 5, 6}) {
     const auto texts = logs({{{"NCCL_TUNER_PLUGIN", plugin(version)},
                               {"FAKE_TUNER_ANSWERS", "4:1:2:0:0:1000;4:0:2:0:1001:1000000000"}}});
     for (const std::string& text : texts) {

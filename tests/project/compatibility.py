@@ -19,7 +19,7 @@ HEADER = "include/nccl.h"
 OPTIONS = "src/base/options.cc"
 VARIABLES = "src/base/nccl_variables.h"
 STATES = ("implemented", "without effect", "refused")
-ELSEWHERE = {"NCCL_CONF_FILE"}  # read before the table
+ELSEWHERE = {"NCCL_CONF_FILE", "NCCL_ENV_PLUGIN"}  # read before the table
 
 
 def plain(name):

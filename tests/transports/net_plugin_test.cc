@@ -85,7 +85,7 @@ std::vector<Setup> net_plugin_setups() {
 INSTANTIATE_TEST_SUITE_P(NetPlugin, Conformance, ::testing::ValuesIn(net_plugin_setups()), setup_name);
 
 class NetPluginVersions : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(All, NetPluginVersions, ::testing::Range(6, 13));
+INSTANTIATE_TEST_SUITE_P(All, NetPluginVersions, ::testing::Range(5, 13));
 
 TEST_P(NetPluginVersions, CarryMessagesAndLeaveNothing) {
   const int version = GetParam();
@@ -147,7 +147,7 @@ TEST(NetPluginLoad, SaysWhyThereIsNone) {
   EXPECT_THAT(refusal({.plugins = "/tmp/absent.so", .network = {}}),
               HasSubstr("could not find /tmp/absent.so"));
   EXPECT_THAT(refusal({.plugins = "libm.so.6", .network = {}}),
-              HasSubstr("net plugin libm.so.6 exports none of ncclNetPlugin_v6 to _v12"));
+              HasSubstr("net plugin libm.so.6 exports none of ncclNetPlugin_v5 to _v12"));
   EXPECT_THAT(refusal({.plugins = "NONE", .network = {}}), HasSubstr("NCCL_NET_PLUGIN=none"));
   EXPECT_THAT(refusal({.plugins = plugin_file(10), .network = "Socket"}),
               AllOf(HasSubstr("\"Fake\""), HasSubstr("\"Socket\""), HasSubstr("NCCL_NET")));

@@ -6,6 +6,7 @@
 
 #include "src/api/process.h"
 #include "src/base/log.h"
+#include "src/core/communicator/process_plugins.h"
 
 namespace weir::api {
 namespace {
@@ -37,6 +38,7 @@ Result<std::shared_ptr<survey::RasServer>> start() {
   setup.own = [&process] {
     return core::report_of(process.activities(), process.host(), {.recent = 0, .channels = false});
   };
+  setup.set_profiler_mask = core::force_profiler_mask;
   setup.access = [&process] { return process.report_access(); };
   auto server = survey::RasServer::start(std::move(setup));
   WEIR_TRY(server.status());

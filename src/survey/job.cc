@@ -32,10 +32,12 @@ class Processes {
     for (const QueriedProcess& one : asked) {
       JobProcess& process = found[{one.host, one.pid}];
       process.node = one.listener.valid() ? one.listener.host_text() : one.host;
-      if (one.report)
+      if (one.report) {
         process.gpus = gpus_of(*one.report);
-      else
+        process.version = one.report->version;
+      } else {
         process.state = one.dead ? JobProcess::State::dead : JobProcess::State::silent;
+      }
     }
     for (const QueriedProcess& one : asked) {
       if (!one.report) continue;

@@ -21,6 +21,7 @@ struct JobProcess {
   std::string host;
   int32_t pid = 0;
   State state = State::answers;
+  std::string version;    ///< of weir; empty: not known
   std::vector<int> gpus;  ///< numbers of its GPUs, sorted, each once
 };
 

@@ -23,6 +23,8 @@ struct RasVersions {
 /// The report. `verbose`: lists every rank and process that differs from most others, however many there are.
 std::string ras_text(const Job& job, const RasVersions& versions, bool verbose);
 std::string ras_json(const Job& job, const RasVersions& versions);
+/// What is not as it should be, one line for each check, as the lines of NCCL's diagnostics begin.
+std::string ras_checks(const Job& job);
 
 /// "OK", "MISMATCH", "INCOMPLETE,ERROR".
 std::string error_words(const JobCommunicator& communicator);

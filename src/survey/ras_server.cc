@@ -157,6 +157,10 @@ void RasServer::hear(Client& client) {
   const bool monitored = is_monitored();
   client.out += client.session.take({reinterpret_cast<const char*>(bytes.data()), *got});
   client.gone = client.session.broken();
+  if (const auto mask = client.session.take_profiler_mask()) {
+    if (setup_.set_profiler_mask) setup_.set_profiler_mask(*mask);
+    (void)gather(client.session.timeout_ms(), mask);
+  }
   if (!monitored && client.session.monitors() && !client.gone) known_ = gather(kLookMs);
 }
 
@@ -182,13 +186,14 @@ void RasServer::tell_changes() {
   next_look_ns_ = now_ns() + kLookMs * 1'000'000;
 }
 
-Job RasServer::gather(int64_t timeout_ms) const {
+Job RasServer::gather(int64_t timeout_ms, std::optional<int32_t> profiler_mask) const {
   const int64_t begun = now_ns();
   SurveyRequest request;
   request.own = setup_.own();
   if (setup_.access) request.own_access = setup_.access();
   request.scope.recent = 0;
   request.scope.channels = false;
+  request.scope.profiler_mask = profiler_mask;
   request.timeout_ms =
       std::max<int64_t>(static_cast<int64_t>(setup_.timeout_factor * static_cast<double>(timeout_ms)), 1);
   request.abort = &stopping_;

@@ -14,6 +14,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -35,6 +36,8 @@ class RasServer {
     ReportReaders readers = ReportReaders::user;
     RasVersions versions;
     std::function<core::ProcessReport()> own;  ///< report of this process, without channels
+    /// Makes the profilers of this process get events of these kinds.
+    std::function<void(int32_t kinds)> set_profiler_mask;
     /// What opens the reports of the other processes of the job; may be empty.
     std::function<std::vector<ReportAccess>()> access;
   };
@@ -74,7 +77,7 @@ class RasServer {
   void hear(Client& client);
   void answer(Client& client);
   void tell_changes();
-  Job gather(int64_t timeout_ms) const;
+  Job gather(int64_t timeout_ms, std::optional<int32_t> profiler_mask = std::nullopt) const;
   bool is_monitored() const;
 
   Setup setup_;

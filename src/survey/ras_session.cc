@@ -4,10 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "src/base/text.h"
 
@@ -22,6 +26,35 @@ std::optional<std::string_view> after(std::string_view line, std::string_view wo
   if (line.size() < words.size() || !equals_ignoring_case(line.substr(0, words.size()), words))
     return std::nullopt;
   return line.substr(words.size());
+}
+
+/// NCCL's names of the kinds of events, with their bits.
+constexpr std::pair<std::string_view, int32_t> kEventKinds[] = {
+    {"group", 1 << 0},     {"coll", 1 << 1},      {"p2p", 1 << 2},      {"proxyop", 1 << 3},
+    {"proxystep", 1 << 4}, {"proxyctrl", 1 << 5}, {"kernelch", 1 << 6}, {"netplugin", 1 << 7},
+    {"groupapi", 1 << 8},  {"collapi", 1 << 9},   {"p2papi", 1 << 10},  {"kernellaunch", 1 << 11},
+    {"cecoll", 1 << 12},   {"cesync", 1 << 13},   {"cebatch", 1 << 14}};
+
+/// "none", "all", a number in C's notation, or names separated by commas.
+std::optional<int32_t> read_profiler_mask(std::string_view text) {
+  if (equals_ignoring_case(text, "none")) return 0;
+  if (equals_ignoring_case(text, "all")) return (1 << std::size(kEventKinds)) - 1;
+  if (!text.empty() && text[0] >= '0' && text[0] <= '9') {
+    const std::string number(text);
+    char* end = nullptr;
+    errno = 0;
+    const long value = std::strtol(number.c_str(), &end, 0);
+    const bool fits = errno == 0 && *end == '\0' && value <= std::numeric_limits<int32_t>::max();
+    return fits ? std::optional(static_cast<int32_t>(value)) : std::nullopt;
+  }
+  int32_t mask = 0;
+  for (const std::string_view word : split_list(text)) {
+    const auto kind = std::ranges::find_if(
+        kEventKinds, [&](const auto& one) { return equals_ignoring_case(one.first, word); });
+    if (kind == std::end(kEventKinds)) return std::nullopt;
+    mask |= kind->second;
+  }
+  return mask != 0 ? std::optional(mask) : std::nullopt;
 }
 
 }  // namespace
@@ -48,6 +81,8 @@ std::string RasSession::reply(std::string_view line) {
   if (const auto text = after(line, "set format ")) return set_format(*text);
   if (const auto groups = after(line, "monitor"); groups && (groups->empty() || groups->front() == ' '))
     return monitor(*groups);
+  if (const auto text = after(line, "control ")) return control(*text);
+  if (equals_ignoring_case(line, "diagnostics")) return begin_diagnostics();
   verbose_ = equals_ignoring_case(line, "verbose status");
   wants_report_ = verbose_ || equals_ignoring_case(line, "status");
   return wants_report_ ? "" : fmt::format("ERROR: Unknown command {}\n", line);
@@ -77,6 +112,7 @@ std::string RasSession::monitor(std::string_view groups) {
   constexpr auto kTrace = static_cast<unsigned>(RasEvent::Group::trace);
   unsigned wanted = 0;
   groups.remove_prefix(std::min(groups.find_first_not_of(' '), groups.size()));
+  if (groups.starts_with('=')) groups.remove_prefix(1);  // ncclras -m=all
   for (const std::string_view group : split_list(groups)) {
     if (equals_ignoring_case(group, "lifecycle"))
       wanted |= kLifecycle;
@@ -91,7 +127,29 @@ std::string RasSession::monitor(std::string_view groups) {
   return "OK\n";
 }
 
+std::string RasSession::control(std::string_view text) {
+  const auto trimmed = [](std::string_view words) {
+    words.remove_prefix(std::min(words.find_first_not_of(' '), words.size()));
+    return words;
+  };
+  text = trimmed(text);
+  const auto value = after(text, "profiler_mask ");
+  if (!value) return fmt::format("ERROR: Unknown CONTROL subcommand '{}'\n", text);
+  const auto mask = read_profiler_mask(trimmed(*value));
+  if (!mask) return fmt::format("ERROR: Invalid profiler mask value '{}'\n", trimmed(*value));
+  profiler_mask_ = mask;
+  return "OK\n";
+}
+
+std::string RasSession::begin_diagnostics() {
+  wants_report_ = true;
+  diagnoses_ = true;
+  refused_ = json_;
+  return refused_ ? "ERROR: diagnostics only supports text output\n" : "";
+}
+
 std::string RasSession::report(const Job& job, const RasVersions& versions) const {
+  if (diagnoses_) return refused_ ? "" : ras_checks(job);
   return json_ ? ras_json(job, versions) : ras_text(job, versions, verbose_);
 }
 

@@ -313,6 +313,8 @@ TEST(ProcessReport, AShortQuestionIsNotAnswered) {
   const ActivityRegistry activities;
   const Bytes question = report_question({});
   EXPECT_TRUE(is_report_question(question));
+  EXPECT_EQ(profiler_mask_of(question), std::nullopt);
+  EXPECT_EQ(profiler_mask_of(report_question({.profiler_mask = 6})), 6);
   EXPECT_TRUE(answer_report_question(activities, 0, BytesView(question).first(3)).empty());
 }
 

@@ -83,6 +83,29 @@ core::ProcessReport nothing() {
   return report;
 }
 
+TEST(RasServer, ServesSeveralClientsAtOnceOverIpv6) {
+  RasServer::Setup setup;
+  setup.address = SocketAddress::loopback(AF_INET6, 0);
+  setup.own = nothing;
+  std::atomic<int32_t> mask{0};
+  setup.set_profiler_mask = [&mask](int32_t kinds) { mask = kinds; };
+  auto started = RasServer::start(std::move(setup));
+  if (!started.ok()) GTEST_SKIP() << started.status().message();
+  const SocketAddress address = (*started)->address();
+  Client first(address), second(address), third(address);
+  first.say("MONITOR all\n");
+  EXPECT_EQ(first.hear("\n"), "OK\n");
+  second.say("CLIENT PROTOCOL 2\n");
+  third.say("DIAGNOSTICS\n");
+  EXPECT_THAT(third.hear(), HasSubstr("across 1 RAS peers\n")) << "while others are in the middle";
+  EXPECT_EQ(second.hear("\n"), "SERVER PROTOCOL 2\n");
+  second.say("CONTROL PROFILER_MASK coll\n");
+  EXPECT_EQ(second.hear("\n"), "OK\n");
+  EXPECT_EQ(mask, 2);
+  second.say("SET FORMAT json\nSTATUS\n");
+  EXPECT_THAT(second.hear(), StartsWith("OK\n{"));
+}
+
 TEST(RasServer, AnswersAndCloses) {
   const auto server = serve(nothing);
   Client client(server->address());

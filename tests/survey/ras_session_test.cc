@@ -49,6 +49,75 @@ TEST(RasSession, WhatIsWrongIsSaidAndChangesNothing) {
   EXPECT_THAT(session.report({}, {}), StartsWith("NCCL version 2.28.9"));
 }
 
+TEST(RasSession, MonitorsAsNcclrasAsksItTo) {
+  for (const char* const groups : {"all", "=all", "lifecycle,trace"}) {  // -m=all is sent with the sign
+    RasSession session;
+    EXPECT_EQ(session.take(fmt::format("MONITOR {}\n", groups)), "OK\n");
+    const Job before = job_of({process_of(1, 1)}, 0);
+    const Job after = job_of({without_answer(process_of(1, 1), false), process_of(1, 2)}, 0);
+    EXPECT_THAT(session.events(changes(before, after)),
+                AllOf(HasSubstr("PEER_UNRESPONSIVE"), HasSubstr("PEER_NEW")));
+  }
+}
+
+TEST(RasSession, ControlsTheMaskOfProfilers) {
+  RasSession session;
+  for (const auto& [value, mask] : {std::pair{"none", 0}, std::pair{"ALL", 0x7fff}, std::pair{"0x12", 0x12},
+                                    std::pair{"7", 7}, std::pair{"coll,P2P,proxystep", 2 + 4 + 16}}) {
+    EXPECT_EQ(session.take(fmt::format("control  profiler_mask {}\n", value)), "OK\n");
+    EXPECT_EQ(session.take_profiler_mask(), mask) << value;
+    EXPECT_EQ(session.take_profiler_mask(), std::nullopt) << "once";
+  }
+  for (const char* const wrong : {"5x", "coll,weather", "-1", "99999999999", ""}) {
+    EXPECT_EQ(session.take(fmt::format("CONTROL PROFILER_MASK {}\n", wrong)),
+              fmt::format("ERROR: Invalid profiler mask value '{}'\n", wrong));
+    EXPECT_EQ(session.take_profiler_mask(), std::nullopt);
+  }
+  EXPECT_EQ(session.take("CONTROL WEATHER 1\n"), "ERROR: Unknown CONTROL subcommand 'WEATHER 1'\n");
+}
+
+TEST(RasSession, Diagnoses) {
+  std::vector<QueriedProcess> asked = {process_of(1, 1), process_of(1, 2), process_of(2, 3)};
+  for (QueriedProcess& one : asked) one.report->version = "0.2";
+  weir::testing::join(asked, weir::testing::kId, {4, 4, 4});
+  RasSession session;
+  EXPECT_EQ(session.take("Diagnostics\n"), "");
+  EXPECT_TRUE(session.wants_report());
+  EXPECT_THAT(session.report(job_of(asked, 0.5), {}),
+              AllOf(HasSubstr(" NCCL DIAG === RAS Diagnostics ===\n"),
+                    HasSubstr(" NCCL DIAG OK processes: 3 processes answer\n"),
+                    HasSubstr(" NCCL DIAG OK versions: all have weir 0.2\n"),
+                    HasSubstr(" NCCL DIAG OK communicators: 1 without a failure\n"),
+                    HasSubstr(" NCCL DIAG OK calls: "), HasSubstr(" NCCL DIAG OK waits: "),
+                    HasSubstr(" NCCL DIAG OK set-up: "),
+                    EndsWith(" NCCL DIAG RAS diagnostics completed in 500.0 ms across 3 RAS peers\n")));
+  asked[0].report->version = "0.1";
+  core::CommunicatorReport& failed = asked[0].report->communicators[0];
+  failed.code = Code::remote_error;
+  failed.sentence = "rank 2 is dead";
+  core::CommunicatorReport& waiting = asked[1].report->communicators[0];
+  waiting.counts[static_cast<size_t>(Collective::all_reduce)].begun = 5;
+  waiting.state = core::RankState::waiting;
+  waiting.waiting_for = {2};
+  waiting.waiting_ns = 2'000'000'000;
+  asked[2] = without_answer(asked[2], true);
+  EXPECT_THAT(
+      session.report(job_of(asked, 0.5), {}),
+      AllOf(HasSubstr("WARN processes: Process 3 on node 10.0.0.2 is dead\n"),
+            HasSubstr("WARN versions: 1 process (Process 1 on node 10.0.0.1) have weir 0.1; 1 process"),
+            HasSubstr("WARN communicators: rank 0 of 00000000000000aa: rank 2 is dead\n"),
+            HasSubstr("WARN calls: AllReduce of 00000000000000aa: rank 0 has begun 4, rank 1 5\n"),
+            HasSubstr("WARN waits: rank 1 of 00000000000000aa has waited for rank 2 for 2.0 s (")));
+}
+
+TEST(RasSession, DiagnosesInTextOnly) {
+  RasSession session;
+  EXPECT_EQ(session.take("SET FORMAT json\nDIAGNOSTICS\nSTATUS\n"),
+            "OK\nERROR: diagnostics only supports text output\n");
+  EXPECT_TRUE(session.wants_report()) << "which ends the session";
+  EXPECT_EQ(session.report({}, {}), "");
+}
+
 TEST(RasSession, LinesComeInAnyPieces) {
   RasSession session;
   EXPECT_EQ(session.take("CLIENT PROTO"), "");

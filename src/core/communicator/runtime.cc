@@ -10,6 +10,7 @@
 #include "src/core/bootstrap/job_secret.h"
 #include "src/core/channels/credit.h"
 #include "src/core/diagnosis/process_report.h"
+#include "src/drivers/profiler.h"
 #include "src/net/listener/report_readers.h"
 
 namespace weir::core {
@@ -115,9 +116,13 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
   WEIR_TRY(ports.status());
   const auto readers = parse_report_readers(options_.reports);
   WEIR_TRY(readers.status());
-  const auto answer = [this](uint64_t scope, BytesView question) {
+  // What all may read only some may change.
+  const bool obeys = *readers == ReportReaders::user;
+  const auto answer = [this, obeys](uint64_t scope, BytesView question) {
     if (scope == 0) {
-      return is_report_question(question) ? answer_report_question(activities_, host_, question) : Bytes();
+      if (!is_report_question(question)) return Bytes();
+      if (const auto mask = profiler_mask_of(question); mask && obeys) drivers::force_profiler_mask(*mask);
+      return answer_report_question(activities_, host_, question);
     }
     return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
                                               : activities_.answer(scope, question);

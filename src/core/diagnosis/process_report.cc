@@ -139,26 +139,44 @@ ProcessReport report_of(const ActivityRegistry& activities, uint64_t host, const
 }
 
 Bytes report_question(const ReportScope& scope) {
-  return ByteWriter()
-      .put(kReportQuestion)
+  ByteWriter out;
+  out.put(kReportQuestion)
       .put(static_cast<uint64_t>(scope.recent))
       .put(static_cast<uint8_t>(scope.channels))
-      .put(static_cast<uint8_t>(scope.members))
-      .take();
+      .put(static_cast<uint8_t>(scope.members));
+  if (scope.profiler_mask) out.put(*scope.profiler_mask);
+  return out.take();
 }
 
-bool is_report_question(BytesView question) {
-  return !question.empty() && question[0] == std::byte{kReportQuestion};
-}
+namespace {
 
-Bytes answer_report_question(const ActivityRegistry& activities, uint64_t host, BytesView question) {
+/// What a question asks for; nullopt: it is none.
+std::optional<ReportScope> scope_of(BytesView question) {
   ByteReader in(question);
   (void)in.get<uint8_t>();
   ReportScope scope;
   scope.recent = static_cast<size_t>(in.get<uint64_t>());
   scope.channels = in.get<uint8_t>() != 0;
   scope.members = in.get<uint8_t>() != 0;
-  if (!in.ok()) return {};
+  if (in.remaining() > 0) scope.profiler_mask = in.get<int32_t>();
+  return in.ok() ? std::optional(scope) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_report_question(BytesView question) {
+  return !question.empty() && question[0] == std::byte{kReportQuestion};
+}
+
+std::optional<int32_t> profiler_mask_of(BytesView question) {
+  const auto scope = scope_of(question);
+  return scope ? scope->profiler_mask : std::nullopt;
+}
+
+Bytes answer_report_question(const ActivityRegistry& activities, uint64_t host, BytesView question) {
+  const auto asked = scope_of(question);
+  if (!asked) return {};
+  ReportScope scope = *asked;
   size_t ranks = 0;
   activities.for_each([&ranks](uint64_t, Rank, const Activity&) { ++ranks; });
   if (ranks > 0) scope.recent = std::min(scope.recent, kMostToldAtListeners / ranks);

@@ -90,6 +90,9 @@ struct ReportScope {
   size_t recent = Recorder::kDefaultCapacity;  ///< maximum number of operations per communicator
   bool channels = true;
   bool members = true;
+  /// Events that the profiler plugins of the process are to get from now on, whatever they want; an order of
+  /// the user beside the question.
+  std::optional<int32_t> profiler_mask = std::nullopt;
 };
 
 /// Makes the report. Any thread. `host`: host_identity() of this process. Allocates; not for signal handlers.
@@ -103,6 +106,8 @@ Result<ProcessReport> read_report(std::string_view json);
 /// The message that requests a process's report from its listener, under any uid; the answer is JSON.
 Bytes report_question(const ReportScope& scope);
 bool is_report_question(BytesView question);
+/// ReportScope::profiler_mask of the question.
+std::optional<int32_t> profiler_mask_of(BytesView question);
 Bytes answer_report_question(const ActivityRegistry& activities, uint64_t host, BytesView question);
 
 }  // namespace weir::core

@@ -104,6 +104,8 @@ std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
 /// All metric families, filled process by process.
 class Metrics {
  public:
+  explicit Metrics(const survey::Lateness& lateness) : lateness_(lateness) {}
+
   /// Processes that keep their reports for themselves are none of this user's.
   void add(const survey::QueriedProcess& process) {
     if (process.report_state != survey::ReportState::shown) return;
@@ -123,7 +125,7 @@ class Metrics {
   std::string text() const {
     std::string out;
     for (const Family* family : {&up_, &state_, &waiting_, &calls_, &begun_, &ended_, &bytes_, &carried_,
-                                 &messages_, &time_, &algorithm_, &bus_})
+                                 &messages_, &time_, &algorithm_, &bus_, &last_calls_, &last_seconds_})
       out += family->text();
     return out;
   }
@@ -146,6 +148,11 @@ class Metrics {
       begun_.add(which, count.begun);
       ended_.add(which, count.ended);
       bytes_.add(which, count.bytes);
+    }
+    const auto last = lateness_.total(one.id);
+    if (const auto own = last.find(one.rank); own != last.end()) {
+      last_calls_.add(labels, own->second.calls);
+      last_seconds_.add(labels, static_cast<double>(own->second.behind_ns) / 1e9);
     }
     add_channels(labels, one);
     add_times(labels, one, nodes);
@@ -185,6 +192,7 @@ class Metrics {
     }
   }
 
+  const survey::Lateness& lateness_;
   std::set<std::pair<std::string, int32_t>> processes_;  ///< that were added, by host and number
   std::set<std::pair<std::string, Rank>> ranks_;         ///< the same, by communicator
   Family up_{"weir_process_up", "gauge", "1: the process answered; 0: it is dead, stopped or unreachable"};
@@ -206,6 +214,10 @@ class Metrics {
                     "Algorithm bandwidth of that collective in GB/s, as nccl-tests defines it"};
   Family bus_{"nccl_bus_bandwidth_gbs", "gauge",
               "Bus bandwidth of that collective in GB/s, as nccl-tests defines it"};
+  Family last_calls_{"weir_rank_last_calls_total", "counter",
+                     "Number of collectives to which the rank came last, of those that all ranks have timed"};
+  Family last_seconds_{"weir_rank_last_seconds_total", "counter",
+                       "Time by which it came after the median of the others to these, in seconds"};
 };
 
 /// A port alone means an address of this host that other hosts cannot reach.
@@ -228,8 +240,8 @@ Status replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string metrics_of(const std::vector<survey::QueriedProcess>& asked) {
-  Metrics metrics;
+std::string metrics_of(const std::vector<survey::QueriedProcess>& asked, const survey::Lateness& lateness) {
+  Metrics metrics(lateness);
   for (const survey::QueriedProcess& process : asked) metrics.add(process);
   return metrics.text();
 }
@@ -251,7 +263,12 @@ void add_metrics(CLI::App& app, MetricsArguments& arguments) {
 
 int run_metrics(MetricsArguments arguments) {
   arguments.request.elsewhere = false;
-  const auto page = [&] { return metrics_of(survey::take(arguments.request)); };
+  survey::Lateness lateness;
+  const auto page = [&] {
+    const auto asked = survey::take(arguments.request);
+    lateness.add(asked);
+    return metrics_of(asked, lateness);
+  };
   if (arguments.listen.empty()) {
     if (arguments.out.empty()) {
       fmt::print("{}", page());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/survey/lateness.h"
 #include "src/survey/survey.h"
 
 namespace CLI {
@@ -28,6 +29,6 @@ int run_metrics(MetricsArguments arguments);
 /// Prometheus's text exposition format, version 0.0.4. Names that begin with nccl_ are those of the
 /// Prometheus output of NCCL's inspector, a profiler plugin (NVIDIA/nccl, ext-profiler/inspector), with its
 /// labels except those that would create a new series for each operation.
-std::string metrics_of(const std::vector<survey::QueriedProcess>& asked);
+std::string metrics_of(const std::vector<survey::QueriedProcess>& asked, const survey::Lateness& lateness);
 
 }  // namespace weir::cli

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "src/base/text.h"
+#include "src/survey/lateness.h"
 
 namespace weir::cli {
 namespace {
@@ -128,17 +129,19 @@ void add_top(CLI::App& app, TopArguments& arguments) {
   top->add_flag("--once", arguments.once, "Print one table after one interval, then exit");
   top->footer(
       "Stop it with Ctrl-C. Fast paths through shared memory use no channels; only their calls are "
-      "counted.");
+      "counted. Who was last to a collective is known of calls that all ranks have timed.");
 }
 
 int run_top(TopArguments arguments) {
-  arguments.request.scope.recent = 0;
+  survey::Lateness lateness;
   std::vector<survey::QueriedProcess> before = survey::take(arguments.request);
   for (;;) {
     std::this_thread::sleep_for(std::chrono::duration<double>(arguments.seconds));
     std::vector<survey::QueriedProcess> after = survey::take(arguments.request);
     if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
-    fmt::print("{}{}", calls_between(before, after), table_of(rates_between(before, after)));
+    lateness.add(after);
+    fmt::print("{}{}{}", calls_between(before, after), lateness.text(),
+               table_of(rates_between(before, after)));
     std::fflush(stdout);
     if (arguments.once) return 0;
     before = std::move(after);

@@ -128,6 +128,31 @@ TEST_F(Ps, TopTellsOfLinks) {
   EXPECT_THAT(top.text, AllOf(HasSubstr("tcp"), HasSubstr("->")));
 }
 
+TEST_F(Ps, TopTellsWhoComesLastToCollectives) {
+  constexpr int kSlow = 1;
+  using weir::testing::kRanks;
+  using weir::testing::Processes;
+  processes_ = std::make_unique<Processes>(kRanks, [&](int rank, const Processes::Voice& voice) {
+    Options options;
+    options.calibration = false;
+    core::Runtime runtime(options);
+    core::Communicator communicator(runtime, core::IdOrigin{root_.id(), kRanks, rank}, core::Config());
+    Status status = communicator.connect();
+    voice.say(status.ok() ? "ok" : status.message());
+    std::vector<float> values(100'000);  // large enough to be timed each time
+    const core::Operation operation =
+        core::CollectiveOp{.input = values.data(), .output = values.data(), .count = values.size()};
+    while (status.ok()) {
+      if (rank == kSlow) usleep(5000);
+      status = communicator.run({&operation, 1});
+    }
+  });
+  for (int rank = 0; rank < kRanks; ++rank) ASSERT_EQ(processes_->line(rank), "ok");
+  EXPECT_THAT(until("top --once -i 0.2" + pids(), "rank 1 was last in ").text,
+              ::testing::ContainsRegex("communicator [0-9a-f]+: rank 1 was last in [0-9]+ % of [0-9]+ timed "
+                                       "calls, [0-9.]+ [mu]s behind the others\n"));
+}
+
 TEST(Trace, SaysWhatIsWrongWithAFile) {
   const CommandResult none = weir_command("trace /no/such/file");
   EXPECT_EQ(none.code, 1);

@@ -122,7 +122,7 @@ void RasServer::admit() {
       return;
     }
     if (!accepted->has_value()) return;
-    Client& client = clients_.emplace_back(std::move(**accepted));
+    Client& client = clients_.emplace_back(std::move(**accepted), setup_.readers == ReportReaders::user);
     if (!is_reader(client.socket)) refuse(client);
   }
 }

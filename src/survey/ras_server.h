@@ -58,7 +58,7 @@ class RasServer {
 
  private:
   struct Client {
-    explicit Client(Socket connection) : socket(std::move(connection)) {}
+    Client(Socket connection, bool controls) : socket(std::move(connection)), session(controls) {}
     Socket socket;
     RasSession session;
     std::string out;        ///< bytes to send

@@ -135,6 +135,8 @@ std::string RasSession::control(std::string_view text) {
   text = trimmed(text);
   const auto value = after(text, "profiler_mask ");
   if (!value) return fmt::format("ERROR: Unknown CONTROL subcommand '{}'\n", text);
+  if (!controls_)
+    return "ERROR: CONTROL is not for everybody; processes with WEIR_REPORTS=user take it from their user\n";
   const auto mask = read_profiler_mask(trimmed(*value));
   if (!mask) return fmt::format("ERROR: Invalid profiler mask value '{}'\n", trimmed(*value));
   profiler_mask_ = mask;

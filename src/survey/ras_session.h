@@ -22,6 +22,9 @@ class RasSession {
  public:
   static constexpr size_t kLongestLine = 1024;
 
+  /// `controls`: the client may give orders, not only ask.
+  explicit RasSession(bool controls = true) : controls_(controls) {}
+
   /// Handles bytes from the client and returns the immediate reply. Ignores all bytes after a request for a
   /// report.
   std::string take(std::string_view bytes);
@@ -47,6 +50,7 @@ class RasSession {
   std::string control(std::string_view text);
   std::string begin_diagnostics();
 
+  const bool controls_;
   std::string line_;  ///< incomplete last line
   int64_t timeout_ms_ = 5000;
   unsigned events_ = 0;  ///< bits of RasEvent::Group

@@ -74,6 +74,10 @@ TEST(RasSession, ControlsTheMaskOfProfilers) {
     EXPECT_EQ(session.take_profiler_mask(), std::nullopt);
   }
   EXPECT_EQ(session.take("CONTROL WEATHER 1\n"), "ERROR: Unknown CONTROL subcommand 'WEATHER 1'\n");
+  RasSession stranger(false);
+  EXPECT_THAT(stranger.take("CONTROL PROFILER_MASK all\n"),
+              StartsWith("ERROR: CONTROL is not for everybody"));
+  EXPECT_EQ(stranger.take_profiler_mask(), std::nullopt);
 }
 
 TEST(RasSession, Diagnoses) {

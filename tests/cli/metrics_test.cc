@@ -50,14 +50,14 @@ TEST_F(Metrics, SayWhoWaitsForWhom) {
   const CommandResult found = until("metrics" + pids(), "rank=\"0\",nranks=\"3\",peer=\"2\"} ");
   EXPECT_EQ(found.code, 0);
   EXPECT_EQ(wrong_lines(found.text), "");
-  EXPECT_THAT(
-      found.text,
-      AllOf(HasSubstr("rank=\"0\",nranks=\"3\",state=\"waiting\"} 1\n"),
-            HasSubstr("rank=\"2\",nranks=\"3\",state=\"idle\"} 1\n"), HasSubstr("weir_rank_waiting_seconds{"),
-            HasSubstr("rank=\"0\",nranks=\"3\",peer=\"2\"} "),
-            HasSubstr("rank=\"2\",nranks=\"3\",collective=\"all_reduce\"} 1\n"),
-            HasSubstr("transport=\"tcp\",direction=\"sent\"} "), HasSubstr("comm_name=\"layers\""),
-            HasSubstr("nccl_bus_bandwidth_gbs{"), HasSubstr("n_nodes=\"1\"")));
+  EXPECT_THAT(found.text, AllOf(HasSubstr("rank=\"0\",nranks=\"3\",state=\"waiting\"} 1\n"),
+                                HasSubstr("rank=\"2\",nranks=\"3\",state=\"idle\"} 1\n"),
+                                HasSubstr("weir_rank_waiting_seconds{"),
+                                HasSubstr("rank=\"0\",nranks=\"3\",peer=\"2\"} "),
+                                HasSubstr("rank=\"2\",nranks=\"3\",collective=\"all_reduce\"} 1\n"),
+                                HasSubstr("transport=\"tcp\",direction=\"sent\"} "),
+                                HasSubstr("comm_name=\"layers\""), HasSubstr("weir_rank_last_calls_total{"),
+                                HasSubstr("nccl_bus_bandwidth_gbs{"), HasSubstr("n_nodes=\"1\"")));
   const CommandResult parsed = run_command(fmt::format(
       "'{}' metrics{} | /usr/bin/python3 -c 'import sys\n"
       "try:\n  from prometheus_client.parser import text_string_to_metric_families as families\n"
@@ -66,7 +66,7 @@ TEST_F(Metrics, SayWhoWaitsForWhom) {
       WEIR_PROGRAM, pids()));
   if (parsed.code == 77) GTEST_SKIP() << "Prometheus's parser is not installed (python3-prometheus-client)";
   EXPECT_EQ(parsed.code, 0) << parsed.text;
-  EXPECT_EQ(parsed.text, "12\n");
+  EXPECT_EQ(parsed.text, "14\n");
 }
 
 TEST_F(Metrics, ADeadProcessIsDownAndAFileIsReplaced) {

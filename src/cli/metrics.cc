@@ -104,7 +104,7 @@ std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
 /// All metric families, filled process by process.
 class Metrics {
  public:
-  explicit Metrics(const survey::Lateness& lateness) : lateness_(lateness) {}
+  explicit Metrics(const survey::Stragglers& stragglers) : stragglers_(stragglers) {}
 
   /// Processes that keep their reports for themselves are none of this user's.
   void add(const survey::QueriedProcess& process) {
@@ -149,7 +149,7 @@ class Metrics {
       ended_.add(which, count.ended);
       bytes_.add(which, count.bytes);
     }
-    const auto last = lateness_.total(one.id);
+    const auto last = stragglers_.total(one.id);
     if (const auto own = last.find(one.rank); own != last.end()) {
       last_calls_.add(labels, own->second.calls);
       last_seconds_.add(labels, static_cast<double>(own->second.behind_ns) / 1e9);
@@ -192,7 +192,7 @@ class Metrics {
     }
   }
 
-  const survey::Lateness& lateness_;
+  const survey::Stragglers& stragglers_;
   std::set<std::pair<std::string, int32_t>> processes_;  ///< that were added, by host and number
   std::set<std::pair<std::string, Rank>> ranks_;         ///< the same, by communicator
   Family up_{"weir_process_up", "gauge", "1: the process answered; 0: it is dead, stopped or unreachable"};
@@ -240,8 +240,9 @@ Status replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string metrics_of(const std::vector<survey::QueriedProcess>& asked, const survey::Lateness& lateness) {
-  Metrics metrics(lateness);
+std::string metrics_of(const std::vector<survey::QueriedProcess>& asked,
+                       const survey::Stragglers& stragglers) {
+  Metrics metrics(stragglers);
   for (const survey::QueriedProcess& process : asked) metrics.add(process);
   return metrics.text();
 }
@@ -263,11 +264,11 @@ void add_metrics(CLI::App& app, MetricsArguments& arguments) {
 
 int run_metrics(MetricsArguments arguments) {
   arguments.request.elsewhere = false;
-  survey::Lateness lateness;
+  survey::Stragglers stragglers;
   const auto page = [&] {
     const auto asked = survey::take(arguments.request);
-    lateness.add(asked);
-    return metrics_of(asked, lateness);
+    stragglers.add(asked);
+    return metrics_of(asked, stragglers);
   };
   if (arguments.listen.empty()) {
     if (arguments.out.empty()) {

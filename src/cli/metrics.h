@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/survey/lateness.h"
+#include "src/survey/stragglers.h"
 #include "src/survey/survey.h"
 
 namespace CLI {
@@ -29,6 +29,7 @@ int run_metrics(MetricsArguments arguments);
 /// Prometheus's text exposition format, version 0.0.4. Names that begin with nccl_ are those of the
 /// Prometheus output of NCCL's inspector, a profiler plugin (NVIDIA/nccl, ext-profiler/inspector), with its
 /// labels except those that would create a new series for each operation.
-std::string metrics_of(const std::vector<survey::QueriedProcess>& asked, const survey::Lateness& lateness);
+std::string metrics_of(const std::vector<survey::QueriedProcess>& asked,
+                       const survey::Stragglers& stragglers);
 
 }  // namespace weir::cli

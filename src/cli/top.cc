@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "src/base/text.h"
-#include "src/survey/lateness.h"
+#include "src/survey/stragglers.h"
 
 namespace weir::cli {
 namespace {
@@ -133,14 +133,14 @@ void add_top(CLI::App& app, TopArguments& arguments) {
 }
 
 int run_top(TopArguments arguments) {
-  survey::Lateness lateness;
+  survey::Stragglers stragglers;
   std::vector<survey::QueriedProcess> before = survey::take(arguments.request);
   for (;;) {
     std::this_thread::sleep_for(std::chrono::duration<double>(arguments.seconds));
     std::vector<survey::QueriedProcess> after = survey::take(arguments.request);
     if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
-    lateness.add(after);
-    fmt::print("{}{}{}", calls_between(before, after), lateness.text(),
+    stragglers.add(after);
+    fmt::print("{}{}{}", calls_between(before, after), stragglers.text(),
                table_of(rates_between(before, after)));
     std::fflush(stdout);
     if (arguments.once) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/survey/lateness.h"
+#include "src/survey/stragglers.h"
 
 #include <fmt/format.h>
 
@@ -60,7 +60,7 @@ std::string time_words(double ns) {
 
 }  // namespace
 
-void Lateness::add(const std::vector<QueriedProcess>& asked) {
+void Stragglers::add(const std::vector<QueriedProcess>& asked) {
   for (const auto& [id, durations] : durations_of(asked)) {
     if (durations.ranks < 2) continue;
     Seen& seen = communicators_[id];
@@ -70,31 +70,31 @@ void Lateness::add(const std::vector<QueriedProcess>& asked) {
       seen.newest = call;
       seen.calls.push_back({last, behind_ns});
       if (seen.calls.size() > kMostCalls) seen.calls.pop_front();
-      LastCount& total = seen.total[last];
+      StragglerReport& total = seen.total[last];
       ++total.calls;
       total.behind_ns += behind_ns;
     }
   }
 }
 
-std::map<Rank, LastCount> Lateness::recent(const std::string& communicator) const {
-  std::map<Rank, LastCount> out;
+std::map<Rank, StragglerReport> Stragglers::recent(const std::string& communicator) const {
+  std::map<Rank, StragglerReport> out;
   const auto seen = communicators_.find(communicator);
   if (seen == communicators_.end()) return out;
   for (const Call& call : seen->second.calls) {
-    LastCount& count = out[call.last];
+    StragglerReport& count = out[call.last];
     ++count.calls;
     count.behind_ns += call.behind_ns;
   }
   return out;
 }
 
-std::map<Rank, LastCount> Lateness::total(const std::string& communicator) const {
+std::map<Rank, StragglerReport> Stragglers::total(const std::string& communicator) const {
   const auto seen = communicators_.find(communicator);
-  return seen == communicators_.end() ? std::map<Rank, LastCount>() : seen->second.total;
+  return seen == communicators_.end() ? std::map<Rank, StragglerReport>() : seen->second.total;
 }
 
-std::string Lateness::text() const {
+std::string Stragglers::text() const {
   std::string out;
   for (const auto& [id, seen] : communicators_) {
     if (seen.calls.empty()) continue;

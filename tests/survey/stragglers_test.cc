@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "src/survey/lateness.h"
+#include "src/survey/stragglers.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -42,48 +42,50 @@ std::vector<QueriedProcess> survey_of(const std::vector<std::vector<int64_t>>& t
   return out;
 }
 
-TEST(Lateness, WhoIsInTheCallForTheShortestTimeWasLast) {
-  Lateness lateness;
-  EXPECT_EQ(lateness.text(), "");
-  lateness.add(survey_of({{100 * kUs, 120 * kUs}, {10 * kUs, 20 * kUs}, {110 * kUs, 90 * kUs}}));
-  const auto counts = lateness.recent("00000000000000aa");
+TEST(Stragglers, WhoIsInTheCallForTheShortestTimeWasLast) {
+  Stragglers stragglers;
+  EXPECT_EQ(stragglers.text(), "");
+  stragglers.add(survey_of({{100 * kUs, 120 * kUs}, {10 * kUs, 20 * kUs}, {110 * kUs, 90 * kUs}}));
+  const auto counts = stragglers.recent("00000000000000aa");
   ASSERT_EQ(counts.size(), 1u);
   EXPECT_EQ(counts.at(1).calls, 2u);
   EXPECT_EQ(counts.at(1).behind_ns, (110 - 10 + 120 - 20) * kUs);
-  EXPECT_EQ(lateness.text(),
+  EXPECT_EQ(stragglers.text(),
             "communicator 00000000000000aa: rank 1 was last in 100 % of 2 timed calls, 100.0 us behind the "
             "others\n");
 }
 
-TEST(Lateness, CallsCountOnceAndOnlyWhereAllRanksHaveTimedThem) {
-  Lateness lateness;
-  lateness.add(survey_of({{50, 0, 50}, {10, 10, 90}}, 5));
-  lateness.add(survey_of({{50, 0, 50, 20}, {10, 10, 90, 60}}, 5));
-  const auto counts = lateness.recent("00000000000000aa");
+TEST(Stragglers, CallsCountOnceAndOnlyWhereAllRanksHaveTimedThem) {
+  Stragglers stragglers;
+  stragglers.add(survey_of({{50, 0, 50}, {10, 10, 90}}, 5));
+  stragglers.add(survey_of({{50, 0, 50, 20}, {10, 10, 90, 60}}, 5));
+  const auto counts = stragglers.recent("00000000000000aa");
   EXPECT_EQ(counts.at(1).calls, 1u) << "call 5; call 6 was not timed everywhere";
   EXPECT_EQ(counts.at(0).calls, 2u) << "calls 7 and 8";
   auto partly = survey_of({{50}, {10}}, 20);
   partly.pop_back();
-  lateness.add(partly);
-  EXPECT_EQ(lateness.total("00000000000000aa").at(0).calls, 2u) << "a rank did not answer";
+  stragglers.add(partly);
+  EXPECT_EQ(stragglers.total("00000000000000aa").at(0).calls, 2u) << "a rank did not answer";
 }
 
-TEST(Lateness, OfOperationsThatOneRankCanEndAloneNothingIsSaid) {
-  Lateness lateness;
-  lateness.add(survey_of({{50, 50}, {10, 10}}, 1, Collective::broadcast));
-  EXPECT_THAT(lateness.recent("00000000000000aa"), IsEmpty());
-  EXPECT_EQ(lateness.text(), "");
+TEST(Stragglers, OfOperationsThatOneRankCanEndAloneNothingIsSaid) {
+  Stragglers stragglers;
+  stragglers.add(survey_of({{50, 50}, {10, 10}}, 1, Collective::broadcast));
+  EXPECT_THAT(stragglers.recent("00000000000000aa"), IsEmpty());
+  EXPECT_EQ(stragglers.text(), "");
 }
 
-TEST(Lateness, TheTextIsAboutTheLastCallsAndTheTotalAboutAll) {
-  Lateness lateness;
-  for (uint64_t first = 1; first <= Lateness::kMostCalls; first += 100)
-    lateness.add(survey_of({std::vector<int64_t>(100, 5 * kUs), std::vector<int64_t>(100, 9 * kUs)}, first));
-  const uint64_t next = Lateness::kMostCalls + 1;
+TEST(Stragglers, TheTextIsAboutTheLastCallsAndTheTotalAboutAll) {
+  Stragglers stragglers;
+  for (uint64_t first = 1; first <= Stragglers::kMostCalls; first += 100)
+    stragglers.add(
+        survey_of({std::vector<int64_t>(100, 5 * kUs), std::vector<int64_t>(100, 9 * kUs)}, first));
+  const uint64_t next = Stragglers::kMostCalls + 1;
   for (uint64_t first = next; first < next + 9000; first += 100)
-    lateness.add(survey_of({std::vector<int64_t>(100, 9 * kUs), std::vector<int64_t>(100, 5 * kUs)}, first));
-  EXPECT_THAT(lateness.text(), HasSubstr("rank 1 was last in 90 % of 10000 timed calls, 4.0 us behind"));
-  EXPECT_EQ(lateness.total("00000000000000aa").at(0).calls, Lateness::kMostCalls);
+    stragglers.add(
+        survey_of({std::vector<int64_t>(100, 9 * kUs), std::vector<int64_t>(100, 5 * kUs)}, first));
+  EXPECT_THAT(stragglers.text(), HasSubstr("rank 1 was last in 90 % of 10000 timed calls, 4.0 us behind"));
+  EXPECT_EQ(stragglers.total("00000000000000aa").at(0).calls, Stragglers::kMostCalls);
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Result<std::unique_ptr<EnvPlugin>> EnvPlugin::load(const EnvPluginSpec& spec) {
                             .newest = 2,
                             .oldest = 1,
                             .name = spec.plugin,
-                            .net_plugins = "none"});
+                            .net_plugins = "none",
+                            .quiet = true});  // the version is the first line
   WEIR_TRY(found.status());
   if (!*found) return std::unique_ptr<EnvPlugin>();
   FoundPlugin& own = **found;

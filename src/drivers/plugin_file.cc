@@ -112,7 +112,7 @@ Result<std::optional<FoundPlugin>> find_plugin(const PluginSearch& search) {
   }
   if (asked)
     return Status(Code::system_error, fmt::format("{}={}: {}", search.variable, search.name, trouble));
-  WEIR_INFO(init, "no {} plugin: {}", search.kind, trouble);
+  if (!search.quiet) WEIR_INFO(init, "no {} plugin: {}", search.kind, trouble);
   return std::optional<FoundPlugin>();
 }
 

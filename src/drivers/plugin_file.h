@@ -42,6 +42,7 @@ struct PluginSearch {
   int oldest = 0;
   std::string name;         ///< value of the variable; empty: the default file, if it exists
   std::string net_plugins;  ///< value of NCCL_NET_PLUGIN: loaded net plugins are searched if there is no file
+  bool quiet = false;       ///< the log does not say that there is none
 };
 struct FoundPlugin {
   Library opened;

@@ -419,6 +419,7 @@ COMPATIBILITY = """# Compatibility
 | `NCCL_DEBUG` | honoured | |
 | `NCCL_CONF_FILE` | honoured | |
 | `NCCL_NVLS` | without meaning | |
+| `NCCL_ENV_PLUGIN` | honoured | |
 """
 
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/error_log.h"
 #include "src/base/log.h"
 #include "src/base/process_state.h"
 #include "src/core/call/signature.h"
@@ -392,7 +393,7 @@ TEST_F(Opening, OfSendsAndReceivesIsAWarningOnce) {
   for (int look = 0; look < 30 && std::string_view(last_error()).find(sentence) == sentence.npos; ++look)
     EXPECT_EQ(words(examine(kInTimeMs, true)), "ok");
   EXPECT_THAT(last_error(), HasSubstr(sentence));
-  WEIR_WARN("something else");
+  log_error("something else");
   EXPECT_EQ(words(examine(kInTimeMs, true)), "ok");
   EXPECT_STREQ(last_error(), "something else");
 }

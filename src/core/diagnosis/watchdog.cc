@@ -31,6 +31,7 @@ constexpr int64_t kCatchUpNs = 30 * kNsPerMs;
 /// After this time without an answer it is looked whether this process itself runs late.
 constexpr int64_t kLateNs = 500 * kNsPerMs;
 constexpr int64_t kExplainMs = 1000;
+constexpr int64_t kAtWorkNs = 2000 * kNsPerMs;
 /// A rank of a silent one's host has this part of the silence to answer.
 constexpr int64_t kWitnesses = 4;
 /// After this time without progress ranks are also asked for the state of their connections.
@@ -67,6 +68,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
     both_called_ns_ = 0;
     warned_ = false;
     warned_of_slow_ = false;
+    at_work_ = -1;
     delay_ = {};
   } else {
     delay_.note(pause - kExaminedNs);
@@ -200,6 +202,7 @@ Status Watchdog::pursue(int64_t now) {
       chase_->note_wait(finding.waited_ns);
       if (far) chase_->add(finding.next, spec_.rank);
     } else if (finding.kind == RankFinding::Kind::lives) {
+      if (finding.absent) at_work_ = -1;
       chase_->note(finding);
     } else {
       return conclude(finding, now);
@@ -330,7 +333,9 @@ Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
       chase_->least_wait_ns() >= spec_.timeouts.deadlock_ms * kNsPerMs)
     return fail({-1, Status(Code::remote_error, words("the wait timed out (WEIR_DEADLOCK_TIMEOUT)"))});
   // Of ranks that wait for one that is stuck in another communicator, those of that one are to say so first.
-  if (const int64_t most_ms = stuck_ms_; has_waited(finding.elsewhere ? 2 * most_ms : most_ms)) {
+  const int64_t most_ms = stuck_ms_;
+  const bool sure = ring || finding.absent || stays_at_work(finding.rank, now);
+  if (has_waited(finding.elsewhere ? 2 * most_ms : most_ms) && sure) {
     const bool own = most_ms != spec_.timeouts.stuck_ms;
     const std::string verdict = own ? fmt::format("the wait timed out (limit of this communicator: {:.1f} s)",
                                                   static_cast<double>(most_ms) / 1e3)
@@ -342,6 +347,13 @@ Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
     warned_of_slow_ = true;
   }
   return pause(now);
+}
+
+/// Whether the rank was at work for a while, whenever it was asked: one that waits seems to be where it has
+/// had no core to say so.
+bool Watchdog::stays_at_work(Rank rank, int64_t now) {
+  if (std::exchange(at_work_, rank) != rank) at_work_since_ns_ = now;
+  return now - at_work_since_ns_ >= kAtWorkNs;
 }
 
 /// The report of a stall. Ranks that wait for each other are the result where the network loses their data.

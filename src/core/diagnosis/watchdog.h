@@ -153,6 +153,7 @@ class Watchdog {
   RankFinding unasked(Rank rank, const std::string& why) const;
   Status conclude(const RankFinding& finding, int64_t now);
   Status judge_the_slow(const RankFinding& finding, int64_t now);
+  bool stays_at_work(Rank rank, int64_t now);
   Status pause(int64_t now);
   Status judge_opening(const RankFinding& finding, int64_t now);
   bool has_waited(int64_t ms) const;
@@ -182,6 +183,8 @@ class Watchdog {
   int64_t both_called_ns_ = 0;        ///< time since which both ranks of the channel have called; 0: not yet
   bool warned_ = false;               ///< warned of the channel during this wait
   bool warned_of_slow_ = false;       ///< warned of missing progress during this wait
+  Rank at_work_ = -1;                 ///< rank that kept this one waiting by its work; negative: none
+  int64_t at_work_since_ns_ = 0;      ///< when it was first found so, without interruption
   SchedulingDelay delay_;             ///< of this process during this wait
   int64_t next_chase_ns_ = 0;
   uint32_t chases_ = 0;  ///< number of chases during this wait

@@ -67,7 +67,7 @@ TEST(Silence, ARankIsAskedAtAllItsListeners) {
   std::atomic<int> asked{0};
   const auto listener =
       Listener::open(SocketAddress::loopback(AF_INET, 0), [&](uint64_t scope, BytesView question) {
-        ++asked;
+        asked += scope == 7;  // others of this host may ask for reports
         return activities.answer(scope, question);
       });
   (*listener)->admit(0, {});

@@ -3,7 +3,8 @@
 # our own, so that an install never overwrites a vendor's file:
 #
 #   lib/libweir.so*                    include/weir/                      bin/
-#   lib/nccl-compat/libnccl.so*        include/weir-compat/nccl.h         lib/nccl-compat/pkgconfig/nccl.pc
+#   lib/nccl-compat/libnccl.so*        include/weir-compat/nccl.h, nccl_params.h, nccl_device.h, nccl_device/
+#                                      lib/nccl-compat/pkgconfig/nccl.pc
 #   lib/rccl-compat/librccl.so*        include/weir-compat/rccl/rccl.h
 #   lib/libweir_cuda.so, lib/libweir_hip.so, which are built where there is a compiler for them; links to them beside
 #   each library, which looks for them there
@@ -34,7 +35,11 @@ if(TARGET weir_train_cuda)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_SOURCE_DIR}/include/nccl.h DESTINATION ${WEIR_INSTALL_COMPAT_HEADERS})
+install(FILES ${PROJECT_SOURCE_DIR}/include/nccl.h ${PROJECT_SOURCE_DIR}/include/nccl_params.h
+              ${PROJECT_SOURCE_DIR}/include/nccl_device.h
+        DESTINATION ${WEIR_INSTALL_COMPAT_HEADERS})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/nccl_device DESTINATION ${WEIR_INSTALL_COMPAT_HEADERS}
+        FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/include/rccl/rccl.h DESTINATION ${WEIR_INSTALL_COMPAT_HEADERS}/rccl)
 
 # Programs, as far as they are built. They find libnccl.so.2 wherever the prefix is moved to.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// NCCL's C interface, as weir offers it: types, constants and functions of NCCL 2.28.9.
+/// NCCL's C interface, as weir offers it: types, constants and functions of NCCL 2.32.3.
 ///
 /// Compiles as C (C11) and C++. With a CUDA toolkit on the include path it includes the toolkit's headers, as
-/// callers of NCCL expect; without one, or with WEIR_NO_CUDA defined, it needs nothing. With WEIR_NCCL_2_30
-/// defined it is the header of NCCL 2.30.7 instead: it has a longer ncclConfig_t and newer functions.
+/// callers of NCCL expect; without one, or with WEIR_NO_CUDA defined, it needs nothing.
 ///
 /// On host memory, buffers are host pointers, and a stream is NULL (the call, or its outermost group, is
 /// complete when it returns) or a host stream of weir/stream.h.
@@ -35,23 +34,16 @@
 #include <cuda_fp8.h>
 #endif
 #elif !defined(WEIR_NCCL_WITH_HIP) /* rccl/rccl.h defines its own stream type */
-typedef struct CUstream_st* cudaStream_t; /* the same declaration as in cuda_runtime.h */
+typedef struct CUstream_st* cudaStream_t; /* the same declarations as in cuda_runtime.h */
+typedef struct CUevent_st* cudaEvent_t;
 #endif
 
-/* Build systems search this file for lines like the first of each pair. */
-/* clang-format off */
+/* Build systems search this file for these lines. */
 #define NCCL_MAJOR 2
-#ifndef WEIR_NCCL_2_30
-#define NCCL_MINOR 28
-#define NCCL_PATCH 9
-#define NCCL_VERSION_CODE 22809
-#else
-#  define NCCL_MINOR 30
-#  define NCCL_PATCH 7
-#  define NCCL_VERSION_CODE 23007
-#endif
+#define NCCL_MINOR 32
+#define NCCL_PATCH 3
+#define NCCL_VERSION_CODE 23203
 #define NCCL_SUFFIX ""
-/* clang-format on */
 #define NCCL_VERSION(X, Y, Z) (((X) <= 2 && (Y) <= 8) ? (X)*1000 + (Y)*100 + (Z) : (X)*10000 + (Y)*100 + (Z))
 
 #ifdef __cplusplus
@@ -80,12 +72,8 @@ typedef enum {
                             * supported */
   ncclRemoteError = 6,     /* a peer died, stopped or reported an error */
   ncclInProgress = 7,      /* not an error: not done yet (non-blocking communicators) */
-#ifndef WEIR_NCCL_2_30
-  ncclNumResults = 8
-#else
-  ncclTimeout = 8,
+  ncclTimeout = 8,         /* a time limit has passed */
   ncclNumResults = 9
-#endif
 } ncclResult_t;
 
 typedef enum {
@@ -129,10 +117,14 @@ typedef enum {
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
 #define NCCL_UNDEF_FLOAT -1.0f
+#define NCCL_API_MAGIC 0xcafebeef /* begins every struct that an initializer made */
 
 #define NCCL_SPLIT_NOCOLOR -1
 #define NCCL_WIN_DEFAULT 0x00
 #define NCCL_WIN_COLL_SYMMETRIC 0x01
+#define NCCL_WIN_STRICT_ORDERING 0x02
+#define NCCL_WIN_GIN_ONLY 0x04
+#define NCCL_WIN_CFT_COUNTED 0x08
 #define NCCL_WIN_REQUIRED_ALIGNMENT 4096
 #define NCCL_CTA_POLICY_DEFAULT 0x00
 #define NCCL_CTA_POLICY_EFFICIENCY 0x01
@@ -140,19 +132,26 @@ typedef enum {
 #define NCCL_SHRINK_DEFAULT 0x00
 #define NCCL_SHRINK_ABORT 0x01
 #define NCCL_REVOKE_DEFAULT 0x00
+#define NCCL_SUSPEND_MEM 0x01
 
-#ifndef WEIR_NCCL_2_30
-#define WEIR_NCCL_CONFIG_TAG ncclConfig_v22800
-#define WEIR_NCCL_CONFIG_SINCE_2_29
-#else
-#define WEIR_NCCL_CONFIG_TAG ncclConfig_v23000
-#define WEIR_NCCL_CONFIG_SINCE_2_29 \
-  , NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT
-#endif
+/* Values of ncclConfig_t::hostCftMode and nvlsHostMode. */
+typedef enum {
+  ncclHostCftDefault = NCCL_CONFIG_UNDEF_INT,
+  ncclHostCftEnable = 1,
+  ncclHostCftDisable = 2,
+  ncclHostCftFallback = 3
+} ncclHostCftMode_t;
+typedef enum {
+  ncclNvlsHostModeDefault = NCCL_CONFIG_UNDEF_INT,
+  ncclNvlsHostModeEnable = 0,
+  ncclNvlsHostModeDisableTransport = 1, /* this and the next value may be combined */
+  ncclNvlsHostModeDisableSymmetricMultimem = 2,
+  ncclNvlsHostModeDisable = INT_MAX
+} ncclNvlsHostMode_t;
 
 /* Options of a communicator. Always begin with NCCL_CONFIG_INITIALIZER: it tells the library the size of the
  * caller's struct and the version of its fields. */
-typedef struct WEIR_NCCL_CONFIG_TAG {
+typedef struct ncclConfig_v23100 {
   size_t size; /* set by the initializer, like magic and version */
   unsigned int magic;
   unsigned int version;
@@ -171,22 +170,68 @@ typedef struct WEIR_NCCL_CONFIG_TAG {
   int nvlsCTAs;
   int nChannelsPerNetPeer;
   int nvlinkCentricSched;
-#ifdef WEIR_NCCL_2_30
   int graphUsageMode;
   int numRmaCtx;
   int maxP2pPeers;
   int graphStreamOrdering;
-#endif
+  int launchOrderImplicit;
+  int numRmaSig;
+  int rmaEagerInit;
+  int hostCftMode;
+  int nvlsHostMode;
 } ncclConfig_t;
 
 /* All fields after size, magic and version are undefined: the library chooses their values. */
-#define NCCL_CONFIG_INITIALIZER                                                                        \
-  {                                                                                                    \
-    sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT,    \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,    \
-        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,                           \
-        NCCL_CONFIG_UNDEF_INT WEIR_NCCL_CONFIG_SINCE_2_29                                              \
+#define NCCL_CONFIG_INITIALIZER                                                                            \
+  {                                                                                                        \
+    sizeof(ncclConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT,        \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,        \
+        NCCL_CONFIG_UNDEF_INT                                                                              \
+  }
+
+/* An option of a vendor for one call. Options of vendors whose number the library does not know are ignored.
+ */
+typedef struct ncclConfigExt {
+  struct ncclConfigExt* next; /* NULL: the last one */
+  struct {
+    int vendorId; /* not 0, below 2^24 */
+    int optionId;
+  } key;
+  union {
+    int i;
+    const char* s;
+    void* raw;
+  } val;
+} ncclConfigExt_t;
+
+/* Options of one collective, the same on all ranks. Always begin with NCCL_COLLCONFIG_INITIALIZER. It is read
+ * before the call returns. */
+typedef struct ncclCollConfig_v23200 {
+  size_t size; /* set by the initializer, like magic and version */
+  unsigned int magic;
+  unsigned int version;
+  ncclConfigExt_t* ext; /* options of vendors, or NULL; ignored */
+  int minCTAs;          /* minCTAs, maxCTAs: minimum and maximum number of parallel rings of the plan */
+  int maxCTAs;
+  int nvlsCTAs; /* checked but without effect, like cgaClusterSize and CTAPolicy */
+  int cgaClusterSize;
+  const char* algSelection; /* algorithms that may be used: words of NCCL_ALGO, separated by commas, after ^
+                             * all others; NULL or "": the library chooses */
+  int forceAlgSelection;    /* 1: ncclInvalidArgument if none of them can be used; 0: the library chooses */
+  int CTAPolicy;
+  uint64_t userProfilerTag;          /* passed on to profiler plugins */
+  cudaEvent_t launchCompletionEvent; /* must be NULL */
+} ncclCollConfig_t;
+
+#define NCCL_COLLCONFIG_INITIALIZER                                                                 \
+  {                                                                                                 \
+    sizeof(ncclCollConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_PTR,             \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, \
+        NCCL_CONFIG_UNDEF_PTR, 1, NCCL_CONFIG_UNDEF_INT, 0, NCCL_CONFIG_UNDEF_PTR                   \
   }
 
 /* The result of ncclGroupSimulateEnd. */
@@ -405,11 +450,55 @@ ncclResult_t pncclGroupEnd(void);
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* simInfo);
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo);
 
-#ifdef WEIR_NCCL_2_30
-/* ---- Since NCCL 2.29 ---- */
+/* ---- Collectives with options: as those without when config is NULL ---- */
 
-#define NCCL_SUSPEND_MEM 0x01
-#define NCCL_WIN_STRICT_ORDERING 0x02
+ncclResult_t ncclAllReduceConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                                 ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream,
+                                 const ncclCollConfig_t* config);
+ncclResult_t pncclAllReduceConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                                  ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream,
+                                  const ncclCollConfig_t* config);
+ncclResult_t ncclBroadcastConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                                 int root, ncclComm_t comm, cudaStream_t stream,
+                                 const ncclCollConfig_t* config);
+ncclResult_t pncclBroadcastConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                                  int root, ncclComm_t comm, cudaStream_t stream,
+                                  const ncclCollConfig_t* config);
+ncclResult_t ncclReduceConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                              ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream,
+                              const ncclCollConfig_t* config);
+ncclResult_t pncclReduceConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                               ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream,
+                               const ncclCollConfig_t* config);
+ncclResult_t ncclAllGatherConfig(const void* sendbuff, void* recvbuff, size_t sendcount,
+                                 ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream,
+                                 const ncclCollConfig_t* config);
+ncclResult_t pncclAllGatherConfig(const void* sendbuff, void* recvbuff, size_t sendcount,
+                                  ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream,
+                                  const ncclCollConfig_t* config);
+ncclResult_t ncclReduceScatterConfig(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                     ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                     cudaStream_t stream, const ncclCollConfig_t* config);
+ncclResult_t pncclReduceScatterConfig(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                      ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                      cudaStream_t stream, const ncclCollConfig_t* config);
+ncclResult_t ncclAlltoAllConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                                ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config);
+ncclResult_t pncclAlltoAllConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                                 ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config);
+ncclResult_t ncclGatherConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                              int root, ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config);
+ncclResult_t pncclGatherConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                               int root, ncclComm_t comm, cudaStream_t stream,
+                               const ncclCollConfig_t* config);
+ncclResult_t ncclScatterConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                               int root, ncclComm_t comm, cudaStream_t stream,
+                               const ncclCollConfig_t* config);
+ncclResult_t pncclScatterConfig(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                                int root, ncclComm_t comm, cudaStream_t stream,
+                                const ncclCollConfig_t* config);
+
+/* ---- Since NCCL 2.29 ---- */
 
 typedef struct {
   int opCnt;
@@ -485,7 +574,7 @@ typedef struct ncclEncryptionConfig_v23200 {
 } ncclEncryptionConfig_t;
 
 #define NCCL_ENCRYPTION_CONFIG_INITIALIZER \
-  { sizeof(ncclEncryptionConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_ENCRYPTION_MODE_NONE, NULL }
+  { sizeof(ncclEncryptionConfig_t), NCCL_API_MAGIC, NCCL_VERSION_CODE, NCCL_ENCRYPTION_MODE_NONE, NULL }
 
 /* Says how the TCP sockets of this process are encrypted. All processes of a job call it with the same secret
  * before ncclGetUniqueId or, in other processes, before their communicators are created; communicators that
@@ -494,42 +583,10 @@ typedef struct ncclEncryptionConfig_v23200 {
 ncclResult_t ncclSetEncryption(const ncclEncryptionConfig_t* config);
 ncclResult_t pncclSetEncryption(const ncclEncryptionConfig_t* config);
 
-/* ---- Since NCCL 2.30: parameters (environment variables) by name ---- */
-
-typedef struct ncclParamHandle ncclParamHandle_t;
-
-ncclResult_t ncclParamBind(ncclParamHandle_t** out, const char* key);
-ncclResult_t pncclParamBind(ncclParamHandle_t** out, const char* key);
-ncclResult_t ncclParamGetI8(ncclParamHandle_t* handle, int8_t* out);
-ncclResult_t pncclParamGetI8(ncclParamHandle_t* handle, int8_t* out);
-ncclResult_t ncclParamGetI16(ncclParamHandle_t* handle, int16_t* out);
-ncclResult_t pncclParamGetI16(ncclParamHandle_t* handle, int16_t* out);
-ncclResult_t ncclParamGetI32(ncclParamHandle_t* handle, int32_t* out);
-ncclResult_t pncclParamGetI32(ncclParamHandle_t* handle, int32_t* out);
-ncclResult_t ncclParamGetI64(ncclParamHandle_t* handle, int64_t* out);
-ncclResult_t pncclParamGetI64(ncclParamHandle_t* handle, int64_t* out);
-ncclResult_t ncclParamGetU8(ncclParamHandle_t* handle, uint8_t* out);
-ncclResult_t pncclParamGetU8(ncclParamHandle_t* handle, uint8_t* out);
-ncclResult_t ncclParamGetU16(ncclParamHandle_t* handle, uint16_t* out);
-ncclResult_t pncclParamGetU16(ncclParamHandle_t* handle, uint16_t* out);
-ncclResult_t ncclParamGetU32(ncclParamHandle_t* handle, uint32_t* out);
-ncclResult_t pncclParamGetU32(ncclParamHandle_t* handle, uint32_t* out);
-ncclResult_t ncclParamGetU64(ncclParamHandle_t* handle, uint64_t* out);
-ncclResult_t pncclParamGetU64(ncclParamHandle_t* handle, uint64_t* out);
-ncclResult_t ncclParamGetStr(ncclParamHandle_t* handle, const char** out);
-ncclResult_t pncclParamGetStr(ncclParamHandle_t* handle, const char** out);
-ncclResult_t ncclParamGet(ncclParamHandle_t* handle, void* out, int maxLen, int* len);
-ncclResult_t pncclParamGet(ncclParamHandle_t* handle, void* out, int maxLen, int* len);
-ncclResult_t ncclParamGetParameter(const char* key, const char** value, int* valueLen);
-ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* valueLen);
-ncclResult_t ncclParamGetAllParameterKeys(const char*** table, int* tableLen);
-ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen);
-void ncclParamDumpAll(void);
-void pncclParamDumpAll(void);
-#endif /* WEIR_NCCL_2_30 */
-
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+#include "nccl_params.h"
 
 #endif /* NCCL_H_ */

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,7 +54,45 @@ std::string expected_words() {
   return known;
 }
 
+/// The word as Filter::parse has it: without a protocol, and without what divides NCCL's longer names.
+std::string without_protocol(std::string_view word) {
+  std::string plain;
+  for (const char each : word) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+  for (const std::string_view protocol : {"_ll", "_ll128", "_simple"})
+    if (plain.size() > protocol.size() && plain.ends_with(protocol)) {
+      plain.resize(plain.size() - protocol.size());
+      break;
+    }
+  for (const std::string_view divided : {"collnet_direct", "collnet_chain", "nvls_tree"})
+    if (plain == divided) std::erase(plain, '_');
+  return plain;
+}
+
+/// Kernels of NCCL's for hardware that weir does not use.
+bool is_foreign_kernel(std::string_view word) { return word.starts_with("symk_") || word == "collnet"; }
+
 }  // namespace
+
+Result<Names> selected_algorithms(std::string_view list) {
+  const bool others = list.starts_with('^');
+  if (others) list.remove_prefix(1);
+  Names named;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string word = without_protocol(list.substr(begin, end - begin));
+    begin = end + 1;
+    if (is_foreign_kernel(word)) continue;
+    const auto names = meaning(word);
+    if (!names)
+      return Status(Code::invalid_argument,
+                    fmt::format("there is no algorithm '{}'; expected {}", word, expected_words()));
+    named.insert(named.end(), names->begin(), names->end());
+  }
+  if (!others) return named;
+  Names rest = every_name();
+  std::erase_if(rest, [&](std::string_view name) { return std::ranges::find(named, name) != named.end(); });
+  return rest;
+}
 
 Names algorithms_like(std::string_view nccl) {
   Names names;

@@ -18,6 +18,12 @@ namespace weir::cost {
 /// word.
 Names algorithms_like(std::string_view nccl);
 
+/// The algorithms of the catalogue that one call may use, by a list in the syntax of ncclCollConfig_t: words,
+/// separated by commas, and ^ before the first for all others. A word is one of Filter::parse, with or
+/// without a protocol of NCCL's ("RING_SIMPLE", "tree_ll"), which does not matter, or names a kernel for
+/// hardware that weir does not use ("SYMK_LD"). Errors: invalid_argument for an unknown word.
+Result<Names> selected_algorithms(std::string_view list);
+
 class Filter {
  public:
   /// Allows everything.

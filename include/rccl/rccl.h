@@ -23,12 +23,15 @@
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime_api.h>
 #else
-typedef struct ihipStream_t* hipStream_t; /* the same declaration as in hip_runtime_api.h */
+typedef struct ihipStream_t* hipStream_t; /* the same declarations as in hip_runtime_api.h */
+typedef struct ihipEvent_t* hipEvent_t;
 #endif
 
 #define WEIR_NCCL_WITH_HIP 1
 #define cudaStream_t hipStream_t
+#define cudaEvent_t hipEvent_t
 #include "../nccl.h"
+#undef cudaEvent_t
 #undef cudaStream_t
 
 /* Macros that clients check at compile time. */
@@ -37,6 +40,7 @@ typedef struct ihipStream_t* hipStream_t; /* the same declaration as in hip_runt
 #define RCCL_GATHER_SCATTER 1
 #define RCCL_ALLTOALLV 1
 #define RCCL_ALLREDUCE_WITH_BIAS 1
+#define RCCL_SUSPEND_RESUME 1
 
 /* The names in RCCL before 2.25. */
 #define ncclFp8E4M3 ncclFloat8e4m3
@@ -75,7 +79,8 @@ ncclResult_t pncclAllReduceWithBias(const void* sendbuff, void* recvbuff, size_t
                                     ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                                     hipStream_t stream, const void* acc);
 
-/* MSCCL algorithms. RCCL removed them in 2.28; weir returns ncclInvalidUsage. */
+/* Plans of MSCCL's files, which RCCL has ignored since 2.28: loaded and proven, run as a collective,
+ * forgotten. Counts and displacements by rank must be NULL. */
 typedef int mscclAlgoHandle_t;
 ncclResult_t mscclLoadAlgo(const char* mscclAlgoFilePath, mscclAlgoHandle_t* mscclAlgoHandle, int rank);
 ncclResult_t pmscclLoadAlgo(const char* mscclAlgoFilePath, mscclAlgoHandle_t* mscclAlgoHandle, int rank);

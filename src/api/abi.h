@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Included by every file that defines functions of the C interface: the newest NCCL header, without a
+/// Included by every file that defines functions of the C interface: NCCL's header, without a
 /// toolkit and with its functions exported, and the macro that publishes a function.
 ///
 /// A function is defined under its p name; WEIR_WEAK_ALIAS(ncclX) beneath makes ncclX a weak alias of pncclX.
@@ -8,9 +8,6 @@
 
 #ifndef WEIR_NO_CUDA
 #define WEIR_NO_CUDA
-#endif
-#ifndef WEIR_NCCL_2_30
-#define WEIR_NCCL_2_30
 #endif
 #pragma GCC visibility push(default)
 #include "nccl.h"

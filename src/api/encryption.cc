@@ -12,7 +12,7 @@
 namespace weir::api {
 namespace {
 
-constexpr unsigned kEncryptionMagic = 0xcafebeef;
+constexpr unsigned kEncryptionMagic = NCCL_API_MAGIC;
 
 Status wrong_encryption(std::string what) {
   return {Code::invalid_argument, "ncclSetEncryption : " + std::move(what)};

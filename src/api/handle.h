@@ -22,6 +22,7 @@
 #include "src/base/status.h"
 #include "src/core/call/registration.h"
 #include "src/core/communicator/communicator.h"
+#include "src/core/communicator/selected_plans.h"
 #include "src/core/grains/tree_sums.h"
 #include "src/survey/ras_server.h"
 
@@ -55,9 +56,10 @@ struct HandleState {
   std::vector<std::unique_ptr<Window>> windows;
   /// Splits of a non-blocking communicator in which this rank takes part without being in the result.
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
-  std::shared_ptr<core::FloatPool> grain_arrays;  ///< pool for its sums over grains; null: not used yet
-  std::optional<ncclUniqueId>
-      given_id;               ///< by ncclCommGetUniqueId, for the next ncclCommGrow; guarded as above
+  std::unique_ptr<core::SelectedPlans> selected_plans;  ///< plans that calls asked for; null: none yet
+  std::shared_ptr<core::FloatPool> grain_arrays;        ///< pool for its sums over grains; null: not used yet
+  /// By ncclCommGetUniqueId, for the next ncclCommGrow; guarded as above.
+  std::optional<ncclUniqueId> given_id;
   uint32_t operator_tag = 0;  ///< part of its operators' numbers, by which those of others are detected
   std::shared_ptr<survey::RasServer> ras;  ///< the process's RAS port; null: it has none
   int device = 0;

@@ -2,7 +2,6 @@
 // RCCL's functions that load a schedule from a file and run it.
 #pragma GCC visibility push(default)
 #define WEIR_NO_HIP
-#define WEIR_NCCL_2_30
 #include "rccl/rccl.h"
 #pragma GCC visibility pop
 

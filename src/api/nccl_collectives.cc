@@ -15,6 +15,7 @@
 #include "src/api/pointers.h"
 #include "src/api/process.h"
 #include "src/api/stream.h"
+#include "src/core/communicator/loaded_algorithms.h"
 
 namespace weir::api {
 namespace {
@@ -23,7 +24,7 @@ const char* name_of(const core::CollectiveOp& call) {
   static constexpr std::array<const char*, kCollectives - 1> kNames = {
       "ncclAllReduce",     "ncclReduce",   "ncclBroadcast", "ncclAllGather",
       "ncclReduceScatter", "ncclAlltoAll", "ncclGather",    "ncclScatter"};
-  if (call.plan != nullptr) return "mscclRunAlgo";
+  if (call.plan != nullptr && core::was_loaded(*call.plan)) return "mscclRunAlgo";
   return call.bias != nullptr ? "ncclAllReduceWithBias" : kNames[static_cast<size_t>(call.kind)];
 }
 constexpr const char* name_of(const core::SendOp&) { return "ncclSend"; }

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <string>
 
+#include "src/api/newer_struct.h"
 #include "src/api/process.h"
 #include "src/base/log.h"
 
@@ -19,7 +22,7 @@
 namespace weir::api {
 namespace {
 
-constexpr unsigned kMagic = 0xcafebeef;
+constexpr unsigned kMagic = NCCL_API_MAGIC;
 constexpr int kUnset = NCCL_CONFIG_UNDEF_INT;
 
 /// An integer field: the version that introduced it, and its range.
@@ -29,6 +32,7 @@ struct Field {
   unsigned since;  ///< version code; 0: read from callers of any version whose struct contains it
   int least;
   int most;
+  int also = NCCL_CONFIG_UNDEF_INT;  ///< another value that is allowed
 };
 
 constexpr Field kFields[] = {
@@ -49,10 +53,17 @@ constexpr Field kFields[] = {
     {"numRmaCtx", &ncclConfig_t::numRmaCtx, NCCL_VERSION(2, 29, 0), 0, INT_MAX},
     {"maxP2pPeers", &ncclConfig_t::maxP2pPeers, NCCL_VERSION(2, 30, 0), 1, INT_MAX},
     {"graphStreamOrdering", &ncclConfig_t::graphStreamOrdering, NCCL_VERSION(2, 30, 5), 0, 1},
+    {"launchOrderImplicit", &ncclConfig_t::launchOrderImplicit, NCCL_VERSION(2, 31, 0), 0, 1},
+    {"numRmaSig", &ncclConfig_t::numRmaSig, NCCL_VERSION(2, 31, 0), 0, INT_MAX},
+    {"rmaEagerInit", &ncclConfig_t::rmaEagerInit, NCCL_VERSION(2, 31, 0), 0, 1},
+    {"hostCftMode", &ncclConfig_t::hostCftMode, NCCL_VERSION(2, 31, 0), ncclHostCftEnable,
+     ncclHostCftFallback},
+    {"nvlsHostMode", &ncclConfig_t::nvlsHostMode, NCCL_VERSION(2, 32, 0), ncclNvlsHostModeEnable,
+     ncclNvlsHostModeDisableTransport | ncclNvlsHostModeDisableSymmetricMultimem, ncclNvlsHostModeDisable},
 };
 
 Status check_field(const Field& field, int value) {
-  if (value == kUnset || (value >= field.least && value <= field.most)) return {};
+  if (value == kUnset || value == field.also || (value >= field.least && value <= field.most)) return {};
   const std::string most = field.most == INT_MAX ? "or more" : fmt::format("to {}", field.most);
   return {Code::invalid_argument, fmt::format("Invalid config {} attribute value {}; expected {} {}",
                                               field.name, value, field.least, most)};
@@ -81,6 +92,14 @@ size_t size_in(const ncclConfig_t* config) {
   size_t size = 0;
   std::memcpy(&size, &config->size, sizeof(size));
   return size;
+}
+
+/// `size`: without what a weirConfig_t has in addition.
+void note_unknown_fields(const ncclConfig_t* config, size_t size, unsigned version) {
+  constexpr size_t kKnown = offsetof(ncclConfig_t, nvlsHostMode) + sizeof(ncclConfig_t::nvlsHostMode);
+  static std::once_flag said;
+  const std::string unknown = unknown_fields("ncclConfig_t", config, size, kKnown, version);
+  if (!unknown.empty()) std::call_once(said, [&] { WEIR_INFO(init, "{}", unknown); });
 }
 
 Result<std::optional<SumOrder>> sum_order_in(const ncclConfig_t* config) {
@@ -113,6 +132,7 @@ Result<ncclConfig_t> read_config(const ncclConfig_t* config) {
                               "NCCL_CONFIG_INITIALIZER",
                               own.magic, kMagic));
   }
+  note_unknown_fields(config, size, own.version);
   if (own.version < NCCL_VERSION(2, 17, 0)) own.netName = nullptr;
   for (const Field& field : kFields) {
     if (own.version < field.since) own.*field.member = kUnset;

@@ -14,9 +14,9 @@ namespace weir::api {
 namespace {
 
 // A handle is a row of the table.
-const OptionRow* row_of(const ncclParamHandle_t* handle) {
+const OptionRow* row_of(ncclParamHandle_t handle) {
   for (const OptionRow& row : option_table()) {
-    if (reinterpret_cast<const ncclParamHandle_t*>(&row) == handle) return &row;
+    if (reinterpret_cast<const ncclParamHandle*>(&row) == handle) return &row;
   }
   return nullptr;
 }
@@ -42,7 +42,7 @@ std::string text_of(const OptionRow& row) { return value_text(runtime().options(
 
 /// The value as an integer of type T, if it fits.
 template <typename T>
-Status read_number(const char* function, const ncclParamHandle_t* handle, T* out) {
+Status read_number(const char* function, ncclParamHandle_t handle, T* out) {
   const OptionRow* const row = row_of(handle);
   if (row == nullptr || out == nullptr) return unknown_handle(function);
   const std::string text = text_of(*row);
@@ -57,18 +57,18 @@ Status read_number(const char* function, const ncclParamHandle_t* handle, T* out
 }
 
 template <typename T>
-ncclResult_t get_number(const char* function, const ncclParamHandle_t* handle, T* out) {
+ncclResult_t get_number(const char* function, ncclParamHandle_t handle, T* out) {
   return report([&] { return read_number(function, handle, out); });
 }
 
-Status bind(ncclParamHandle_t** out, const char* key) {
+Status bind(ncclParamHandle_t* out, const char* key) {
   if (out == nullptr) return null_argument("ncclParamBind", "out");
   const OptionRow* const row = find(key);
-  *out = reinterpret_cast<ncclParamHandle_t*>(const_cast<OptionRow*>(row));
+  *out = reinterpret_cast<ncclParamHandle_t>(const_cast<OptionRow*>(row));
   return row == nullptr ? unknown_key("ncclParamBind", key) : Status();
 }
 
-Status get_text(const ncclParamHandle_t* handle, const char** out) {
+Status get_text(ncclParamHandle_t handle, const char** out) {
   static thread_local std::string text;
   const OptionRow* const row = row_of(handle);
   if (row == nullptr || out == nullptr) return unknown_handle("ncclParamGetStr");
@@ -78,7 +78,7 @@ Status get_text(const ncclParamHandle_t* handle, const char** out) {
 }
 
 /// The bytes of the text, without a terminating zero.
-Status copy_text(const ncclParamHandle_t* handle, void* out, int most, int* length) {
+Status copy_text(ncclParamHandle_t handle, void* out, int most, int* length) {
   const OptionRow* const row = row_of(handle);
   if (row == nullptr || out == nullptr || length == nullptr) return unknown_handle("ncclParamGet");
   const std::string text = text_of(*row);
@@ -121,50 +121,50 @@ Status all_keys(const char*** table, int* length) {
 using namespace weir;
 using namespace weir::api;
 
-ncclResult_t pncclParamBind(ncclParamHandle_t** out, const char* key) {
+ncclResult_t pncclParamBind(ncclParamHandle_t* out, const char* key) {
   return report([&] { return bind(out, key); });
 }
 WEIR_WEAK_ALIAS(ncclParamBind);
 
-ncclResult_t pncclParamGetI8(ncclParamHandle_t* handle, int8_t* out) {
+ncclResult_t pncclParamGetI8(ncclParamHandle_t handle, int8_t* out) {
   return get_number("ncclParamGetI8", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetI8);
-ncclResult_t pncclParamGetI16(ncclParamHandle_t* handle, int16_t* out) {
+ncclResult_t pncclParamGetI16(ncclParamHandle_t handle, int16_t* out) {
   return get_number("ncclParamGetI16", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetI16);
-ncclResult_t pncclParamGetI32(ncclParamHandle_t* handle, int32_t* out) {
+ncclResult_t pncclParamGetI32(ncclParamHandle_t handle, int32_t* out) {
   return get_number("ncclParamGetI32", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetI32);
-ncclResult_t pncclParamGetI64(ncclParamHandle_t* handle, int64_t* out) {
+ncclResult_t pncclParamGetI64(ncclParamHandle_t handle, int64_t* out) {
   return get_number("ncclParamGetI64", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetI64);
-ncclResult_t pncclParamGetU8(ncclParamHandle_t* handle, uint8_t* out) {
+ncclResult_t pncclParamGetU8(ncclParamHandle_t handle, uint8_t* out) {
   return get_number("ncclParamGetU8", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetU8);
-ncclResult_t pncclParamGetU16(ncclParamHandle_t* handle, uint16_t* out) {
+ncclResult_t pncclParamGetU16(ncclParamHandle_t handle, uint16_t* out) {
   return get_number("ncclParamGetU16", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetU16);
-ncclResult_t pncclParamGetU32(ncclParamHandle_t* handle, uint32_t* out) {
+ncclResult_t pncclParamGetU32(ncclParamHandle_t handle, uint32_t* out) {
   return get_number("ncclParamGetU32", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetU32);
-ncclResult_t pncclParamGetU64(ncclParamHandle_t* handle, uint64_t* out) {
+ncclResult_t pncclParamGetU64(ncclParamHandle_t handle, uint64_t* out) {
   return get_number("ncclParamGetU64", handle, out);
 }
 WEIR_WEAK_ALIAS(ncclParamGetU64);
 
-ncclResult_t pncclParamGetStr(ncclParamHandle_t* handle, const char** out) {
+ncclResult_t pncclParamGetStr(ncclParamHandle_t handle, const char** out) {
   return report([&] { return get_text(handle, out); });
 }
 WEIR_WEAK_ALIAS(ncclParamGetStr);
 
-ncclResult_t pncclParamGet(ncclParamHandle_t* handle, void* out, int maxLen, int* len) {
+ncclResult_t pncclParamGet(ncclParamHandle_t handle, void* out, int maxLen, int* len) {
   return report([&] { return copy_text(handle, out, maxLen, len); });
 }
 WEIR_WEAK_ALIAS(ncclParamGet);

@@ -3,7 +3,6 @@
 // use them.
 #pragma GCC visibility push(default)
 #define WEIR_NO_HIP
-#define WEIR_NCCL_2_30
 #include "rccl/rccl.h"
 #pragma GCC visibility pop
 

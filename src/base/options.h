@@ -117,7 +117,7 @@ struct Options {
   std::string ras_address = "localhost:28028";
   double ras_timeout_factor = 1;
   // Reported version
-  int64_t nccl_version = 22809;
+  int64_t nccl_version = 23203;
 
   /// Sentences about the values that were found: set options, invalid values (the default is kept), NCCL
   /// variables that have no effect in weir, and unknown names.

@@ -69,5 +69,46 @@ TEST(Filter, WrongWordsGetASentence) {
   EXPECT_THAT(sentence("ring;tree"), HasSubstr("\"tree\" names no collective"));
 }
 
+Names selected(std::string_view list) {
+  auto names = selected_algorithms(list);
+  EXPECT_TRUE(names.ok()) << names.status().message();
+  return names.ok() ? *names : Names();
+}
+
+TEST(SelectedAlgorithms, WordsOfNcclWithAndWithoutProtocols) {
+  const Names trees = algorithms_like("tree");
+  EXPECT_FALSE(trees.empty());
+  EXPECT_EQ(selected("tree"), trees);
+  EXPECT_EQ(selected("TREE_LL128"), trees);
+  EXPECT_EQ(selected("Tree_Simple"), trees);
+  EXPECT_EQ(selected("chain"), Names{"chain"});
+  Names both = trees;
+  both.push_back("pat");
+  EXPECT_EQ(selected("tree_ll,pat"), both);
+}
+
+TEST(SelectedAlgorithms, KernelsForOtherHardwareSelectNothing) {
+  for (const std::string_view word : {"nvls", "NVLS_TREE_SIMPLE", "nvls_simple", "COLLNET",
+                                      "COLLNET_DIRECT_SIMPLE", "collnetchain", "SYMK_RSxLDMC_AGxSTMC"})
+    EXPECT_EQ(selected(word), Names()) << word;
+  EXPECT_EQ(selected("nvls,pat"), Names{"pat"});
+}
+
+TEST(SelectedAlgorithms, AllOthers) {
+  const Names others = selected("^ring,nvls");
+  EXPECT_EQ(std::ranges::find(others, "ring"), others.end());
+  EXPECT_EQ(std::ranges::find(others, "ring_set"), others.end());
+  EXPECT_NE(std::ranges::find(others, "double_tree"), others.end());
+  EXPECT_NE(std::ranges::find(others, "chain"), others.end());
+}
+
+TEST(SelectedAlgorithms, UnknownWordsAreNamed) {
+  for (const std::string_view list : {"rings", "ring,", ",ring", "ring, tree", "^", "ring;tree", "_ll"}) {
+    const auto names = selected_algorithms(list);
+    EXPECT_EQ(names.status().code(), Code::invalid_argument) << list;
+    EXPECT_THAT(names.status().message(), ::testing::HasSubstr("there is no algorithm '")) << list;
+  }
+}
+
 }  // namespace
 }  // namespace weir::cost

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "src/api/abi.h"
+#include "src/api/newer_struct.h"
+#include "tests/core/logged.h"
 #include "weir/config.h"
 
 namespace weir::api {
@@ -73,6 +75,40 @@ TEST(Config, LongerStructsOfNewerCallersAreCut) {
   EXPECT_TRUE(read_config(reinterpret_cast<const ncclConfig_t*>(bytes.data())).ok());
 }
 
+/// A caller whose header has one more integer field, with this value.
+std::vector<std::byte> caller_of_the_future(int value, size_t* size) {
+  *size = offsetof(ncclConfig_t, nvlsHostMode) + 2 * sizeof(int);
+  auto bytes = caller_of_size(*size, NCCL_VERSION(2, 99, 0));
+  std::memcpy(bytes.data() + *size - sizeof(int), &value, sizeof(value));
+  return bytes;
+}
+
+TEST(Config, FieldsThatThisLibraryDoesNotKnowAreNamedByTheirPlaces) {
+  constexpr size_t kKnown = offsetof(ncclConfig_t, nvlsHostMode) + sizeof(int);
+  size_t size = 0;
+  const auto sentence = [&](int value) {
+    const auto bytes = caller_of_the_future(value, &size);
+    return unknown_fields("ncclConfig_t", bytes.data(), size, kKnown, NCCL_VERSION(2, 99, 0));
+  };
+  EXPECT_THAT(sentence(7), AllOf(HasSubstr("NCCL 2.99.0"), HasSubstr("knows 2.32.3"),
+                                 HasSubstr("bytes 116 to 119"), HasSubstr("set are those at 116 (7)")));
+  EXPECT_THAT(sentence(NCCL_CONFIG_UNDEF_INT), HasSubstr("none of them is set"));
+  const ncclConfig_t own = initial();  // with padding behind the last field
+  EXPECT_EQ(unknown_fields("ncclConfig_t", &own, own.size, kKnown, own.version), "");
+}
+
+TEST(Config, UnknownFieldsAreLoggedOnce) {
+  size_t size = 0;
+  const auto bytes = caller_of_the_future(7, &size);
+  const core::Logged log;
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(read_config(reinterpret_cast<const ncclConfig_t*>(bytes.data())).ok());
+  const std::string text = log.text();
+  const size_t first = text.find("set are those at 116 (7)");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("set are those at", first + 1), std::string::npos) << text;
+}
+
 TEST(Config, FieldsNewerThanTheCallersHeaderAreNotLookedAt) {
   ncclConfig_t config = initial();
   config.version = NCCL_VERSION(2, 26, 0);
@@ -80,6 +116,8 @@ TEST(Config, FieldsNewerThanTheCallersHeaderAreNotLookedAt) {
   config.nvlinkCentricSched = 9;  // since 2.28
   config.graphUsageMode = 9;      // since 2.29
   config.maxP2pPeers = -9;        // since 2.30
+  config.rmaEagerInit = 9;        // since 2.31
+  config.nvlsHostMode = 9;        // since 2.32
   EXPECT_TRUE(read_config(&config).ok());
   config.version = NCCL_VERSION(2, 30, 7);
   EXPECT_THAT(refusal(config), HasSubstr("CTAPolicy attribute value 99"));
@@ -106,6 +144,11 @@ TEST(Config, EveryFieldIsHeldToItsRange) {
       {"numRmaCtx", &ncclConfig_t::numRmaCtx, -1, 0},
       {"maxP2pPeers", &ncclConfig_t::maxP2pPeers, 0, 1},
       {"graphStreamOrdering", &ncclConfig_t::graphStreamOrdering, 2, 1},
+      {"launchOrderImplicit", &ncclConfig_t::launchOrderImplicit, 2, 1},
+      {"numRmaSig", &ncclConfig_t::numRmaSig, -1, 0},
+      {"rmaEagerInit", &ncclConfig_t::rmaEagerInit, 2, 1},
+      {"hostCftMode", &ncclConfig_t::hostCftMode, 4, ncclHostCftFallback},
+      {"nvlsHostMode", &ncclConfig_t::nvlsHostMode, 4, ncclNvlsHostModeDisable},
   };
   for (const auto& one : kCases) {
     ncclConfig_t config = initial();

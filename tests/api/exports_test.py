@@ -83,7 +83,7 @@ class Exports(unittest.TestCase):
 
   def test_loads_with_everything_bound_at_once(self):
     code = ("import ctypes, os, sys; library = ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW); version = ctypes.c_int(); "
-            "sys.exit(library.ncclGetVersion(ctypes.byref(version)) or version.value != 22809)")
+            "sys.exit(library.ncclGetVersion(ctypes.byref(version)) or version.value != 23203)")
     environment = {key: value for key, value in os.environ.items() if key != "WEIR_NCCL_VERSION"}
     for library, _ in self.each():
       subprocess.run([sys.executable, "-c", code, library], check=True, env=environment)
@@ -93,10 +93,10 @@ class Exports(unittest.TestCase):
             "library.ncclGetVersion(ctypes.byref(version)); unique_id = ctypes.create_string_buffer(128); "
             "[library.ncclGetUniqueId(unique_id) for _ in range(2)]; print(version.value)")
     for library, _ in self.each():
-      environment = dict(os.environ, WEIR_NCCL_VERSION="23007", NCCL_DEBUG="VERSION", PYTHONUNBUFFERED="1")
+      environment = dict(os.environ, WEIR_NCCL_VERSION="22809", NCCL_DEBUG="VERSION", PYTHONUNBUFFERED="1")
       run = subprocess.run([sys.executable, "-c", code, library], check=True, env=environment, capture_output=True,
                            text=True)
-      self.assertRegex(run.stdout, r"^NCCL version 2\.30\.7\+weir\d+\.\d+\.\d+\n23007\n$")
+      self.assertRegex(run.stdout, r"^NCCL version 2\.28\.9\+weir\d+\.\d+\.\d+\n22809\n$")
 
   def test_all_three_in_one_process(self):
     """Copies of the library do not disturb each other: each has its own runtime."""

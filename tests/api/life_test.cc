@@ -98,7 +98,7 @@ TEST(Life, StreamsKeepOrderAndReturnAtOnce) {
 TEST(Life, NamesOfTheLibrary) {
   int version = 0;
   ASSERT_EQ(ncclGetVersion(&version), ncclSuccess);
-  EXPECT_EQ(version, 22809);
+  EXPECT_EQ(version, 23203);
   char line[512], cut[8];
   const int length = weirDescribe(line, sizeof(line));
   EXPECT_THAT(line, StartsWith("weir "));

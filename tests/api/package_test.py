@@ -22,6 +22,7 @@ target_link_libraries(user_cpp {target})
 """
 
 PROGRAM = """#include <nccl.h>
+#include <nccl_device.h>
 #include <stdio.h>
 int main(void) {
   int version = 0;
@@ -74,8 +75,8 @@ class Package(unittest.TestCase):
     run(["cmake", "-G", "Ninja", "-S", folder, "-B", folder + "/build", f"-DCMAKE_PREFIX_PATH={self.prefix}"])
     run(["cmake", "--build", folder + "/build"])
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("NCCL_", "WEIR_"))}
-    self.assertEqual(run([folder + "/build/user"], env=environment), "22809\n")
-    self.assertEqual(run([folder + "/build/user_cpp"], env=environment), "22809\n")
+    self.assertEqual(run([folder + "/build/user"], env=environment), "23203\n")
+    self.assertEqual(run([folder + "/build/user_cpp"], env=environment), "23203\n")
     return run(["readelf", "-d", folder + "/build/user"])
 
   def test_a_vendors_files_are_nowhere_in_the_way(self):
@@ -88,6 +89,7 @@ class Package(unittest.TestCase):
     lib = self.installed_lib()
     wanted = {f"{lib}/libweir.so", f"{lib}/nccl-compat/libnccl.so", f"{lib}/nccl-compat/libnccl.so.2",
               f"{lib}/rccl-compat/librccl.so.1", "include/weir-compat/nccl.h", "include/weir-compat/rccl/rccl.h",
+              "include/weir-compat/nccl_params.h", "include/weir-compat/nccl_device.h", "include/weir-compat/nccl_device/host.h",
               "include/weir/stream.h", "include/weir/grains.h", "include/weir/config.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/net_stats.h", "include/weir/places.h",
               "include/weir/topology.h", "include/weir/bound.h", "include/weir/plan.h", f"{lib}/nccl-compat/pkgconfig/nccl.pc"}
     self.assertEqual(wanted - self.files(), set())
@@ -131,7 +133,7 @@ class Package(unittest.TestCase):
         file.write(PROGRAM)
       program = os.path.join(self.folder, package + "_by_pkg_config")
       run(["cc", "-o", program, file.name, *flags])
-      self.assertEqual(run([program], env=dict(environment, LD_LIBRARY_PATH=library)), "22809\n")
+      self.assertEqual(run([program], env=dict(environment, LD_LIBRARY_PATH=library)), "23203\n")
 
   def test_installed_programs_find_the_library(self):
     built = [name for name in ("weir", "all_reduce_perf", "weir-train")

@@ -9,14 +9,14 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-ncclParamHandle_t* bound(const char* key) {
-  ncclParamHandle_t* handle = nullptr;
+ncclParamHandle_t bound(const char* key) {
+  ncclParamHandle_t handle = nullptr;
   EXPECT_EQ(ncclParamBind(&handle, key), ncclSuccess) << last_sentence();
   return handle;
 }
 
 TEST(Params, AWholeNumberInEveryWidth) {
-  ncclParamHandle_t* const slots = bound("WEIR_SLOTS");
+  const ncclParamHandle_t slots = bound("WEIR_SLOTS");
   int8_t i8 = 0;
   int16_t i16 = 0;
   int32_t i32 = 0;
@@ -40,7 +40,7 @@ TEST(Params, AWholeNumberInEveryWidth) {
 }
 
 TEST(Params, WhatATypeCannotHoldIsRefusedAndTheOutputLeftAlone) {
-  ncclParamHandle_t* const automatic = bound("WEIR_SPIN");  // -1
+  const ncclParamHandle_t automatic = bound("WEIR_SPIN");  // -1
   uint32_t u32 = 77;
   EXPECT_EQ(ncclParamGetU32(automatic, &u32), ncclInvalidArgument);
   EXPECT_THAT(last_sentence(), AllOf(HasSubstr("WEIR_SPIN"), HasSubstr("'-1'")));
@@ -57,7 +57,7 @@ TEST(Params, WhatATypeCannotHoldIsRefusedAndTheOutputLeftAlone) {
 }
 
 TEST(Params, TextsAndTheirBytes) {
-  ncclParamHandle_t* const transports = bound("WEIR_TRANSPORTS");
+  const ncclParamHandle_t transports = bound("WEIR_TRANSPORTS");
   const std::string expected = Options().transports;
   const char* text = nullptr;
   ASSERT_EQ(ncclParamGetStr(transports, &text), ncclSuccess);
@@ -105,9 +105,9 @@ TEST(Params, AllKeysCanBeBoundAndRead) {
 TEST(Params, HandlesThatNobodyMade) {
   int number = 0;
   const char* text = nullptr;
-  auto* const stray = reinterpret_cast<ncclParamHandle_t*>(&number);
+  auto* const stray = reinterpret_cast<ncclParamHandle_t>(&number);
   int32_t i32 = 0;
-  for (ncclParamHandle_t* const handle : {stray, static_cast<ncclParamHandle_t*>(nullptr)}) {
+  for (const ncclParamHandle_t handle : {stray, ncclParamHandle_t{}}) {
     EXPECT_EQ(ncclParamGetI32(handle, &i32), ncclInvalidArgument);
     EXPECT_THAT(last_sentence(), HasSubstr("ncclParamBind"));
     EXPECT_EQ(ncclParamGetStr(handle, &text), ncclInvalidArgument);

@@ -36,7 +36,7 @@ std::vector<std::string> warnings(const Options& options) {
 TEST(Options, NothingSetGivesDefaults) {
   const Options options = from({});
   EXPECT_THAT(options.notes, IsEmpty());
-  EXPECT_EQ(options.nccl_version, 22809);
+  EXPECT_EQ(options.nccl_version, 23203);
   EXPECT_EQ(options.transports, "loop,shm,cma,net_plugin,verbs,tcp");
   EXPECT_EQ(options.peer_timeout_s, 30);
   EXPECT_EQ(options.stuck_timeout_s, 1800);

@@ -53,7 +53,7 @@ TEST(Program, PrintsTheTableOfNcclTests) {
   EXPECT_EQ(result.code, 0) << result.text;
   std::vector<std::string> text = lines(result.text);
   ASSERT_EQ(text.size(), 21) << result.text;
-  EXPECT_EQ(text[0], "# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809");
+  EXPECT_EQ(text[0], "# nccl-tests version 2.19.6 nccl-headers=23203 nccl-library=23203");
   EXPECT_EQ(text[1], "# Collective test starting: all_reduce_perf");
   EXPECT_EQ(
       text[2],
@@ -180,7 +180,7 @@ TEST(Program, WritesJsonOfVersion3) {
                                            "results", "out_of_bounds", "average_bus_bandwidth", "errors",
                                            "end_time"));
   EXPECT_EQ(json["version"], 3);
-  EXPECT_EQ(json["nccl_version"], 22809);
+  EXPECT_EQ(json["nccl_version"], 23203);
   EXPECT_EQ(json["args"][0], "all_reduce_perf");
   EXPECT_EQ(json["config"]["per_iter_timing"], "true");
   EXPECT_EQ(json["config"]["devices"][1]["device_info"], "host");

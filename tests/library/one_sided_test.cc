@@ -12,21 +12,6 @@
 
 #include "tests/library/processes.h"
 
-// Of NCCL 2.29, as in nccl.h with WEIR_NCCL_2_30, with which the other files of this program are not
-// compiled.
-extern "C" {
-struct SignalWait {
-  int count;
-  int peer;
-  int index;
-  int context;
-};
-ncclResult_t ncclPutSignal(const void*, size_t, ncclDataType_t, int, ncclWindow_t, size_t, int, int, unsigned,
-                           ncclComm_t, cudaStream_t);
-ncclResult_t ncclSignal(int, int, int, unsigned, ncclComm_t, cudaStream_t);
-ncclResult_t ncclWaitSignal(int, SignalWait*, ncclComm_t, cudaStream_t);
-}
-
 namespace weir::testing {
 namespace {
 
@@ -34,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 void await(int count, int peer, ncclComm_t comm) {
-  SignalWait wait = {count, peer, 0, 0};
+  ncclWaitSignalDesc_t wait = {count, peer, 0, 0};
   expect_success(ncclWaitSignal(1, &wait, comm, nullptr), "ncclWaitSignal");
 }
 
@@ -125,7 +110,7 @@ TEST_P(OneSided, ASenderThatDiesIsNamedByWhoWaits) {
     ncclComm_t comm = rank.connect();
     meet(comm);
     if (rank.rank() == 1) kill(getpid(), SIGKILL);
-    SignalWait wait = {1, 1, 0, 0};
+    ncclWaitSignalDesc_t wait = {1, 1, 0, 0};
     const ncclResult_t result = ncclWaitSignal(1, &wait, comm, nullptr);
     fprintf(stderr, "%d %s\n", result, ncclGetLastError(comm));
     ncclCommAbort(comm);

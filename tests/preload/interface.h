@@ -7,7 +7,6 @@
 
 #define WEIR_NO_HIP
 #define WEIR_NO_CUDA
-#define WEIR_NCCL_2_30
 #include <rccl/rccl.h>
 using cudaStream_t = hipStream_t;  // rccl.h takes the name back
 #include <dlfcn.h>

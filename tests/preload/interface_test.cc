@@ -119,9 +119,11 @@ class WholeInterface : public ::testing::TestWithParam<bool> {
   void use_memory(ncclComm_t comm, int rank);
   void reduce(const Comms& comms);
   void move(const Comms& comms);
+  void use_options(const Comms& comms);
   void move_in_rccls_way(const Comms& comms);
   void run_a_schedule(const Comms& comms);
   void be_refused(ncclComm_t comm);
+  void state_requirements(ncclComm_t comm, ncclTeam_t world);
   void use_the_device_interface(ncclComm_t comm, int rank);
 
   Interface our_{GetParam()};
@@ -134,7 +136,7 @@ class WholeInterface : public ::testing::TestWithParam<bool> {
 void WholeInterface::ask_the_library() {
   int version = 0;
   ok(our_(ncclGetVersion)(&version), "ncclGetVersion");
-  EXPECT_GE(version, 22809);
+  EXPECT_GE(version, 23203);
   EXPECT_STREQ(our_(ncclGetErrorString)(ncclSuccess), "no error");
   ok(our_(ncclSetEncryption)(nullptr), "ncclSetEncryption");
   our_(ncclResetDebugInit)();
@@ -142,7 +144,7 @@ void WholeInterface::ask_the_library() {
 }
 
 void WholeInterface::ask_for_parameters() {
-  ncclParamHandle_t* slots = nullptr;
+  ncclParamHandle_t slots = nullptr;
   ok(our_(ncclParamBind)(&slots, "WEIR_SLOTS"), "ncclParamBind");
   const auto number = [&](auto& function, auto value) {
     ok(our_(function)(slots, &value), "ncclParamGet<number>");
@@ -303,6 +305,35 @@ void WholeInterface::move(const Comms& comms) {
   EXPECT_EQ(out_[0]->read<float>(kAll, stream(0)), ramp(10)) << "ncclBcast";
 }
 
+void WholeInterface::use_options(const Comms& comms) {
+  ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;
+  config.algSelection = "ring";
+  const Floats sum = ramp(30, 2), both = ramp(10, 1, kBlock) + ramp(20, 1, kBlock);
+  const Floats seconds = ramp(14, 1, kBlock) + ramp(24, 1, kBlock);
+  // `rest`: op or root, of the collectives that have one.
+  const auto calls = [&](const char* what, auto& function, size_t count,
+                         const std::array<Floats, kRanks>& expected, auto... rest) {
+    gives(
+        what,
+        [&](int rank) {
+          return our_(function)(in(rank), out(rank), count, ncclFloat32, rest..., comms[at(rank)],
+                                stream(rank), &config);
+        },
+        expected);
+  };
+  calls("ncclAllReduceConfig", ncclAllReduceConfig, kAll, {sum, sum}, ncclSum);
+  calls("ncclReduceConfig", ncclReduceConfig, kAll, {kNothing, sum}, ncclSum, 1);
+  calls("ncclBroadcastConfig", ncclBroadcastConfig, kAll, {ramp(20), ramp(20)}, 1);
+  calls("ncclAllGatherConfig", ncclAllGatherConfig, kBlock, {both, both});
+  calls("ncclReduceScatterConfig", ncclReduceScatterConfig, kBlock,
+        {ramp(30, 2, kBlock) + kNoBlock, ramp(38, 2, kBlock) + kNoBlock}, ncclSum);
+  config.algSelection = nullptr;
+  calls("ncclAlltoAllConfig", ncclAlltoAllConfig, kBlock, {both, seconds});
+  calls("ncclGatherConfig", ncclGatherConfig, kBlock, {both, kNothing}, 0);
+  calls("ncclScatterConfig", ncclScatterConfig, kBlock,
+        {ramp(20, 1, kBlock) + kNoBlock, ramp(24, 1, kBlock) + kNoBlock}, 1);
+}
+
 void WholeInterface::move_in_rccls_way(const Comms& comms) {
   const size_t counts[] = {kBlock, kBlock}, places[] = {0, kBlock};
   const std::array<Floats, kRanks> turned = {ramp(10, 1, kBlock) + ramp(20, 1, kBlock),
@@ -368,14 +399,62 @@ void WholeInterface::be_refused(ncclComm_t comm) {
   EXPECT_EQ(estimate.estimatedTime, 0) << "of nothing";
 }
 
+void WholeInterface::state_requirements(ncclComm_t comm, ncclTeam_t world) {
+  ncclDevResourceRequirements_t needed;
+  ncclLsaBarrierHandle_t lsa;
+  ok(our_(ncclLsaBarrierCreateRequirement)(world, 4, &lsa, &needed), "ncclLsaBarrierCreateRequirement");
+  EXPECT_EQ(lsa.nBarriers, 4);
+  EXPECT_EQ(needed.bufferSize, 4u * (3 + kRanks) * sizeof(uint32_t));
+  EXPECT_EQ(needed.outBufferHandle, &lsa.bufHandle);
+  EXPECT_EQ(needed.next, nullptr);
+  ncclCftBarrierHandle_t cft;
+  ok(our_(ncclCftBarrierCreateRequirement)(world, 4, &cft, &needed), "ncclCftBarrierCreateRequirement");
+  EXPECT_EQ(needed.outBufferHandle, &cft.bufHandle);
+  ncclGinBarrierHandle_t gin;
+  ok(our_(ncclGinBarrierCreateRequirement)(comm, world, 4, &gin, &needed), "ncclGinBarrierCreateRequirement");
+  EXPECT_EQ(needed.ginSignalCount, 4 * kRanks);
+  EXPECT_EQ(needed.outGinSignalStart, &gin.signal0);
+  EXPECT_EQ(needed.bufferSize, 0u);
+  ncclLLA2AHandle_t all;
+  ok(our_(ncclLLA2ACreateRequirement)(2, 6, &all, &needed), "ncclLLA2ACreateRequirement");
+  EXPECT_EQ(all.nSlots, 6u);
+  EXPECT_EQ(needed.bufferSize, 2u * (1 + 2 * 6) * 16);
+  ncclGinOutboxHandle_t sent;
+  ok(our_(ncclGinOutboxCreateRequirement)(2, 10, &sent, &needed), "ncclGinOutboxCreateRequirement");
+  EXPECT_EQ(needed.bufferSize, 2048u);
+  ncclGinInboxA2AHandle_t received;
+  ok(our_(ncclGinInboxA2ACreateRequirement)(world, 2, 10, &received, &needed),
+     "ncclGinInboxA2ACreateRequirement");
+  EXPECT_EQ(needed.outGinSignalStart, &received.signals);
+  EXPECT_EQ(received.size_log2, 10u);
+
+  const auto wrong = [&](ncclResult_t result, const char* what) {
+    EXPECT_EQ(result, ncclInvalidArgument) << what;
+    EXPECT_THAT(our_(ncclGetLastError)(nullptr), HasSubstr(what));
+  };
+  wrong(our_(ncclLsaBarrierCreateRequirement)({0, 0, 1}, 4, &lsa, &needed),
+        "invalid number of ranks in the team 0");
+  wrong(our_(ncclLsaBarrierCreateRequirement)(world, -1, &lsa, &needed), "invalid number of barriers -1");
+  wrong(our_(ncclLsaBarrierCreateRequirement)(world, 4, nullptr, &needed), "outHandle argument is NULL");
+  wrong(our_(ncclGinBarrierCreateRequirement)(nullptr, world, 4, &gin, &needed), "comm argument is NULL");
+  wrong(our_(ncclGinBarrierCreateRequirement)(comm, {1 << 20, 0, 1}, 1 << 20, &gin, &needed), "too many");
+  wrong(our_(ncclLLA2ACreateRequirement)(2, -6, &all, &needed), "invalid number of slots -6");
+  wrong(our_(ncclGinOutboxCreateRequirement)(2, 64, &sent, &needed), "invalid size_log2 64");
+  wrong(our_(ncclGinInboxA2ACreateRequirement)(world, 2, 10, &received, nullptr), "outReq argument is NULL");
+}
+
 void WholeInterface::use_the_device_interface(ncclComm_t comm, int rank) {
-  ncclCommProperties_t properties{};
-  properties.size = sizeof(properties);
-  properties.magic = 0xcafebeef;
+  ncclCommProperties_t properties = NCCL_COMM_PROPERTIES_INITIALIZER;
   ok(our_(ncclCommQueryProperties)(comm, &properties), "ncclCommQueryProperties");
   EXPECT_EQ(properties.rank, rank);
   EXPECT_EQ(properties.nRanks, kRanks);
   EXPECT_FALSE(properties.deviceApiSupport);
+  EXPECT_FALSE(properties.cftSupport);
+  // The struct of NCCL 2.30, which is shorter.
+  properties.size = offsetof(ncclCommProperties_t, commHash);
+  properties.commHash = 17;
+  ok(our_(ncclCommQueryProperties)(comm, &properties), "ncclCommQueryProperties");
+  EXPECT_EQ(properties.commHash, 17u);
   const ncclTeam_t world = our_(ncclTeamWorld)(comm), alone = our_(ncclTeamLsa)(comm);
   EXPECT_EQ(world.nRanks, kRanks);
   EXPECT_EQ(alone.nRanks, 1);
@@ -383,13 +462,20 @@ void WholeInterface::use_the_device_interface(ncclComm_t comm, int rank) {
   EXPECT_EQ(our_(ncclTeamRankToWorld)(comm, world, 1), 1);
   EXPECT_EQ(our_(ncclTeamRankToLsa)(comm, alone, 0), 0);
   EXPECT_EQ(our_(ncclLLA2ACalcSlots)(3, 16), 6);
-  refused(our_(ncclDevCommCreate)(comm, nullptr, nullptr), "ncclDevCommCreate");
-  refused(our_(ncclDevCommDestroy)(comm, nullptr), "ncclDevCommDestroy");
-  refused(our_(ncclLsaBarrierCreateRequirement)(world, 1, nullptr, nullptr),
-          "ncclLsaBarrierCreateRequirement");
-  refused(our_(ncclGinBarrierCreateRequirement)(comm, world, 1, nullptr, nullptr),
-          "ncclGinBarrierCreateRequirement");
-  refused(our_(ncclLLA2ACreateRequirement)(1, 1, nullptr, nullptr), "ncclLLA2ACreateRequirement");
+  EXPECT_EQ(our_(ncclTeamCft)(comm, NCCL_CFT_TEAM_FLAT).nRanks, 1);
+  EXPECT_EQ(our_(ncclTeamCftMultimem)(comm).nRanks, 1);
+  state_requirements(comm, world);
+  const ncclDevCommRequirements_t requirements = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+  ncclDevComm_t made{};
+  refused(our_(ncclDevCommCreate)(comm, &requirements, &made), "ncclDevCommCreate");
+  refused(our_(ncclDevCommDestroy)(comm, &made), "ncclDevCommDestroy");
+  ncclCftLeId endpoint = 0;
+  size_t at = 1;
+  refused(our_(ncclGetMultimemDeviceLeInfo)(nullptr, 0, &endpoint, &at), "ncclGetMultimemDeviceLeInfo");
+  refused(our_(ncclGetCftDeviceLeInfo)(nullptr, 0, 0, world, &endpoint, &at), "ncclGetCftDeviceLeInfo");
+  refused(our_(ncclGetPeerDeviceLeInfo)(nullptr, 0, 0, &endpoint, &at), "ncclGetPeerDeviceLeInfo");
+  EXPECT_EQ(endpoint, NCCL_LE_ID_INVALID);
+  EXPECT_EQ(at, 0u);
   void* out = this;
   refused(our_(ncclGetLsaDevicePointer)(nullptr, 0, 0, &out), "ncclGetLsaDevicePointer");
   refused(our_(ncclGetPeerDevicePointer)(nullptr, 0, 0, &out), "ncclGetPeerDevicePointer");
@@ -412,6 +498,7 @@ TEST_P(WholeInterface, IsThere) {
   }
   reduce(comms);
   move(comms);
+  use_options(comms);
   move_in_rccls_way(comms);
   be_refused(comms[0]);
   make_and_end(comms);

@@ -40,7 +40,7 @@ def exported(root):
 
 def config_fields(root):
   text = source_tree.without_comments(source_tree.read(root, HEADER))
-  body = re.search(r"typedef struct WEIR_NCCL_CONFIG_TAG \{(.*?)\}", text, re.DOTALL)
+  body = re.search(r"typedef struct ncclConfig_v\w+ \{(.*?)\}", text, re.DOTALL)
   return re.findall(r"(\w+);", body.group(1)) if body else []
 
 
@@ -101,7 +101,7 @@ def refusals(root):
   """Names that the code refuses whatever the arguments: their functions do nothing but call refuse."""
   for path in source_tree.source_files(root, (".cc",)):
     if path.startswith("src/api/"):
-      yield from re.findall(r'\brefuse(?:_pointer)?\("(\w+)"', source_tree.read(root, path))
+      yield from re.findall(r'\brefuse(?:_pointer|_endpoint)?\("(\w+)"', source_tree.read(root, path))
 
 
 def check_symbols(root, listed):

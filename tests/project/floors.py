@@ -19,7 +19,7 @@ VENDOR = re.compile(
     r"uc[pst]/|mlx5|cublas|cudnn|openssl/)")
 VENDOR_FOLDERS = ("src/drivers", "src/device", "tests/drivers")
 # The C headers name stream types: with a toolkit installed they must be the toolkit's own.
-VENDOR_FILES = {"include/nccl.h", "include/rccl/rccl.h"}
+VENDOR_FILES = {"include/nccl.h", "include/rccl/rccl.h", "include/nccl_device/barriers.h", "include/nccl_device/gin.h"}
 
 
 class TableError(Exception):

@@ -75,6 +75,8 @@ SAME_ROLE = {"ChannelContext", "Rail", "Hello", "Offer", "Answer", "MessageHead"
 FILES = {"own_": "local_", "known_": "rate_cache, or what keeps it", "found_": "select_, or what chooses it"}
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*")
+# Names of NCCL's interface, which are not ours to choose.
+_FOREIGN = re.compile(r"p?nccl[A-Z]|NCCL_")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CLASS = re.compile(r"^(?:class|struct|enum class) (?:alignas\([^)]*\) )?([A-Z]\w*)\s*(?:final\s*)?(?::[^;{]*)?\{", re.M)
 
@@ -112,6 +114,8 @@ def check_text(path, text):
   names = source_tree.without_comments(text) if path.endswith(source_tree.CPP_SUFFIXES) else ""
   at, line = 0, 1
   for found in _TOKEN.finditer(text):
+    if _FOREIGN.match(found.group(0)):
+      continue
     is_name = names[found.start():found.end()] == found.group(0)
     for word, became in refusals(path, found.group(0), is_name):
       line += text.count("\n", at, found.start())

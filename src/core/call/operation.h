@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -37,6 +38,7 @@ struct CollectiveOp {
   /// The plan to run, which is for this collective and for as many ranks; the same on all ranks. Null: the
   /// library chooses.
   const ir::LoadedPlan* plan = nullptr;
+  uint64_t profiler_tag = 0;  ///< a number of the user's for profiler plugins; 0: none
 };
 
 /// A send, which needs a matching RecvOp of its peer.

@@ -20,6 +20,8 @@ Status unknown(int handle) {
 
 }  // namespace
 
+bool was_loaded(const ir::LoadedPlan& plan) { return !plan.name.empty(); }
+
 LoadedAlgorithms& LoadedAlgorithms::of_process() {
   static auto* const kAlgorithms = new LoadedAlgorithms;
   return *kAlgorithms;
@@ -41,6 +43,13 @@ Result<int> LoadedAlgorithms::load(const std::string& file) {
   }
   handles_[next_] = plan.get();
   return next_++;
+}
+
+const ir::LoadedPlan* LoadedAlgorithms::keep(ir::LoadedPlan plan) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<const ir::LoadedPlan>& kept = plans_[plan.key];
+  if (kept == nullptr) kept = std::make_unique<const ir::LoadedPlan>(std::move(plan));
+  return kept.get();
 }
 
 Status LoadedAlgorithms::unload(int handle) {

@@ -15,6 +15,9 @@
 
 namespace weir::core {
 
+/// Whether a program loaded the plan from a file; false: it was made for a call (SelectedPlans).
+bool was_loaded(const ir::LoadedPlan& plan);
+
 class LoadedAlgorithms {
  public:
   /// Those of this process; never destroyed.
@@ -25,6 +28,8 @@ class LoadedAlgorithms {
   /// Makes the handle invalid. Its plan stays in memory, as calls that use it may be queued; loading an equal
   /// plan again takes no more memory.
   Status unload(int handle);
+  /// Keeps a proven plan in memory, once for equal ones, and returns it.
+  const ir::LoadedPlan* keep(ir::LoadedPlan plan);
   /// A collective of this plan, without buffers. Errors: invalid_argument if there is no such handle, or if
   /// its plan is for another number of ranks or another root.
   Result<CollectiveOp> call_of(int handle, int ranks, Rank root) const;

@@ -2,9 +2,11 @@
 
 #include "src/core/planning/selector.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/core/planning/ring_file.h"
 
 namespace weir::core {
 
@@ -58,6 +60,32 @@ Selector::Choice Selector::choose(Collective kind, Rank root, size_t bytes) {
     choice.rings = said.rings;
   }
   return choice;
+}
+
+bool Selector::changes_rings(size_t least_rings, size_t most_rings) const {
+  const size_t rings = std::max(environment_.layout.rings.size(), size_t{1});
+  return rings < least_rings || (most_rings > 0 && rings > most_rings);
+}
+
+Selector::Selected Selector::select(Collective kind, size_t bytes, const cost::Allowed& allowed,
+                                    size_t least_rings, size_t most_rings) const {
+  cost::Environment around = reduces(kind) ? sums_ : environment_;
+  const bool in_rank_order = keeps_rank_order(kind);
+  if (!in_rank_order && changes_rings(least_rings, most_rings))
+    limit_rings(around.layout, std::max(least_rings, size_t{1}), most_rings > 0 ? most_rings : SIZE_MAX);
+  const bool over_rings = !around.layout.rings.empty();
+  const auto best = [&](bool for_rank_order) {
+    const cost::CostTable table(kind, around, [&](const algorithms::Entry& entry) {
+      if (!allowed(entry) || !filter_.allows(entry)) return false;
+      if (in_rank_order) return sums_in_rank_order(entry);
+      return is_for_rank_order(entry) == for_rank_order && (!over_rings || entry.algorithm != "ring");
+    });
+    return table.at(bytes).best.entry;
+  };
+  const algorithms::Entry* entry = best(false);
+  // Those that exist for sums in rank order only may be what is asked for.
+  if (entry == nullptr && !in_rank_order) entry = best(true);
+  return {entry, std::move(around.layout)};
 }
 
 cost::CostTable Selector::make_table(Collective kind) const {

@@ -53,6 +53,18 @@ class Selector {
   };
   Choice choose(Collective kind, Rank root, size_t bytes);
 
+  /// An algorithm chosen by its costs.
+  struct Selected {
+    const algorithms::Entry* entry = nullptr;  ///< null: none is allowed
+    algorithms::Layout layout;                 ///< the layout for its plan
+  };
+  /// Chooses, for blocks of `bytes`, among the algorithms that the options and `allowed` accept, within these
+  /// numbers of rings; 0: those of the layout. Makes a table, which takes milliseconds.
+  Selected select(Collective kind, size_t bytes, const cost::Allowed& allowed, size_t least_rings,
+                  size_t most_rings) const;
+  /// Whether these limits change the rings of the layout.
+  bool changes_rings(size_t least_rings, size_t most_rings) const;
+
   /// The table of a collective, made on first use.
   const cost::CostTable& table(Collective kind);
 

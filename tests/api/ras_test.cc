@@ -58,7 +58,7 @@ TEST(Ras, AnswersWhileThereAreCommunicators) {
       open = address();
       EXPECT_THAT(
           status_at(open),
-          AllOf(HasSubstr("NCCL version 2.28.9+weir"),
+          AllOf(HasSubstr("NCCL version 2.32.3+weir"),
                 HasSubstr("    0         1         1         3         3         3   RUNNING      OK\n")));
     }
     all.arrive_and_wait();

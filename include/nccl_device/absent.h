@@ -9,7 +9,8 @@
 #define NCCL_DEVICE_INLINE __device__ __forceinline__
 #define NCCL_HOST_DEVICE_INLINE __host__ __device__ __forceinline__
 
-namespace weir::nccl_device {
+namespace weir {
+namespace nccl_device {
 
 /* Ends the kernel. The result is for the compiler. */
 template <typename Result>
@@ -22,7 +23,8 @@ NCCL_DEVICE_INLINE void absent<void>() {
   __trap();
 }
 
-} /* namespace weir::nccl_device */
+} /* namespace nccl_device */
+} /* namespace weir */
 #else
 #define NCCL_DEVICE_INLINE
 #ifdef __cplusplus

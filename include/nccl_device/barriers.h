@@ -12,7 +12,8 @@
 #ifdef __CUDACC__
 #include <cuda/atomic>
 
-namespace weir::nccl_device {
+namespace weir {
+namespace nccl_device {
 
 /* A barrier of any kind: made of whatever NCCL's is made of. */
 template <typename Coop>
@@ -31,7 +32,8 @@ struct Barrier {
   NCCL_DEVICE_INLINE ncclResult_t wait(Coop, cuda::memory_order, uint64_t) { return absent<ncclResult_t>(); }
 };
 
-} /* namespace weir::nccl_device */
+} /* namespace nccl_device */
+} /* namespace weir */
 
 template <typename Coop>
 struct ncclLsaBarrierSession : weir::nccl_device::Barrier<Coop> {

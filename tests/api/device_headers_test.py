@@ -36,9 +36,9 @@ def main():
       wrong.append(compiles([cxx_compiler, f"-std={standard}", *flags, "-x", "c++"], text))
   if nvcc and not nvcc.endswith("NOTFOUND"):
     kernels = os.path.join(source, "tests/api/device_kernels.cu")
-    for architecture in ("sm_75", "sm_90"):
+    for architecture, standard in (("sm_75", "c++17"), ("sm_90", "c++20")):
       with tempfile.TemporaryDirectory() as folder:
-        command = [nvcc, "-std=c++17", f"-arch={architecture}", "-I", include, "-c", kernels, "-o", os.path.join(folder, "out.o")]
+        command = [nvcc, f"-std={standard}", f"-arch={architecture}", "-I", include, "-c", kernels, "-o", os.path.join(folder, "out.o")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         wrong.append("" if done.returncode == 0 else f"{' '.join(command)}\n{done.stderr}")
   wrong = [sentence for sentence in wrong if sentence]

@@ -62,6 +62,7 @@ ncclComm* take_slot(FreeList& list) {
 
 Result<ncclComm*> create_handle(std::unique_ptr<core::Communicator> communicator) {
   auto state = std::make_unique<HandleState>();
+  state->ras = ras_server();
   std::lock_guard lock(lifecycle_mutex);
   prepare_barrier();
   FreeList& list = free_list();
@@ -72,7 +73,6 @@ Result<ncclComm*> create_handle(std::unique_ptr<core::Communicator> communicator
         fmt::format("this process has {} communicators already; destroy some first", kMostCommunicators));
   }
   state->communicator = std::move(communicator);
-  state->ras = ras_server();
   state->operator_tag = ++list.made;
   slot->core = state->communicator.get();
   slot->state = state.release();

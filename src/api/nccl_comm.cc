@@ -15,6 +15,7 @@
 #include "src/api/nccl_config.h"
 #include "src/api/process.h"
 #include "src/base/error_log.h"
+#include "src/core/communicator/join.h"
 
 namespace weir::api {
 namespace {
@@ -41,21 +42,26 @@ struct Init {
   device::Gpu* gpu = nullptr;  ///< null: the thread's current GPU, if the process uses any
 };
 
-Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) {
+Result<core::IdOrigin> origin_of(const Init& init) {
   if (init.ranks < 1 || init.rank < 0 || init.rank >= init.ranks) {
     return Status(Code::invalid_argument,
                   fmt::format("{} : invalid rank requested : {}/{}; expected at least one rank, and "
                               "0 <= rank < nranks",
                               init.function, init.rank, init.ranks));
   }
-  Result<core::Config> config = communicator_config(init.config, nullptr);
-  if (!config.ok()) return config.status();
-  config->gpu = init.gpu;
   Result<core::UniqueId> id =
       core::UniqueId::decode({reinterpret_cast<const std::byte*>(init.id), sizeof(ncclUniqueId)});
   if (!id.ok()) return id.status();
-  return std::make_unique<core::Communicator>(runtime(), core::IdOrigin{*id, init.ranks, init.rank},
-                                              std::move(*config));
+  return core::IdOrigin{*id, init.ranks, init.rank};
+}
+
+Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) {
+  Result<core::IdOrigin> origin = origin_of(init);
+  if (!origin.ok()) return origin.status();
+  Result<core::Config> config = communicator_config(init.config, nullptr);
+  if (!config.ok()) return config.status();
+  config->gpu = init.gpu;
+  return std::make_unique<core::Communicator>(runtime(), std::move(*origin), std::move(*config));
 }
 
 Status connect(ncclComm* handle, const char* function) {
@@ -64,8 +70,8 @@ Status connect(ncclComm* handle, const char* function) {
   return set_up(handle, [core = handle->core] { return core->connect(); });
 }
 
-/// Makes one rank. Inside a group it connects at the end of the group, and the caller must free its handle.
-Status init_rank(const Init& init) {
+/// Makes the handle of a rank, and connects it. `tries`: whether it has got as far as to look for the others.
+Status make_rank(const Init& init, bool& tries) {
   say_version();
   if (init.comm == nullptr) return null_argument(init.function, "comm");
   *init.comm = nullptr;
@@ -76,9 +82,25 @@ Status init_rank(const Init& init) {
   (*handle)->state->device = init.device;
   *init.comm = *handle;  // before it connects, so that another thread can abort it
   Status status = guarded([&] { return connect(*handle, init.function); });
+  tries = (*handle)->core->lifecycle().phase() != core::Lifecycle::Phase::created;
   if (!status.ok() && status.code() != Code::in_progress) {
     *init.comm = nullptr;
     if (begin_close(*handle)) end_close(*handle);  // unless ncclCommAbort closes it
+  }
+  return status;
+}
+
+/// Makes one rank. Inside a group it connects at the end of the group, and the caller must free its handle.
+Status init_rank(const Init& init) {
+  bool tries = false;
+  const Status status = guarded([&] { return make_rank(init, tries); });
+  if (status.is_shortage() && !tries) {
+    (void)guarded([&]() -> Status {
+      const Result<core::IdOrigin> origin = origin_of(init);
+      WEIR_TRY(origin.status());
+      core::decline(runtime(), *origin, status);
+      return {};
+    });
   }
   return status;
 }

@@ -112,8 +112,7 @@ Status set_size(int fd, size_t size) {
   return {};
 }
 
-Status refuse_map(size_t size) {
-  const int error = errno;
+Status refuse_map(size_t size, int error) {
   if (error != ENOMEM)
     return system_failure(fmt::format("cannot map {} bytes of shared memory", size), error);
   return Status::shortage(
@@ -140,9 +139,9 @@ Result<std::byte*> map(int fd, uint64_t offset, size_t size, Pages pages) {
   const int flags = MAP_SHARED | MAP_NORESERVE | (place != nullptr ? MAP_FIXED : 0);
   void* raw = mmap(place, size, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
   if (raw == MAP_FAILED) {
-    const Status refused = refuse_map(size);
+    const int error = errno;
     if (place != nullptr) munmap(place, size);
-    return refused;
+    return refuse_map(size, error);
   }
   // Only a hint: if /sys/kernel/mm/transparent_hugepage/shmem_enabled forbids it, pages stay small.
   if (huge) madvise(raw, size, MADV_HUGEPAGE);
@@ -270,10 +269,10 @@ Result<SharedMemory> SharedMemory::create(size_t size, Pages pages) {
     return Status(Code::system_error,
                   fmt::format("cannot read the properties of shared memory (fstat): {}", reason(errno)));
   }
-  const Result<std::byte*> data = map(file.get(), 0, rounded.value(), pages);
-  if (!data.ok()) return data.status();
   const ShareHandle handle{getpid(),    file.get(), pid_namespace(), token.value(),           info.st_dev,
                            info.st_ino, 0,          rounded.value(), access_of_this_process()};
+  const Result<std::byte*> data = map(file.get(), 0, rounded.value(), pages);  // last: nothing may throw now
+  if (!data.ok()) return data.status();
   return SharedMemory(handle, file.release(), data.value(), true);
 }
 

@@ -26,6 +26,7 @@ namespace {
 constexpr size_t kDescriptorsPerRank = 3;
 constexpr int64_t kLingerMs = 600;    ///< long enough that every waiting rank has inquired twice
 constexpr int64_t kWillMs = 1000;     ///< time for the rank that watches this one to accept that
+constexpr int64_t kDeclineMs = 1000;  ///< time to tell the root that this rank cannot join
 constexpr int64_t kVerdictMs = 1000;  ///< time for the root to name the rank that took no message
 
 Bytes encode(const PeerAddress& peer) {
@@ -82,7 +83,11 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
     const auto index = static_cast<size_t>(std::countr_zero(distance));
     return index < listeners.below.size() ? listeners.below[index] : SocketAddress();
   };
-  const auto serve = [&](int wait_ms) { return activity.failed() ? activity.status() : root.serve(wait_ms); };
+  const auto serve = [&](int wait_ms) {
+    if (activity.starved())
+      return Status::shortage("this process has no memory left for a message of another rank");
+    return activity.failed() ? activity.status() : root.serve(wait_ms);
+  };
   exchange.while_waiting = [&](Rank, int64_t) { return serve(0); };
   exchange.broken = [&](Rank to, const Status& status) {
     if (status.is_shortage()) return status;
@@ -98,14 +103,44 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& roo
 
 }  // namespace
 
-Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
-                     std::shared_ptr<Activity> activity, MessageConnections connections)
+/// Takes part in communicator `uid` during its lifetime: others may ask what this rank does there, and tell
+/// it of failures.
+struct Bootstrap::Membership {
+  Membership(const Spec& spec, uint64_t number)
+      : uid(number),
+        rank(spec.rank),
+        activities(*spec.activities),
+        listener(spec.listener),
+        activity(activities.enter(uid, rank)) {}
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+  ~Membership() {
+    (void)guarded([this] {
+      activities.leave(uid, rank);
+      return Status();
+    });
+    (void)guarded([this] {
+      listener->forget(uid, rank);
+      return Status();
+    });
+  }
+
+  const uint64_t uid;
+  const Rank rank;
+  ActivityRegistry& activities;
+  const std::shared_ptr<Listener> listener;
+  const std::shared_ptr<Activity> activity;
+};
+
+Bootstrap::Bootstrap(const Spec& spec, std::unique_ptr<Membership> membership, std::vector<PeerAddress> peers,
+                     MessageConnections connections)
     : spec_(spec),
-      uid_(uid),
+      uid_(membership->uid),
       rank_(spec.rank),
-      activity_(std::move(activity)),
+      membership_(std::move(membership)),
+      activity_(membership_->activity),
       watchdog_(std::make_unique<Watchdog>(
-          Watchdog::Spec{uid, spec.rank, spec.all_gathers->share(uid, std::move(peers)), spec.activities,
+          Watchdog::Spec{uid_, spec.rank, spec.all_gathers->share(uid_, std::move(peers)), spec.activities,
                          activity_, spec.timeouts, spec.abort, spec.credentials()})),
       ranks_by_process_(RanksByProcess::of(this->peers(), rank_)),
       connections_(std::move(connections)) {
@@ -114,13 +149,35 @@ Bootstrap::Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> pe
 
 Bootstrap::~Bootstrap() {
   will_.reset();  // it does not die, it leaves
-  (void)guarded([this] {
-    spec_.activities->leave(uid_, rank_);
-    return Status();
-  });
-  (void)guarded([this] {
-    spec_.listener->forget(uid_, rank_);
-    return Status();
+  membership_.reset();
+}
+
+/// What the root, and through it the other ranks, get to know of the rank before it joins.
+root_wire::Hello Bootstrap::hello_of(const Spec& spec) {
+  root_wire::Hello hello;
+  hello.nonce = spec.id.nonce;
+  hello.rank = spec.rank;
+  hello.ranks = spec.ranks;
+  hello.peer = {{}, spec.host, static_cast<int32_t>(getpid()), short_hostname()};
+  hello.peer.process = own_process_id();
+  if (spec.listener == nullptr) return hello;
+  const std::vector<SocketAddress>& listeners = spec.listener->addresses();
+  hello.peer.listener = spec.listener->address();
+  hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
+  return hello;
+}
+
+void Bootstrap::decline(const Spec& spec, const Status& why) {
+  (void)guarded([&]() -> Status {
+    Timeouts brief = spec.timeouts;
+    brief.init_ms = brief.peer_ms = std::min(kDeclineMs, spec.timeouts.peer_ms);
+    root_wire::Hello hello = hello_of(spec);
+    hello.joins = false;
+    auto opened = RootLink::open(spec.id, spec.credentials(), hello, brief, spec.abort);
+    WEIR_TRY(opened.status());
+    (*opened)->leave(Status(Code::remote_error, fmt::format("{} cannot join: {}",
+                                                            hello.peer.describe(spec.rank), why.message())));
+    return {};
   });
 }
 
@@ -128,43 +185,51 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   if (spec.id.fixed && spec.rank == 0)
     WEIR_TRY(spec.roots->start_fixed(spec.id, spec.credentials(), spec.timeouts, spec.abort));
   root_wire::Hello hello;
-  allow_descriptors(kDescriptorsPerRank * static_cast<size_t>(std::max(spec.ranks, 1)));
-  hello.nonce = spec.id.nonce;
-  hello.rank = spec.rank;
-  hello.ranks = spec.ranks;
-  hello.peer = {spec.listener->address(), spec.host, static_cast<int32_t>(getpid()), short_hostname()};
-  hello.peer.process = own_process_id();
-  const std::vector<SocketAddress>& listeners = spec.listener->addresses();
-  hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
-  // Before other ranks get this listener's address:
-  spec.listener->admit(job_key_of(spec.id), spec.credentials());
-  auto opened = RootLink::open(spec.id, spec.credentials(), hello, spec.timeouts, spec.abort);
-  WEIR_TRY(opened.status());
-  RootLink& root = **opened;
+  std::unique_ptr<RootLink> root;
+  const Status met = guarded([&]() -> Status {
+    allow_descriptors(kDescriptorsPerRank * static_cast<size_t>(std::max(spec.ranks, 1)));
+    hello = hello_of(spec);
+    // Before other ranks get this listener's address:
+    spec.listener->admit(job_key_of(spec.id), spec.credentials());
+    auto opened = RootLink::open(spec.id, spec.credentials(), hello, spec.timeouts, spec.abort);
+    WEIR_TRY(opened.status());
+    root = std::move(*opened);
+    return {};
+  });
+  if (met.is_shortage()) decline(spec, met);
+  WEIR_TRY(met);
+  std::unique_ptr<Bootstrap> joined;
+  WEIR_TRY(guarded([&] { return join_through(spec, hello.peer, *root, joined); },
+                   [&](const Status& thrown) { root->leave(thrown); }));
+  return joined;
+}
+
+Status Bootstrap::join_through(const Spec& spec, const PeerAddress& own, RootLink& root,
+                               std::unique_ptr<Bootstrap>& joined) {
   while (!root.listeners()) {
     if (const Status status = root.serve(50); !status.ok()) {
       root.leave(status);
       return status;
     }
   }
-  const uint64_t uid = root.listeners()->uid;
-  auto activity =
-      spec.activities->enter(uid, spec.rank);  // from now on others may tell this rank of a failure
+  auto membership = std::make_unique<Membership>(spec, root.listeners()->uid);
+  Activity& activity = *membership->activity;  // from now on others may tell this rank of a failure
   MessageConnections connections(spec.credentials());
-  auto peers = meet(spec, root, *activity, hello.peer, connections);
-  root.leave(peers.status());
+  auto peers = meet(spec, root, activity, own, connections);
   if (!peers.ok()) {
-    const bool others_know = root.was_told() || activity->failed();
+    root.leave(peers.status());
+    const bool others_know = root.was_told() || activity.failed();
     if (!others_know && peers.status().code() == Code::remote_error)
-      answer_for_a_while(*activity, peers.status(), spec.abort);
-    spec.activities->leave(uid, spec.rank);
-    spec.listener->forget(uid, spec.rank);
+      answer_for_a_while(activity, peers.status(), spec.abort);
     return peers.status();
   }
+  std::unique_ptr<Bootstrap> made(
+      new Bootstrap(spec, std::move(membership), std::move(*peers), std::move(connections)));
+  root.leave({});
   WEIR_INFO(bootstrap, "rank {} of {} has joined communicator {:#x}; its address is {}", spec.rank,
-            spec.ranks, uid, spec.listener->address().text());
-  return std::unique_ptr<Bootstrap>(
-      new Bootstrap(spec, uid, std::move(*peers), std::move(activity), std::move(connections)));
+            spec.ranks, made->uid(), spec.listener->address().text());
+  joined = std::move(made);
+  return {};
 }
 
 Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
@@ -188,9 +253,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::subset(const Bootstrap& parent,
                   fmt::format("rank {} is not among the {} members of the new communicator", parent.rank(),
                               spec.ranks));
   }
-  auto activity = spec.activities->enter(uid, spec.rank);
-  return std::unique_ptr<Bootstrap>(new Bootstrap(spec, uid, std::move(peers), std::move(activity),
-                                                  MessageConnections(spec.credentials())));
+  return std::unique_ptr<Bootstrap>(new Bootstrap(spec, std::make_unique<Membership>(spec, uid),
+                                                  std::move(peers), MessageConnections(spec.credentials())));
 }
 
 Result<std::shared_ptr<GatherResult>> Bootstrap::gather(BytesView own) {

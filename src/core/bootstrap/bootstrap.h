@@ -29,6 +29,11 @@
 
 namespace weir::core {
 
+class RootLink;
+namespace root_wire {
+struct Hello;
+}
+
 /// The state of a rank as another rank sees it.
 enum class Presence {
   present,  ///< its process answers, and has the communicator
@@ -56,8 +61,11 @@ class Bootstrap {
     Credentials credentials() const { return {id.secret, tls}; }
   };
 
-  /// Meets the other ranks. Blocks.
+  /// Meets the other ranks. Blocks. If this rank has to give up, the others are told why.
   static Result<std::unique_ptr<Bootstrap>> join(const Spec& spec);
+  /// Tells the other ranks, through the root, that this one cannot join and why: they need not wait until
+  /// Timeouts::init_ms is over. Takes a second at most. `spec` needs no listener.
+  static void decline(const Spec& spec, const Status& why);
   /// Makes communicator `uid` of the ranks `members` of `parent`, renumbered in that order; this rank is one
   /// of them. Local: sends nothing. All members must pass the same list and uid.
   static Result<std::unique_ptr<Bootstrap>> subset(const Bootstrap& parent, const std::vector<Rank>& members,
@@ -95,8 +103,13 @@ class Bootstrap {
   std::vector<Presence> presences() const;
 
  private:
-  Bootstrap(const Spec& spec, uint64_t uid, std::vector<PeerAddress> peers,
-            std::shared_ptr<Activity> activity, MessageConnections connections);
+  struct Membership;
+
+  Bootstrap(const Spec& spec, std::unique_ptr<Membership> membership, std::vector<PeerAddress> peers,
+            MessageConnections connections);
+  static root_wire::Hello hello_of(const Spec& spec);
+  static Status join_through(const Spec& spec, const PeerAddress& own, RootLink& root,
+                             std::unique_ptr<Bootstrap>& joined);
   SocketAddress listener_of(Rank rank) const { return peers()[static_cast<size_t>(rank)].listener; }
   Result<uint64_t> agree_without(const std::vector<Rank>& excluded, const std::atomic<bool>* abort);
   void ask(std::span<const Rank> ranks, std::vector<Presence>& found) const;
@@ -107,6 +120,7 @@ class Bootstrap {
   const Spec spec_;
   const uint64_t uid_;
   const Rank rank_;
+  std::unique_ptr<Membership> membership_;
   const std::shared_ptr<Activity> activity_;
   const std::unique_ptr<Watchdog> watchdog_;
   const RanksByProcess ranks_by_process_;

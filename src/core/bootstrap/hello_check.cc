@@ -69,4 +69,21 @@ Status check_hello(const Hello& hello, const std::vector<const Hello*>& known, T
   return check_reach(hello, **other);
 }
 
+std::string list_missing(const std::vector<const Hello*>& known) {
+  constexpr size_t kMostRuns = 8;
+  std::vector<std::string> runs;
+  for (size_t first = 0; first < known.size(); ++first) {
+    if (known[first] != nullptr) continue;
+    size_t last = first;
+    while (last + 1 < known.size() && known[last + 1] == nullptr) ++last;
+    runs.push_back(first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last));
+    first = last;
+  }
+  if (runs.size() > kMostRuns) {
+    runs.resize(kMostRuns);
+    runs.emplace_back("more");
+  }
+  return fmt::format("{}", fmt::join(runs, ", "));
+}
+
 }  // namespace weir::core

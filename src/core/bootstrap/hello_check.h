@@ -3,6 +3,7 @@
 /// Tests: tests/core/bootstrap_test.cc, tests/core/bootstrap_encrypted_test.cc
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "src/base/status.h"
@@ -15,5 +16,8 @@ namespace weir::core {
 /// invalid_argument for a rank that cannot be.
 Status check_hello(const root_wire::Hello& hello, const std::vector<const root_wire::Hello*>& known,
                    TlsSettings::Mode encryption);
+
+/// The ranks without a hello: "1, 3-5, 7"; at most eight runs, then "more".
+std::string list_missing(const std::vector<const root_wire::Hello*>& known);
 
 }  // namespace weir::core

@@ -50,23 +50,6 @@ constexpr int64_t kPortMs = 1'000;                 ///< time to wait for a port 
 /// Whether a rank is in this process.
 bool is_here(const PeerAddress& peer) { return peer.pid == getpid() && peer.hostname == short_hostname(); }
 
-/// "1, 3-5, 7", at most eight runs, then "more".
-std::string list_ranks(const std::vector<bool>& there) {
-  std::vector<std::string> runs;
-  for (size_t first = 0; first < there.size(); ++first) {
-    if (there[first]) continue;
-    size_t last = first;
-    while (last + 1 < there.size() && !there[last + 1]) ++last;
-    runs.push_back(first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last));
-    first = last;
-  }
-  if (runs.size() > 8) {
-    runs.resize(8);
-    runs.emplace_back("more");
-  }
-  return fmt::format("{}", fmt::join(runs, ", "));
-}
-
 }  // namespace
 
 /// One bootstrap. Everything but start, stop and finished() happens on its own thread.
@@ -121,7 +104,7 @@ class Root {
   void listen_to(Connection& connection, int64_t now);
   void welcome(Connection& connection, Hello hello, int64_t now);
   void welcome_late(Connection& connection, int64_t now);
-  void show_proof(Connection& connection, const Hello& hello) const;
+  bool show_proof(Connection& connection, const Hello& hello) const;
   void introduce();
   std::string_view silence_of(Connection& connection, int64_t now) const;
   void look_for_trouble(int64_t now);
@@ -146,7 +129,7 @@ class Root {
   std::vector<const Hello*> first_;  ///< hellos by rank, null while missing; sized by the first hello
   std::list<Hello> hellos_;          ///< storage of first_; outlives the connections
   size_t came_ = 0;
-  size_t told_ = 0;  ///< number of ranks that were sent the failure
+  size_t told_ = 0;  ///< number of ranks that need no word of a failure (any more)
   bool told_here_ = false;
   uint64_t uid_ = 0;      ///< uid of the communicator; 0 until introduce()
   int64_t began_ns_ = 0;  ///< time of the first hello; 0 before
@@ -208,7 +191,7 @@ bool Root::wait(std::unique_lock<std::mutex>& working) {
   }
   const bool pending = std::ranges::any_of(
       connections_, [](const Connection& connection) { return connection.frames.pending(); });
-  const bool idle = connections_.empty() && first_.empty();
+  const bool idle = connections_.empty() && first_.empty() && failure_.ok();
   working.unlock();
   const auto wait_ms = static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, kWaitMs));
   poll(polls_.data(), polls_.size(), pending ? 0 : idle ? -1 : wait_ms);
@@ -309,6 +292,7 @@ void Root::listen_to(Connection& connection, int64_t now) {
       connection.frames.ready()
           ? fmt::format("ended while the communicator of {} ranks was being set up", first_.size())
           : fmt::format("cannot join: {}", status.message());
+  if (failure_.ok()) ++told_;  // it is not there any more
   fail(Status(Code::remote_error,
               fmt::format("{} {}", connection.hello->peer.describe(connection.hello->rank), what)),
        connection.hello->rank);
@@ -330,8 +314,13 @@ bool Root::understand(Connection& connection, const Bytes& frame, int64_t now) {
     connection.frames.trust();
     welcome(connection, std::move(*hello), now);
   } else if (root_wire::word_of(frame) == Word::done) {
+    if (!connection.done && failure_.ok()) ++told_;  // of a failure it is told at its listener
     connection.done = true;
   } else if (root_wire::word_of(frame) == Word::failed) {
+    if (failure_.ok()) {  // it knows already
+      connection.gone = true;
+      ++told_;
+    }
     fail(root_wire::decode_failed(frame));
   }
   connection.heard_ns = now;
@@ -340,7 +329,7 @@ bool Root::understand(Connection& connection, const Bytes& frame, int64_t now) {
 
 void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   if (hello.nonce != id_.nonce || (introduced() && !id_.fixed)) {
-    show_proof(connection, hello);
+    (void)show_proof(connection, hello);
     connection.frames.send(root_wire::encode_failed(
         Status(Code::invalid_argument, fmt::format("{} uses a unique id whose ranks have all joined already; "
                                                    "expected a new id for each communicator",
@@ -353,14 +342,18 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
     connection.gone = true;
     return;
   }
+  if (failure_.ok()) {
+    connection.gone = true;  // it comes again, unless it gets its proof
+    if (!show_proof(connection, hello)) return;
+    connection.gone = false;
+  }
   connection.hello = hello;
   if (!failure_.ok()) return welcome_late(connection, now);
-  show_proof(connection, hello);
-  if (connection.gone) return;
   const Status fits = check_hello(hello, first_, credentials_.mode());
   if (!fits.ok()) return fail(fits);
   if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
   first_.resize(static_cast<size_t>(hello.ranks));
+  if (!hello.joins) return;
   first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
   ++came_;
 }
@@ -376,20 +369,21 @@ void Root::welcome_late(Connection& connection, int64_t now) {
     connection.gone = true;
     return;
   }
-  if (missing) {
+  if (missing && hello.joins) {
     first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(hello);
     ++came_;
   }
-  show_proof(connection, hello);
+  (void)show_proof(connection, hello);
   connection.frames.send(root_wire::encode_failed(failure_));
   ++told_;
 }
 
 /// A rank that is disconnected before its root's proof comes again.
-void Root::show_proof(Connection& connection, const Hello& hello) const {
+bool Root::show_proof(Connection& connection, const Hello& hello) const {
   connection.frames.send(root_wire::Welcome::to(hello, credentials_, host_).encode());
-  if (credentials_.tls == nullptr || hello.encryption != credentials_.mode()) return;
-  if (!connection.frames.secure(credentials_.tls, TlsRole::accepts, hello.proof).ok()) connection.gone = true;
+  if (credentials_.tls == nullptr || hello.encryption != credentials_.mode()) return true;
+  connection.gone = !connection.frames.secure(credentials_.tls, TlsRole::accepts, hello.proof).ok();
+  return !connection.gone;
 }
 
 /// All ranks have joined: sends each one the listeners that it will send to.
@@ -443,13 +437,11 @@ void Root::look_for_trouble(int64_t now) {
                 connection.hello->rank);
   }
   if (!introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
-    std::vector<bool> there;
-    for (const Hello* hello : first_) there.push_back(hello != nullptr);
-    const size_t missing = there.size() - came_;
+    const size_t missing = first_.size() - came_;
     fail(Status(Code::remote_error,
                 fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): {} {}",
-                            missing, there.size(), static_cast<double>(timeouts_.init_ms) / 1e3,
-                            missing == 1 ? "rank" : "ranks", list_ranks(there))));
+                            missing, first_.size(), static_cast<double>(timeouts_.init_ms) / 1e3,
+                            missing == 1 ? "rank" : "ranks", list_missing(first_))));
   }
 }
 
@@ -479,7 +471,8 @@ bool Root::give_up(const Status& why) {
 
 void Root::tell_connections(bool here) {
   for (Connection& connection : connections_) {
-    if (!connection.hello || connection.gone || is_here(connection.hello->peer) != here) continue;
+    if (!connection.hello || connection.gone || connection.done) continue;
+    if (is_here(connection.hello->peer) != here) continue;
     connection.frames.send(root_wire::encode_failed(failure_));
     ++told_;
   }
@@ -505,7 +498,9 @@ void Root::tell_at_listeners(bool here) const {
   for (const Hello* hello : first_) {
     if (hello->rank != culprit_ && is_here(hello->peer) == here) listeners.push_back(hello->peer.listener);
   }
-  const Bytes notice = ActivityRegistry::notice({culprit_, failure_});
+  const bool own = here || failure_.code() != Code::system_error;  // what this process lacks, others may have
+  const Bytes notice =
+      ActivityRegistry::notice({culprit_, own ? failure_ : Status(Code::remote_error, failure_.message())});
   ask_all(listeners, uid_, credentials_, notice, Deadline::in_ms(kTellMs));
 }
 

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "src/base/clock.h"
+#include "src/base/exception.h"
 #include "src/base/process_id.h"
 #include "src/core/diagnosis/watchdog.h"
 
@@ -58,7 +60,10 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const C
   std::unique_ptr<RootLink> link(
       new RootLink(std::move(*socket), id, credentials, hello, timeouts, deadline.abort_flag()));
   while (!link->welcome_) {
-    const Status served = link->serve(20);
+    const Status served = guarded([&] { return link->serve(20); },
+                                  [&](const Status& thrown) {  // the root may have counted on this rank
+                                    if (link->said_hello_) link->leave(thrown);
+                                  });
     attempt = link->strange_  ? Attempt::stranger
               : link->told_   ? Attempt::told
               : link->closed_ ? Attempt::closed
@@ -137,11 +142,18 @@ Status RootLink::take_in() {
     switch (root_wire::word_of(*frame)) {
       case Word::ping: frames_.send(root_wire::say(Word::alive)); break;
       case Word::listeners: listeners_ = root_wire::Listeners::decode(*frame); break;
-      case Word::failed: told_ = true; return root_wire::decode_failed(*frame);
+      case Word::failed: told_ = true; return understood(root_wire::decode_failed(*frame));
       default: break;  // unknown words come from a later version and may be ignored
     }
   }
   return {};
+}
+
+/// What another process lacks, this one need not lack.
+Status RootLink::understood(const Status& said) const {
+  const bool here = welcome_ && welcome_->process.pid == getpid() && welcome_->host == hello_.peer.host;
+  if (here || said.code() != Code::system_error) return said;
+  return {Code::remote_error, said.message()};
 }
 
 /// A frame of a side that has not proven to be the root: its challenge, and then its proof.

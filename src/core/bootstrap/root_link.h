@@ -53,6 +53,7 @@ class RootLink {
   Status take_in();
   bool is_silent(int64_t now);
   Status take_strange(BytesView frame);
+  Status understood(const Status& said) const;
   Status stranger(std::string_view what);
 
   Frames frames_;

@@ -4,8 +4,8 @@
 ///     root -> rank    challenge
 ///     rank -> root    hello, which proves that the rank has the secret of the unique id
 ///     root -> rank    welcome, which proves the same of the root | refused
-///     rank -> root    alive (answers ping), at last done | failed
-///     root -> rank    ping (once a second), listeners | failed
+///     rank -> root    alive (answers ping), at last done | failed (at once, if the hello says that it does
+///     not join) root -> rank    ping (once a second), listeners | failed
 ///
 /// Where sockets are encrypted, TLS begins behind the welcome.
 /// Neither side believes the other before its proof, and reads no frame longer than kMostStrangeBytes.
@@ -25,7 +25,7 @@ namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Version of all that ranks exchange during set-up; raise it with every change of that.
-inline constexpr uint32_t kProtocol = 13;
+inline constexpr uint32_t kProtocol = 14;
 
 /// The longest frame of a side that has proven nothing.
 inline constexpr uint32_t kMostStrangeBytes = 1024;
@@ -54,6 +54,7 @@ struct Hello {
   int32_t ranks = 0;
   PeerAddress peer;
   TlsSettings::Mode encryption = TlsSettings::Mode::off;  ///< of the rank's sockets
+  bool joins = true;                                      ///< false: it only says next why it cannot join
   Challenge challenge{};                                  ///< of the rank, for the welcome
   Proof proof{};
 
@@ -88,7 +89,8 @@ struct Hello {
       hello.peer.process = in.get<ProcessId>();
       hello.peer.listener = in.get<SocketAddress>();
       hello.encryption = in.get<TlsSettings::Mode>();
-      if (!hello.peer.listener.valid()) return std::nullopt;
+      hello.joins = in.get<uint8_t>() != 0;
+      if (hello.joins && !hello.peer.listener.valid()) return std::nullopt;
     }
     if (!in.ok() || in.remaining() < sizeof(Challenge) + sizeof(Proof)) return std::nullopt;
     ByteReader last(frame.last(sizeof(Challenge) + sizeof(Proof)));
@@ -109,7 +111,8 @@ struct Hello {
         .put(peer.host)
         .put(peer.process)
         .put(peer.listener)
-        .put(encryption);
+        .put(encryption)
+        .put(joins);
     out.put(challenge);
     return out.take();
   }

@@ -13,6 +13,7 @@
 #include "src/core/communicator/join.h"
 #include "src/core/communicator/resources.h"
 #include "src/core/communicator/runtime.h"
+#include "src/core/communicator/set_up_step.h"
 #include "src/core/communicator/suspend.h"
 
 namespace weir::core {
@@ -89,8 +90,11 @@ Status Communicator::connect() {
   if (config_.blocking) return connect_now();
   // Children of one parent use its bootstrap one after the other: they wait in the parent's order.
   auto thread = (parent != nullptr ? parent->queue_ : queue_).background();
-  if (!thread.ok()) lifecycle_.fail(thread.status());
-  WEIR_TRY(thread.status());
+  if (!thread.ok()) {
+    if (const auto* from = std::get_if<IdOrigin>(&origin_)) decline(runtime_, *from, thread.status());
+    lifecycle_.fail(thread.status());
+    return thread.status();
+  }
   if (parent != nullptr) parent->lifecycle_.begin_child();
   (*thread)->submit([this, parent] {
     Status done = connect_now();
@@ -112,8 +116,10 @@ Status Communicator::connect_now() {
         Resources::build(runtime_, std::move(joined->listener), std::move(joined->bootstrap), config_, gpu_);
     WEIR_TRY(resources.status());
     resources_ = std::move(*resources);
-    resources_->register_windows(runtime_.windows(), windows_);
-    return resources_->make_backends({runtime_, config_, gpus_, gpu_, lifecycle_, queue_});
+    return set_up_step(*resources_->bootstrap, [this] {
+      resources_->register_windows(runtime_.windows(), windows_);
+      return resources_->make_backends({runtime_, config_, gpus_, gpu_, lifecycle_, queue_});
+    });
   };
   const Status status = guarded([&]() -> Status {
     try {

@@ -2,14 +2,18 @@
 
 #include "src/core/communicator/join.h"
 
+#include <optional>
+
+#include "src/base/exception.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/resources.h"
 
 namespace weir::core {
 
-Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomic<bool>& abort) {
-  auto listener = runtime.listener(from.id.root);
-  WEIR_TRY(listener.status());
+namespace {
+
+/// All but the listener.
+Result<Bootstrap::Spec> spec_of(Runtime& runtime, const IdOrigin& from) {
   auto credentials = runtime.credentials(from.id.secret);
   WEIR_TRY(credentials.status());
   Bootstrap::Spec spec;
@@ -17,18 +21,44 @@ Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomi
   spec.tls = credentials->tls;
   spec.ranks = from.ranks;
   spec.rank = from.rank;
-  spec.listener = *listener;
   spec.activities = &runtime.activities();
   spec.roots = &runtime.roots();
   spec.all_gathers = &runtime.all_gathers();
   spec.host = runtime.host();
   spec.timeouts = runtime.timeouts();
-  spec.abort = &abort;
-  const ActivityRegistry::JoiningNote note(runtime.activities(),
-                                           {from.rank, from.ranks, from.id.root.text()});
-  auto bootstrap = Bootstrap::join(spec);
+  return spec;
+}
+
+}  // namespace
+
+void decline(Runtime& runtime, const IdOrigin& from, const Status& why) {
+  (void)guarded([&]() -> Status {
+    auto spec = spec_of(runtime, from);
+    WEIR_TRY(spec.status());
+    Bootstrap::decline(*spec, why);
+    return {};
+  });
+}
+
+Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomic<bool>& abort) {
+  std::optional<Bootstrap::Spec> spec;
+  std::optional<ActivityRegistry::JoiningNote> note;
+  const Status ready = guarded([&]() -> Status {
+    auto made = spec_of(runtime, from);
+    WEIR_TRY(made.status());
+    spec = std::move(*made);
+    spec->abort = &abort;
+    auto listener = runtime.listener(from.id.root);
+    WEIR_TRY(listener.status());
+    spec->listener = std::move(*listener);
+    note.emplace(runtime.activities(), ActivityRegistry::Joining{from.rank, from.ranks, from.id.root.text()});
+    return {};
+  });
+  if (!ready.ok()) decline(runtime, from, ready);
+  WEIR_TRY(ready);
+  auto bootstrap = Bootstrap::join(*spec);
   WEIR_TRY(bootstrap.status());
-  return JoinResult{std::move(*listener), std::move(*bootstrap)};
+  return JoinResult{std::move(spec->listener), std::move(*bootstrap)};
 }
 
 Result<ParentBootstrap> ParentBootstrap::of(const Communicator& parent, const std::atomic<bool>& abort) {

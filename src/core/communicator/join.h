@@ -25,6 +25,10 @@ Result<JoinResult> join(Runtime& runtime, const SplitOrigin& from, const std::at
 Result<JoinResult> join(Runtime& runtime, const ShrinkOrigin& from, const std::atomic<bool>& abort);
 Result<JoinResult> join(Runtime& runtime, const GrowOrigin& from, const std::atomic<bool>& abort);
 
+/// Tells the other ranks of a communicator with an id that this rank cannot join, before it has tried to:
+/// they need not wait for it. Takes a second at most.
+void decline(Runtime& runtime, const IdOrigin& from, const Status& why);
+
 /// Among which the ranks of a child find each other: the parent's own bootstrap, or, where the parent was
 /// revoked and answers nobody any more, a fresh one.
 class ParentBootstrap {

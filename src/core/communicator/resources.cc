@@ -15,6 +15,7 @@
 #include "algorithms/cost/leaf_border.h"
 #include "src/base/log.h"
 #include "src/core/channels/credit.h"
+#include "src/core/communicator/set_up_step.h"
 #include "src/core/execution/select_rates.h"
 #include "src/core/placement/near_ports.h"
 #include "src/core/planning/plan_files.h"
@@ -220,45 +221,52 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
 Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                     std::unique_ptr<Bootstrap> bootstrap,
                                                     const Config& config, const device::Gpu* gpu) {
-  const Options& options = runtime.options();
-  auto made = std::make_unique<Resources>();
-  Resources& c = *made;
-  c.listener = std::move(listener);
-  c.bootstrap = std::move(bootstrap);
-  const Rank self = c.bootstrap->rank();
-  const int ranks = c.bootstrap->size();
-
-  auto segment = make_segment(*c.bootstrap, static_cast<size_t>(options.exchange_area_bytes));
-  WEIR_TRY(segment.status());
-  c.segment = std::move(*segment);
-
-  WEIR_TRY(c.find_routes(runtime, config.network, gpu));
-  c.profile = ProfilerFeed::of(options, *c.bootstrap, config.name);
-  c.links = std::make_unique<Links>(self, *c.routes, SlotSizes::of(options, c.bootstrap->peers()),
-                                    c.profile.get(), &c.bootstrap->activity().recorder());
-
-  auto island = view_island(*c.routes, self, c.bootstrap->watchdog());
-  WEIR_TRY(island.status());
-  c.tuner = tuner_for(options, *c.bootstrap);
-  // One more exchange: no rank may finish, and unmap its segment, before all ranks have mapped it.
-  WEIR_TRY(c.meet(runtime, config, gpu));
-  if (!std::ranges::all_of(c.peer_table->peer_infos, &PeerInfo::maps_all)) *island = {};
-  c.join_island(runtime, island->exchange_areas, island->doorbells);
-  const algorithms::Layout layout = c.layout();
-  c.make_selector(layout, island->scratch);
-  if (c.peer_table->shared_settings.tuned) c.tuning_result = std::make_unique<TuningResult>();
-  c.plans = std::make_unique<PlanCache>(self, layout, *c.links, std::move(island->scratch), *c.selector,
-                                        c.peer_table->plans, options.pace_share);
-  c.links->set_rendezvous_bytes(c.rendezvous_bytes());
-  c.pairs = std::make_unique<Pairs>(self, ranks, *c.links);
-  c.one_sided = std::make_unique<OneSidedTask>(
-      OneSidedTask::Dependencies{self, c.bootstrap->uid(), &runtime.windows(), &c.bootstrap->peers(),
-                                 runtime.timeouts().peer_ms, c.bootstrap->credentials()});
-
-  c.make_execution(options);
-  WEIR_INFO(init, "{}", c.describe());
-  WEIR_TRY(c.settle(runtime, config));
+  std::unique_ptr<Resources> made;
+  WEIR_TRY(set_up_step(*bootstrap, [&]() -> Status {
+    made = std::make_unique<Resources>();
+    made->listener = std::move(listener);
+    return {};
+  }));
+  Bootstrap& peers = *bootstrap;
+  made->bootstrap = std::move(bootstrap);
+  WEIR_TRY(set_up_step(peers, [&] { return made->assemble(runtime, config, gpu); }));
   return made;
+}
+
+/// Makes all members behind `bootstrap`.
+Status Resources::assemble(Runtime& runtime, const Config& config, const device::Gpu* gpu) {
+  const Options& options = runtime.options();
+  const Rank self = bootstrap->rank();
+  auto own = make_segment(*bootstrap, static_cast<size_t>(options.exchange_area_bytes));
+  WEIR_TRY(own.status());
+  segment = std::move(*own);
+
+  WEIR_TRY(find_routes(runtime, config.network, gpu));
+  profile = ProfilerFeed::of(options, *bootstrap, config.name);
+  links = std::make_unique<Links>(self, *routes, SlotSizes::of(options, bootstrap->peers()), profile.get(),
+                                  &bootstrap->activity().recorder());
+
+  auto island = view_island(*routes, self, bootstrap->watchdog());
+  WEIR_TRY(island.status());
+  tuner = tuner_for(options, *bootstrap);
+  // One more exchange: no rank may finish, and unmap its segment, before all ranks have mapped it.
+  WEIR_TRY(meet(runtime, config, gpu));
+  if (!std::ranges::all_of(peer_table->peer_infos, &PeerInfo::maps_all)) *island = {};
+  join_island(runtime, island->exchange_areas, island->doorbells);
+  const algorithms::Layout layout = this->layout();
+  make_selector(layout, island->scratch);
+  if (peer_table->shared_settings.tuned) tuning_result = std::make_unique<TuningResult>();
+  plans = std::make_unique<PlanCache>(self, layout, *links, std::move(island->scratch), *selector,
+                                      peer_table->plans, options.pace_share);
+  links->set_rendezvous_bytes(rendezvous_bytes());
+  pairs = std::make_unique<Pairs>(self, bootstrap->size(), *links);
+  one_sided = std::make_unique<OneSidedTask>(
+      OneSidedTask::Dependencies{self, bootstrap->uid(), &runtime.windows(), &bootstrap->peers(),
+                                 runtime.timeouts().peer_ms, bootstrap->credentials()});
+
+  make_execution(options);
+  WEIR_INFO(init, "{}", describe());
+  return settle(runtime, config);
 }
 
 /// Makes what carries operations out, of all that is there.

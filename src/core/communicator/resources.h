@@ -99,7 +99,7 @@ struct Resources {
   std::unique_ptr<StagedBackend> staged;  ///< null where no rank uses a GPU
   std::unique_ptr<DeviceBackend> device;  ///< null where collectives are not carried out on GPUs
 
-  /// Builds all members from `segment` on. Collective.
+  /// Builds all members from `segment` on. Collective. If it fails here, the other ranks are told.
   static Result<std::unique_ptr<Resources>> build(Runtime& runtime, std::shared_ptr<Listener> listener,
                                                   std::unique_ptr<Bootstrap> bootstrap, const Config& config,
                                                   const device::Gpu* gpu);
@@ -122,6 +122,7 @@ struct Resources {
   std::string describe() const;
 
  private:
+  Status assemble(Runtime& runtime, const Config& config, const device::Gpu* gpu);
   Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
   void warn_of_substitutes(const Options& options) const;
   void join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,

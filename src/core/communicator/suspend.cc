@@ -6,10 +6,12 @@
 
 #include <numeric>
 
+#include "src/base/exception.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/resources.h"
+#include "src/core/communicator/set_up_step.h"
 
 namespace weir::core {
 
@@ -69,30 +71,32 @@ Status Communicator::suspend_now() {
 
 /// Under a name of its own, so that nothing of now meets anything of before.
 Status Communicator::resume_now() {
-  std::vector<Rank> everybody(static_cast<size_t>(ranks_));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  const uint64_t before = suspended_->bootstrap->uid();
-  const uint64_t uid =
-      uid_in_job(static_cast<uint32_t>(before >> 32), hash_text(fmt::format("{:x} resumed", before)));
-  const auto build = [&]() -> Result<std::unique_ptr<Resources>> {
+  std::unique_ptr<Resources> made;
+  const Status status = guarded([&]() -> Status {
+    std::vector<Rank> everybody(static_cast<size_t>(ranks_));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    const uint64_t before = suspended_->bootstrap->uid();
+    const uint64_t uid =
+        uid_in_job(static_cast<uint32_t>(before >> 32), hash_text(fmt::format("{:x} resumed", before)));
     auto fresh = Bootstrap::subset(*suspended_->bootstrap, everybody, uid, &lifecycle_.aborted());
     WEIR_TRY(fresh.status());
     (*fresh)->watchdog().set_stuck_ms(suspended_->bootstrap->watchdog().stuck_ms());
     auto resources = Resources::build(runtime_, suspended_->listener, std::move(*fresh), config_, gpu_);
     WEIR_TRY(resources.status());
-    (*resources)->register_windows(runtime_.windows(), windows_);
-    WEIR_TRY((*resources)->make_backends({runtime_, config_, gpus_, gpu_, lifecycle_, queue_}));
-    return resources;
-  };
-  auto resources = build();
-  if (!resources.ok()) {
-    lifecycle_.fail(resources.status(), config_.blocking);
-    return resources.status();
+    made = std::move(*resources);
+    return set_up_step(*made->bootstrap, [&] {
+      made->register_windows(runtime_.windows(), windows_);
+      return made->make_backends({runtime_, config_, gpus_, gpu_, lifecycle_, queue_});
+    });
+  });
+  if (!status.ok()) {
+    lifecycle_.fail(status, config_.blocking);
+    return status;
   }
   std::unique_ptr<SuspendedState> left;
   {
     std::lock_guard lock(mutex_);
-    resources_ = std::move(*resources);
+    resources_ = std::move(made);
     left = std::move(suspended_);
   }
   become_ready();

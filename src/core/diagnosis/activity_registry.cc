@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "src/base/clock.h"
+#include "src/base/exception.h"
 #include "src/base/printable.h"
 #include "src/core/diagnosis/failure_relay.h"
 
@@ -179,26 +180,32 @@ Snapshot Activity::snapshot(uint64_t sequence) const {
 
 std::shared_ptr<Activity> ActivityRegistry::enter(uint64_t uid, Rank rank) {
   const std::lock_guard lock(mutex_);
-  auto& entry = activities_[{uid, rank}];
-  if (entry != nullptr) return entry;
-  entry = std::make_shared<Activity>(recorded_);
+  if (const auto found = activities_.find({uid, rank}); found != activities_.end()) return found->second;
+  auto made = std::make_shared<Activity>(recorded_);
   for (const Past& past : failed_) {
-    if (past.uid == uid) entry->fail(past.failure);
+    if (past.uid == uid) made->fail(past.failure);
   }
-  return entry;
+  activities_.emplace(Key{uid, rank}, made);
+  return made;
 }
 
 void ActivityRegistry::leave(uint64_t uid, Rank rank, bool remembered) {
   const std::lock_guard lock(mutex_);
   auto node = activities_.extract({uid, rank});
   if (node.empty()) return;
-  leave_words(uid, rank, *node.mapped());
+  (void)guarded([&] {
+    leave_words(uid, rank, *node.mapped());
+    return Status();
+  });
   node.mapped()->tell_peers(nullptr);
   forget_twin(uid);
   if (!remembered) return;
-  left_by_age_.push_back(node.key());
-  left_.insert(std::move(node));
-  if (left_by_age_.size() <= kMostLeft) return;
+  const Status aged = guarded([&] {
+    left_by_age_.push_back(node.key());
+    return Status();
+  });
+  left_.insert(std::move(node));  // in any case: others may ask
+  if (!aged.ok() || left_by_age_.size() <= kMostLeft) return;
   left_.erase(left_by_age_.front());
   left_by_age_.pop_front();
 }
@@ -389,7 +396,18 @@ ProcessState ActivityRegistry::state_here(uint64_t uid, Rank rank) const {
 
 void ActivityRegistry::settle() { relay_->settle(); }
 
+void ActivityRegistry::starve(uint64_t uid) {
+  const std::lock_guard lock(mutex_);
+  for (auto at = activities_.lower_bound({uid, INT32_MIN}); at != activities_.end() && at->first.first == uid;
+       ++at)
+    at->second->starve();
+}
+
 Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
+  if (question.empty()) {
+    starve(uid);
+    return {};
+  }
   ByteReader in(question);
   const auto kind = in.get<Question>();
   if (kind == Question::communicator_failed) {

@@ -130,6 +130,9 @@ class Activity {
 
   /// Marks the communicator as failed. Only the first failure is kept.
   void fail(Failure failure);
+  /// Notes that this process had no memory for something that another rank sent: its rank can only fail.
+  void starve() { starved_.store(true, std::memory_order_relaxed); }
+  bool starved() const { return starved_.load(std::memory_order_relaxed); }
   Recorder& recorder() { return recorder_; }
   const Recorder& recorder() const { return recorder_; }
   void set_stage(Stage stage) { stage_.store(stage, std::memory_order_relaxed); }
@@ -171,6 +174,7 @@ class Activity {
   std::atomic<int64_t> waiting_since_ns_{0};
   std::atomic<int64_t> looked_ns_{0};
   std::atomic<bool> failed_{false};
+  std::atomic<bool> starved_{false};
   std::atomic<Stage> stage_{Stage::joining};
   Recorder recorder_;
   mutable std::mutex mutex_;
@@ -253,7 +257,8 @@ class ActivityRegistry {
   /// user learns of a failure, because of which the process may end.
   void settle();
 
-  /// The listener's handler: answers messages made by the functions below.
+  /// The listener's handler: answers messages made by the functions below. An empty one: something that was
+  /// sent to the ranks of `uid` here is lost (Listener::Handler).
   Bytes answer(uint64_t uid, BytesView question);
 
   /// `network`: the answer has the state of its connections.
@@ -284,6 +289,7 @@ class ActivityRegistry {
 
   std::string elsewhere(uint64_t uid) const;
   ProcessState state_here(uint64_t uid, Rank rank) const;
+  void starve(uint64_t uid);
   bool fail_one(uint64_t uid, const Failure& failure);
   void forget_twin(uint64_t uid);
   const Past* recent_failure(const SocketAddress* member) const;

@@ -59,6 +59,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
   const std::vector<Rank> awaited = task != nullptr && !opening ? task->awaited() : std::vector{waiting_for};
   own.wait_for(awaited, waited_ns);
   if (own.failed()) return told();
+  if (own.starved()) return exhausted("has no memory left for a message of another rank", task);
   const int64_t now = now_ns();
   const int64_t pause = now - std::exchange(examined_ns_, now);
   if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // there was progress: a new wait

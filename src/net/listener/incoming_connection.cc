@@ -65,6 +65,12 @@ IncomingConnection::Step IncomingConnection::read(const AdmittedJobs& jobs, cons
   }
 }
 
+uint64_t IncomingConnection::brings_for() const {
+  if (is_stranger() || !hello_ || stage_ != Stage::body) return 0;
+  const bool asks = hello_->kind == HelloKind::question || hello_->kind == HelloKind::report;
+  return asks || hello_->key.purpose == Listener::kLastWill ? 0 : hello_->key.scope;
+}
+
 size_t IncomingConnection::expected() const {
   switch (stage_) {
     case Stage::hello: return Hello::kBytes;

@@ -166,6 +166,7 @@ class OpenListener final : public Listener {
   const Socket* listener_of(const void* tag) const;
   void serve_connection(IncomingConnection* connection);
   bool advance(IncomingConnection* connection);
+  void tell_of_loss(const IncomingConnection& connection) const;
   void carry_out_last_will(const IncomingConnection& connection) const;
   IncomingConnection::Step carry_out(IncomingConnection& connection);
   Connections& place_of(const IncomingConnection& connection);
@@ -255,15 +256,26 @@ bool OpenListener::serve_round() {
 void OpenListener::serve_connection(IncomingConnection* connection) {
   Connections& before = place_of(*connection);
   bool goes_on = false;
-  (void)guarded([&] {
+  const Status advanced = guarded([&] {
     goes_on = advance(connection);
     return Status();
   });
+  if (!advanced.ok()) tell_of_loss(*connection);
   Connections& after = place_of(*connection);
   if (&before != &after) after.splice(after.end(), before, by_tag_.at(connection));
   if (goes_on) return;
   carry_out_last_will(*connection);
   dismiss(connection);
+}
+
+/// There was no memory for what it brings.
+void OpenListener::tell_of_loss(const IncomingConnection& connection) const {
+  const uint64_t scope = connection.brings_for();
+  if (scope == 0 || !handler_) return;
+  (void)guarded([&] {
+    (void)handler_(scope, {});
+    return Status();
+  });
 }
 
 /// Its process may have ended: the handler finds out.

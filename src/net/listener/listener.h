@@ -73,7 +73,8 @@ class Listener {
   static constexpr uint32_t kMostBytes = 64u << 20;
 
   /// Answers a question about `scope` with bytes; scope 0: a question for reports, from anybody who may read
-  /// them. Runs on the listener's thread: must not block.
+  /// them. An empty question: a message or a socket for that scope is lost, because there was no memory for
+  /// it. Runs on the listener's thread: must not block.
   using Handler = std::function<Bytes(uint64_t scope, BytesView question)>;
 
   virtual ~Listener() = default;

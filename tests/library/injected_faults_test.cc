@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// The n-th allocation, mapping, thread, socket, file or event of a rank fails while it lives: while two ranks
+// set a communicator up, call it and destroy it. No crash, no hang, no wrong sum; the rank says what it
+// lacks, the other one is told, nothing leaks, and the next communicator works.
+//
+// INJECT_CALLS=1-9999 lets all of these calls fail instead of a sample.
+#include <dirent.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/library/failing_calls.h"
+#include "tests/library/processes.h"
+
+namespace weir::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 2;
+constexpr long kNever = 1L << 40;  ///< more calls than a life has
+constexpr size_t kSmall = 1000;
+constexpr size_t kLarge = 100'000;
+
+/// How the life of a rank ended.
+struct Outcome {
+  enum Stage { set_up, sum, exchange, destroy, lived };
+  Stage stage = set_up;  ///< where it failed
+  int code = 0;
+  char words[1000] = {};
+};
+
+int descriptors() {
+  int count = 0;
+  DIR* const folder = opendir("/proc/self/fd");
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+int threads() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word == "Threads:") {
+      int count = 0;
+      status >> count;
+      return count;
+    }
+  }
+  return -1;
+}
+
+/// Mappings of memory that ranks share.
+int mappings() {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("memfd:") != std::string::npos;
+  return count;
+}
+
+struct Held {
+  int descriptors = 0;
+  int threads = 0;
+  int mappings = 0;
+
+  bool operator==(const Held&) const = default;
+  bool operator<=(const Held& other) const {
+    return descriptors <= other.descriptors && threads <= other.threads && mappings <= other.mappings;
+  }
+  static Held now() { return {testing::descriptors(), testing::threads(), testing::mappings()}; }
+};
+
+/// What the processes of both ranks share.
+struct Common {
+  std::atomic<int> points[kRanks];  ///< how far each has come
+  ncclUniqueId id;
+  Outcome outcomes[kRanks];
+  Injected injected;
+  long calls;         ///< of the first life of a process in which nothing failed
+  Held held[kRanks];  ///< what processes hold then, after another life
+};
+
+/// What this process holds once threads that are about to end have ended: when nothing changes any more.
+Held held_at_rest() {
+  Held last = Held::now();
+  for (int same = 0; same < 20; ++same) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const Held now = Held::now();
+    if (now != last) same = 0;
+    last = now;
+  }
+  return last;
+}
+
+/// One communicator of both ranks, from its set-up to its end.
+class Life {
+ public:
+  Life(int rank, const ncclUniqueId& id) : rank_(rank), id_(id) {}
+
+  Outcome live() {
+    ncclComm_t comm = nullptr;
+    bool well = passes(Outcome::set_up, ncclCommInitRank(&comm, kRanks, id_, rank_), nullptr);
+    well = well && passes(Outcome::sum, sum(comm), comm) && passes(Outcome::exchange, exchange(comm), comm);
+    if (well) {
+      passes(Outcome::destroy, ncclCommDestroy(comm), nullptr);
+    } else if (comm != nullptr) {
+      ncclCommAbort(comm);
+    }
+    return outcome_;
+  }
+
+ private:
+  bool passes(Outcome::Stage stage, int code, ncclComm_t comm) {
+    if (code == ncclSuccess) {
+      outcome_.stage = Outcome::lived;
+      return true;
+    }
+    outcome_.stage = stage;
+    outcome_.code = code;
+    snprintf(outcome_.words, sizeof outcome_.words, "%s", ncclGetLastError(comm));
+    return false;
+  }
+  ncclResult_t sum(ncclComm_t comm) {
+    for (float& number : small_) number = static_cast<float>(rank_ + 1);
+    const ncclResult_t result = ncclAllReduce(small_, small_, kSmall, ncclFloat, ncclSum, comm, nullptr);
+    if (result == ncclSuccess) check(small_, kSmall, 3);
+    return result;
+  }
+  ncclResult_t exchange(ncclComm_t comm) {
+    for (float& number : large_) number = static_cast<float>(rank_);
+    ncclGroupStart();
+    ncclSend(large_, kLarge, ncclFloat, 1 - rank_, comm, nullptr);
+    ncclRecv(received_, kLarge, ncclFloat, 1 - rank_, comm, nullptr);
+    const ncclResult_t result = ncclGroupEnd();
+    if (result == ncclSuccess) check(received_, kLarge, static_cast<float>(1 - rank_));
+    return result;
+  }
+  static void check(const float* numbers, size_t count, float expected) {
+    for (size_t i = 0; i < count; ++i) {
+      if (numbers[i] == expected) continue;
+      fprintf(stderr, "wrong value %g instead of %g at %zu\n", static_cast<double>(numbers[i]),
+              static_cast<double>(expected), i);
+      _exit(7);
+    }
+  }
+
+  const int rank_;
+  const ncclUniqueId id_;
+  Outcome outcome_;
+  static float small_[kSmall], large_[kLarge], received_[kLarge];
+};
+
+float Life::small_[kSmall], Life::large_[kLarge], Life::received_[kLarge];
+
+/// A pair of ranks, of which `victim` is the one that lacks something.
+struct Case {
+  Call call;
+  int victim;
+  const char* transports;
+};
+
+/// The lives of one of the processes.
+class Lives {
+ public:
+  Lives(const Rank& rank, Common& shared, const Case& tried) : rank_(rank), shared_(shared), tried_(tried) {}
+
+  bool is_victim() const { return rank_.rank() == tried_.victim; }
+
+  /// Call number `failing` of the victim fails; 0: none. Returns what came of it, on both ranks.
+  Injected live(long failing) {
+    if (rank_.rank() == 0) expect_success(ncclGetUniqueId(&shared_.id), "ncclGetUniqueId");
+    meet();
+    Life life(rank_.rank(), shared_.id);
+    if (is_victim() && failing != 0) fail_call(tried_.call, failing);
+    const Outcome outcome = life.live();
+    if (is_victim()) shared_.injected = stop_failing();
+    shared_.outcomes[rank_.rank()] = outcome;
+    meet();
+    const Injected injected = shared_.injected;
+    if (is_victim()) judge(failing, injected);
+    if (failing != 0) before_ = "after call " + std::to_string(failing);
+    meet();
+    return injected;
+  }
+  /// Fails the test if this process holds more than before.
+  void compare(const Held& before) {
+    Held now = Held::now();
+    for (int looks = 0; looks < 1500 && !(now <= before); ++looks, now = Held::now())
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_LE(now.descriptors, before.descriptors) << before_;
+    EXPECT_LE(now.threads, before.threads) << before_;
+    EXPECT_LE(now.mappings, before.mappings) << before_;
+    meet();
+  }
+
+ private:
+  /// Waits until the other rank has come as far.
+  void meet() {
+    const int other = 1 - rank_.rank();
+    shared_.points[rank_.rank()] = ++point_;
+    while (shared_.points[other].load() < point_) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      if (kill(rank_.pid_of(other), 0) == 0 || shared_.points[other].load() >= point_) continue;
+      fprintf(stderr, "the other process has ended, after %s\n", before_.c_str());
+      _exit(8);
+    }
+  }
+  static auto says_what_lacks() {
+    return AnyOf(HasSubstr("no more memory"), HasSubstr("no memory left"), HasSubstr("no memory for"),
+                 HasSubstr("Cannot allocate memory"), HasSubstr("no file descriptors left"),
+                 HasSubstr("cannot start its thread"));
+  }
+  void judge(long failing, const Injected& injected) const {
+    expect_well(failing, injected);
+    if (failing != 0 && ::testing::Test::HasFailure()) print_where();
+  }
+  void expect_well(long failing, const Injected& injected) const {
+    const Outcome& own = shared_.outcomes[tried_.victim];
+    const Outcome& other = shared_.outcomes[1 - tried_.victim];
+    std::string what = before_;
+    if (failing != 0)
+      what = "call " + std::to_string(failing) + " of " + std::to_string(injected.calls) + " to " +
+             name(tried_.call);
+    for (const Outcome* one : {&own, &other})
+      what += "\n" + std::to_string(one->stage) + ": " + std::to_string(one->code) + " " + one->words;
+    SCOPED_TRACE(what);
+    if (own.stage == Outcome::lived || !injected.failed) {  // it did without
+      EXPECT_EQ(own.stage, Outcome::lived);
+      EXPECT_EQ(other.stage, Outcome::lived);
+      return;
+    }
+    // A transport whose trial lacks descriptors counts as one that does not reach the peer.
+    if (std::strstr(own.words, "no transport connects") != nullptr) {
+      EXPECT_EQ(own.code, ncclSystemError);
+      EXPECT_THAT(std::string(other.words), HasSubstr("no transport connects"));
+      return;
+    }
+    // Where a thread of the library had no memory for what another rank sent, that rank finds out.
+    const bool dropped = std::strstr(own.words, "has dropped a message") != nullptr;
+    EXPECT_EQ(own.code, dropped ? ncclRemoteError : ncclSystemError);
+    EXPECT_THAT(std::string(own.words), says_what_lacks());
+    if (own.stage >= Outcome::exchange && other.stage >= Outcome::destroy)
+      return;  // it needed nobody any more
+    EXPECT_EQ(other.code, ncclRemoteError);
+    EXPECT_THAT(std::string(other.words), HasSubstr("(pid " + std::to_string(getpid()) + " on host "));
+    EXPECT_THAT(std::string(other.words), says_what_lacks());
+  }
+
+  const Rank& rank_;
+  Common& shared_;
+  const Case& tried_;
+  int point_ = 0;
+  std::string before_;
+};
+
+/// Memory that processes which are forked later share.
+class SharedMemory {
+ public:
+  SharedMemory()
+      : shared_(new (mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+                    Common{}) {}
+  ~SharedMemory() { munmap(shared_, sizeof(Common)); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  Common& operator*() const { return *shared_; }
+
+ private:
+  Common* shared_;
+};
+
+/// Which of so many calls to let fail: some that are spread over them, or those of INJECT_CALLS.
+std::vector<long> numbers(long calls, long samples) {
+  std::vector<long> chosen;
+  if (const char* const asked = std::getenv("INJECT_CALLS")) {
+    char* end = nullptr;
+    const long first = std::strtol(asked, &end, 10);
+    const long last = *end == '-' ? std::min(calls, std::strtol(end + 1, nullptr, 10)) : first;
+    for (long number = first; number <= last; ++number) chosen.push_back(number);
+    return chosen;
+  }
+  samples = std::min(calls, samples);
+  for (long i = 0; i < samples; ++i) chosen.push_back(1 + (2 * i + 1) * calls / (2 * samples));
+  return chosen;
+}
+
+class InjectedFaults : public ::testing::TestWithParam<Case> {
+ protected:
+  void run(const std::function<void(Lives&, int)>& body) {
+    for (std::atomic<int>& point : (*memory_).points) point = 0;
+    all_well(run_ranks(
+        kRanks,
+        [&](const Rank& rank) {
+          setenv("WEIR_TRANSPORTS", GetParam().transports, 1);
+          setenv("WEIR_INIT_TIMEOUT", "10", 1);  // who is told does not wait so long
+          setenv("WEIR_DEADLOCK_TIMEOUT", "10", 1);
+          Lives lives(rank, *memory_, GetParam());
+          body(lives, rank.rank());
+        },
+        kLimitS));
+  }
+
+  static constexpr double kLimitS = 1200;
+  const SharedMemory memory_;
+};
+
+/// Processes that have lived before.
+TEST_P(InjectedFaults, InProcessesThatGoOn) {
+  run([](Lives& lives, int) {
+    lives.live(0);
+    lives.live(0);
+    const Held before = held_at_rest();
+    for (const long failing : numbers(lives.live(kNever).calls, 4)) {
+      lives.live(failing);
+      lives.live(0);
+      lives.compare(before);
+    }
+  });
+}
+
+/// What is made once in a process fails in its first life.
+TEST_P(InjectedFaults, InProcessesThatBegin) {
+  run([&](Lives& lives, int rank) {
+    (*memory_).calls = lives.live(kNever).calls;
+    lives.live(0);
+    (*memory_).held[rank] = held_at_rest();
+  });
+  for (const long failing : numbers((*memory_).calls, 2)) {
+    if (HasFailure()) return;
+    run([&](Lives& lives, int rank) {
+      lives.live(failing);
+      lives.live(0);
+      lives.compare((*memory_).held[rank]);
+    });
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Call call : kCalls)
+    for (const int victim : {0, 1})
+      for (const char* const transports : {"loop,shm", "tcp"}) all.push_back({call, victim, transports});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, InjectedFaults, ::testing::ValuesIn(cases()), [](const auto& info) {
+  const bool tcp = std::strcmp(info.param.transports, "tcp") == 0;
+  return std::string(name(info.param.call)) + "_of_rank_" + std::to_string(info.param.victim) +
+         (tcp ? "_tcp" : "_shm");
+});
+
+}  // namespace
+}  // namespace weir::testing

@@ -197,10 +197,12 @@ class Lives {
   }
   /// Fails the test if this process holds more than before.
   void compare(const Held& before) {
+    // What a root that has ended still holds is closed when the next one is made.
+    const Held most{before.descriptors + (rank_.rank() == 0), before.threads, before.mappings};
     Held now = Held::now();
-    for (int looks = 0; looks < 1500 && !(now <= before); ++looks, now = Held::now())
+    for (int looks = 0; looks < 1500 && !(now <= most); ++looks, now = Held::now())
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_LE(now.descriptors, before.descriptors) << before_;
+    EXPECT_LE(now.descriptors, most.descriptors) << before_;
     EXPECT_LE(now.threads, before.threads) << before_;
     EXPECT_LE(now.mappings, before.mappings) << before_;
     meet();

@@ -74,8 +74,10 @@ constexpr std::array kTable = {
               "file that describes the switches and links of the network; rank 0 reads it"},
     OptionRow{"WEIR_SUBNET", &Options::subnet, "", 0, 1,
               "0: rank 0 does not discover the InfiniBand subnet, even if it has the permission"},
-    OptionRow{"WEIR_TRANSPORTS", &Options::transports, "", 0, 0,
-              "transports that may be used, in order of preference"},
+    OptionRow{
+        "WEIR_TRANSPORTS", &Options::transports, "", 0, 0,
+        "transports that may be used, by name; a pair of ranks takes the first in the list of its lower rank "
+        "that both have and that connects them"},
     OptionRow{"NCCL_NET_PLUGIN", &Options::net_plugins, "", 0, 0,
               "NCCL net plugins to try, as files or names; the first that works is used; none: no plugin"},
     OptionRow{"NCCL_NET", &Options::network, "", 0, 0,

@@ -66,7 +66,8 @@ IncomingConnection::Step IncomingConnection::read(const AdmittedJobs& jobs, cons
 }
 
 uint64_t IncomingConnection::brings_for() const {
-  if (is_stranger() || !hello_ || stage_ != Stage::body) return 0;
+  if (is_stranger()) return 0;
+  // Between two messages the key is still that of the one before: the next is of the same communicator.
   const bool asks = hello_->kind == HelloKind::question || hello_->kind == HelloKind::report;
   return asks || hello_->key.purpose == Listener::kLastWill ? 0 : hello_->key.scope;
 }

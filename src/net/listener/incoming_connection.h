@@ -64,7 +64,7 @@ class IncomingConnection {
   std::string_view rejection() const { return rejection_; }
   /// The hello, with the key of the current message. REQUIRES: advance() gave `complete`.
   const listener_wire::Hello& hello() const { return *hello_; }
-  /// The scope for which it brings something now that nobody sends again; 0: none.
+  /// The scope for which it brings, or begins, something that nobody sends again; 0: none.
   uint64_t brings_for() const;
   Bytes& body() { return in_; }
   PeerSocket take_socket() { return std::move(socket_); }

@@ -70,7 +70,9 @@ void Backend::close() {
   });
 }
 
-Milliseconds Backend::effective(Milliseconds asked) const { return asked.count() < 0 ? timeout_ : asked; }
+Milliseconds Backend::effective(Milliseconds asked) const {
+  return asked.count() < 0 ? timeout_.load() : asked;
+}
 
 GpuPassagePtr Backend::passage_for(const Tensors& tensors) {
   if (closed_) refuse("the group was closed because the interpreter is shutting down");

@@ -23,6 +23,9 @@ class Backend final : public Base {
   ~Backend() override;
 
   const std::string getBackendName() const override { return "weir"; }
+  /// The timeout of operations issued from now on that are given none. Not `override`: older versions of
+  /// PyTorch do not know it.
+  void setTimeout(Milliseconds timeout) { timeout_ = timeout; }
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
@@ -90,7 +93,7 @@ class Backend final : public Base {
   void check_splits(const at::Tensor& tensor, const std::vector<int64_t>& sizes, const char* name) const;
 
   const StorePtr store_;
-  const Milliseconds timeout_;
+  std::atomic<Milliseconds> timeout_;
   GpuQueues queues_;
   Communicator communicator_;      ///< communicator for tensors on the CPU
   Communicator gpu_communicator_;  ///< communicator for tensors on the first GPU that was used

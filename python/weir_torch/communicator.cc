@@ -67,7 +67,9 @@ void Communicator::connect(Milliseconds timeout) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(id.internal);
     store_->set(key, std::vector<uint8_t>(bytes, bytes + sizeof(id.internal)));
   }
-  const std::vector<int> missing = roll_call(*store_, name_, rank_, size_, meeting);
+  const std::vector<int> missing =
+      roll_call(*store_, name_, rank_, size_, meeting, [this] { return aborted(); });
+  (void)current();  // throws after abort()
   if (!missing.empty()) {
     refuse(about_ + ranks(missing) + " did not join the first operation of the group within " +
            seconds(meeting));

@@ -36,11 +36,11 @@ bool await_key(c10d::Store& store, const std::string& key, Milliseconds timeout,
 }
 
 std::vector<int> roll_call(c10d::Store& store, const std::string& name, int rank, int size,
-                           Milliseconds timeout) {
+                           Milliseconds timeout, const std::function<bool()>& given_up) {
   store.set(mark(name, rank), bytes_of("1"));
   std::vector<std::string> marks;
   for (int other = 0; other < size; ++other) marks.push_back(mark(name, other));
-  if (await_keys(store, marks, timeout, [] { return false; })) return {};
+  if (await_keys(store, marks, timeout, given_up)) return {};
   std::vector<int> missing;
   for (int other = 0; other < size; ++other) {
     if (!store.check({mark(name, other)})) missing.push_back(other);

@@ -18,9 +18,10 @@ bool await_key(
     const std::function<bool()>& given_up = [] { return false; });
 
 /// Announces `rank` and waits for all `size` ranks. Returns the ranks that have not joined within `timeout`,
-/// in ascending order.
-std::vector<int> roll_call(c10d::Store& store, const std::string& name, int rank, int size,
-                           Milliseconds timeout);
+/// or until `given_up` returned true, in ascending order.
+std::vector<int> roll_call(
+    c10d::Store& store, const std::string& name, int rank, int size, Milliseconds timeout,
+    const std::function<bool()>& given_up = [] { return false; });
 
 /// A barrier whose error names every missing rank on every rank that joined. Rank 0 determines the missing
 /// ranks; if rank 0 itself is missing, each rank reports that. `name` must be unique to this barrier. Throws.

@@ -54,18 +54,21 @@ void Task::finish(std::exception_ptr error) {
     if (waiters_ > 0) finished_.notify_all();
     future = future_;
   }
-  if (future) settle(*future);
+  if (future) TaskQueue::complete(completion_of(std::move(future)));
 }
 
-void Task::settle(c10::ivalue::Future& future) const {
-  if (error_) {
-    future.setError(error_);
-  } else if (passage_ == nullptr) {
-    future.markCompleted(c10::IValue(outputs_));
-  } else {  // a user of the future waits for the work of the current stream
-    const c10::StreamGuard queue(passage_->queue().stream());
-    future.markCompleted(c10::IValue(outputs_));
-  }
+/// What completes the future of a task that is done. It may outlive the task.
+std::function<void()> Task::completion_of(c10::intrusive_ptr<c10::ivalue::Future> future) const {
+  return [future = std::move(future), error = error_, outputs = outputs_, passage = passage_] {
+    if (error) {
+      future->setError(error);
+    } else if (passage == nullptr) {
+      future->markCompleted(c10::IValue(outputs));
+    } else {  // a user of the future waits for the work of the current stream
+      const c10::StreamGuard queue(passage->queue().stream());
+      future->markCompleted(c10::IValue(outputs));
+    }
+  };
 }
 
 bool Task::isSuccess() const {
@@ -145,7 +148,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Task::getFuture() {
     late = done();
   }
   if (late) {
-    settle(*future);
+    completion_of(future)();  // nobody has added a callback yet
   } else if (queue_ != nullptr) {
     queue_->urge();
   }

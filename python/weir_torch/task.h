@@ -49,7 +49,7 @@ class Task final : public c10d::Work {
   /// Returns false if it was not done within this time.
   bool await(Milliseconds timeout);
   bool failed() const { return exception() != nullptr; }
-  void settle(c10::ivalue::Future& future) const;
+  std::function<void()> completion_of(c10::intrusive_ptr<c10::ivalue::Future> future) const;
 
   const std::shared_ptr<TaskQueue> queue_;
   const std::string what_;

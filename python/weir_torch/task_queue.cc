@@ -3,6 +3,9 @@
 #include "python/weir_torch/task_queue.h"
 
 #include <algorithm>
+#include <iterator>
+#include <system_error>
+#include <utility>
 
 #include "python/weir_torch/task.h"
 
@@ -18,17 +21,52 @@ constexpr Milliseconds kAlert{20};
 /// So many tasks that waiting threads take make the queue's thread leave the next ones to them.
 constexpr int kHelped = 8;
 
-}  // namespace
+/// What the task on this thread has completed; null: no task runs on it.
+thread_local std::vector<std::function<void()>>* completed_by_task = nullptr;
+/// The queue for which this thread completes a future.
+thread_local const TaskQueue* completing_for = nullptr;
 
-TaskQueue::~TaskQueue() {
-  if (thread_.joinable()) thread_.detach();  // not closed: the process is about to end
-}
+/// Sets a variable of this thread during its lifetime.
+template <typename T>
+class During {
+ public:
+  During(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
+  ~During() { variable_ = before_; }
+  During(const During&) = delete;
+  During& operator=(const During&) = delete;
+
+ private:
+  T& variable_;
+  const T before_;
+};
+
+}  // namespace
 
 void TaskQueue::submit(TaskPtr task) {
   std::lock_guard lock(mutex_);
   queue_.push_back(std::move(task));
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  call_for_leader();
   if (asleep_) wake_.notify_one();
+}
+
+void TaskQueue::complete(std::function<void()> completion) {
+  if (completed_by_task != nullptr) {
+    completed_by_task->push_back(std::move(completion));
+  } else {
+    completion();
+  }
+}
+
+/// Makes a thread lead if none does and there is something to do. REQUIRES: mutex_ is held.
+void TaskQueue::call_for_leader() {
+  if (led_ || (queue_.empty() && completions_.empty())) return;
+  if (standing_by_ > called_) {
+    ++called_;
+    stand_by_.notify_one();
+  } else {
+    threads_.emplace_back([self = shared_from_this()] { self->work(); });
+  }
+  led_ = true;
 }
 
 void TaskQueue::carry_out_first(std::unique_lock<std::mutex>& lock) {
@@ -37,10 +75,42 @@ void TaskQueue::carry_out_first(std::unique_lock<std::mutex>& lock) {
   ++taken_;
   busy_ = true;
   lock.unlock();
-  task->run();
+  std::vector<std::function<void()>> completed;
+  {
+    const During here(completed_by_task, &completed);
+    task->run();
+  }
   lock.lock();
   busy_ = false;
-  if (draining_ && queue_.empty()) idle_.notify_all();
+  std::move(completed.begin(), completed.end(), std::back_inserter(completions_));
+  if (draining_) idle_.notify_all();
+}
+
+bool TaskQueue::complete_first(std::unique_lock<std::mutex>& lock) {
+  auto completion = std::move(completions_.front());
+  completions_.pop_front();
+  led_ = false;
+  ++completing_;
+  try {
+    call_for_leader();
+  } catch (const std::system_error&) {  // no further thread can be had: this one leads again afterwards
+  }
+  lock.unlock();
+  {
+    const During here(completing_for, const_cast<const TaskQueue*>(this));
+    completion();
+    completion = nullptr;
+  }
+  lock.lock();
+  --completing_;
+  if (draining_) idle_.notify_all();
+  if (!led_) return led_ = true;
+  ++standing_by_;
+  stand_by_.wait(lock, [this] { return called_ > 0 || closing_; });
+  --standing_by_;
+  if (called_ == 0) return false;
+  --called_;
+  return true;
 }
 
 void TaskQueue::help(const Task& task) {
@@ -53,7 +123,8 @@ void TaskQueue::help(const Task& task) {
     eager_ = std::max(0, eager_ - 1);
     carry_out_first(lock);
   }
-  if (!busy_ && (!queue_.empty() || closing_)) wake_.notify_one();
+  call_for_leader();
+  if (!busy_ && (!queue_.empty() || !completions_.empty() || closing_)) wake_.notify_one();
 }
 
 void TaskQueue::urge() {
@@ -68,16 +139,27 @@ bool TaskQueue::drain(Milliseconds longest) {
   urged_ = !queue_.empty();
   wake_.notify_one();
   draining_ = true;
-  return idle_.wait_for(lock, longest, [this] { return queue_.empty() && !busy_; });
+  const int own = completing_for == this ? 1 : 0;
+  return idle_.wait_for(
+      lock, longest, [&] { return queue_.empty() && completions_.empty() && !busy_ && completing_ <= own; });
 }
 
 void TaskQueue::close() {
-  {
-    std::lock_guard lock(mutex_);
-    closing_ = true;
-    wake_.notify_one();
+  std::unique_lock lock(mutex_);
+  closing_ = true;
+  wake_.notify_all();
+  stand_by_.notify_all();
+  while (!threads_.empty()) {  // a callback that still runs may let further ones start
+    std::thread thread = std::move(threads_.back());
+    threads_.pop_back();
+    lock.unlock();
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();
+    } else {
+      thread.join();
+    }
+    lock.lock();
   }
-  if (thread_.joinable()) thread_.join();
 }
 
 void TaskQueue::work() {
@@ -85,6 +167,11 @@ void TaskQueue::work() {
   uint64_t seen = UINT64_MAX;  // value of taken_ when a task was last in the queue
   auto last = Clock::now();
   for (;;) {
+    if (!completions_.empty()) {
+      if (!complete_first(lock)) return;
+      seen = UINT64_MAX;
+      continue;
+    }
     if (busy_) {
       seen = UINT64_MAX;
       wake_.wait_for(lock, kAlert);  // the thread that runs a task continues, or wakes this one
@@ -92,7 +179,10 @@ void TaskQueue::work() {
     }
     if (queue_.empty()) {
       urged_ = false;
-      if (closing_) return;
+      if (closing_) {
+        led_ = false;
+        return;
+      }
       seen = UINT64_MAX;
       if (eager_ == 0 && Clock::now() - last < kAlert) {
         wake_.wait_for(lock, kNap);

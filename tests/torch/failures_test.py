@@ -146,6 +146,32 @@ def abort(ranks):
   ranks.meet("abort")
 
 
+def abort_first(ranks):
+  """So does the wait for ranks that have not come to the group's first operation."""
+  group = new_group(ranks, LONG, used=False)
+  if ranks.rank != CULPRIT:
+    timer = threading.Timer(0.3, lambda: ranks.weir.abort(group))
+    timer.start()
+    start = time.monotonic()
+    error = error_of("a first all_reduce", lambda: sum_of_ones(ranks, group))
+    expect_words(error, "the group was aborted")
+    expect(time.monotonic() - start < LONG, "it took as long as the timeout")
+    timer.join()
+  ranks.meet("abort_first")
+
+
+def later_timeout(ranks):
+  """A timeout that is set later counts for the operations after it."""
+  group = new_group(ranks, LONG)
+  if not hasattr(ranks.dist, "set_timeout"):
+    return  # this PyTorch sets timeouts of its own back ends only
+  ranks.dist.set_timeout(datetime.timedelta(seconds=SHORT), group)
+  if ranks.rank != CULPRIT:
+    error = error_of("an all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
+    expect_words(error, "rank 1 ", "timed out", "4.0 s")
+  ranks.meet("later_timeout")
+
+
 def killed_rank(ranks):
   """A rank that dies is named on all others, long before the timeout; messages from it fail, too."""
   group, messages = new_group(ranks, LONG), new_group(ranks, LONG)
@@ -164,7 +190,7 @@ def killed_rank(ranks):
   expect(time.monotonic() - start < LONG, "it took as long as the timeout")
 
 
-CHECKS = (without_rank_1, wait_timeout, mismatch, abort, killed_rank)
+CHECKS = (without_rank_1, wait_timeout, mismatch, abort, abort_first, later_timeout, killed_rank)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "python/weir_torch/roll_call.h"
+#include "python/weir_torch/rendezvous.h"
 #include "python/weir_torch/words.h"
 
 namespace weir_torch {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "python/weir_torch/roll_call.h"
+#include "python/weir_torch/rendezvous.h"
 #include "python/weir_torch/words.h"
 #include "weir/failures.h"
 
@@ -58,28 +58,31 @@ ncclComm_t Communicator::get(Milliseconds timeout) {
   return comm;
 }
 
-void Communicator::connect(Milliseconds timeout) {
-  const Milliseconds meeting = timeout.count() > 0 ? timeout : kLongestMeeting;
+/// Meets the other ranks and returns the id that rank 0 has made for them.
+ncclUniqueId Communicator::meet(Milliseconds timeout) {
   ncclUniqueId id;
-  const std::string key = name_ + "/id";
+  Rendezvous rendezvous(*store_, name_, rank_, size_);
+  const auto given_up = [this] { return aborted(); };
+  std::vector<int> missing;
   if (rank_ == 0) {
     check(ncclGetUniqueId(&id));
-    const auto* bytes = reinterpret_cast<const uint8_t*>(id.internal);
-    store_->set(key, std::vector<uint8_t>(bytes, bytes + sizeof(id.internal)));
+    missing = rendezvous.await_all(timeout, given_up);
+    if (missing.empty()) rendezvous.say(std::string(id.internal, sizeof(id.internal)));
+  } else if (const auto said = rendezvous.listen(timeout, given_up);
+             said && said->size() == sizeof(id.internal)) {
+    std::memcpy(id.internal, said->data(), sizeof(id.internal));
+  } else {
+    missing = rendezvous.missing();
   }
-  const std::vector<int> missing =
-      roll_call(*store_, name_, rank_, size_, meeting, [this] { return aborted(); });
   (void)current();  // throws after abort()
-  if (!missing.empty()) {
-    refuse(about_ + ranks(missing) + " did not join the first operation of the group within " +
-           seconds(meeting));
-  }
-  const std::vector<uint8_t> bytes = store_->get(key);
-  if (bytes.size() != sizeof(id.internal)) {
-    refuse(about_ + "the store's key " + key + " has " + std::to_string(bytes.size()) + " bytes, expected " +
-           std::to_string(sizeof(id.internal)));
-  }
-  std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
+  if (missing.empty()) return id;
+  refuse(about_ + ranks(missing) + " did not join the first operation of the group within " +
+         seconds(timeout));
+}
+
+void Communicator::connect(Milliseconds timeout) {
+  const Milliseconds meeting = timeout.count() > 0 ? timeout : kLongestMeeting;
+  const ncclUniqueId id = meet(meeting);
   weirConfig_t config = weirConfig();
   {
     const std::lock_guard lock(mutex_);

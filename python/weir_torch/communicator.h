@@ -49,6 +49,7 @@ class Communicator {
  private:
   ncclComm_t current() const;
   void connect(Milliseconds timeout);
+  ncclUniqueId meet(Milliseconds timeout);
 
   const StorePtr store_;
   const std::string name_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "python/weir_torch/roll_call.h"
+#include "python/weir_torch/rendezvous.h"
 #include "python/weir_torch/tensors.h"
 #include "python/weir_torch/words.h"
 
@@ -148,7 +148,7 @@ void MessageReceiver::serve(const PostedReceivePtr& wanted, Milliseconds timeout
     if (!met_ && !wanted->claimed) {
       const std::vector<uint8_t> yes{'1'};
       store_->set(name_ + "/asked", yes);
-      const bool sent = await_key(*store_, name_ + "/id", limit_of(timeout),
+      const bool sent = await_key(*store_, Rendezvous::begun(name_), limit_of(timeout),
                                   [&] { return closed_ || wanted->claimed || communicator_.aborted(); });
       if (wanted->claimed) return;
       if (closed_ || communicator_.aborted()) refuse("the group was aborted");

@@ -4,6 +4,7 @@
 
 import datetime
 import os
+import time
 
 import ranks as harness
 from ranks import expect, expect_same
@@ -126,7 +127,38 @@ def again(ranks):
   ranks.dist.barrier()
 
 
-CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, orders, again)
+def attempts(ranks):
+  """An attempt of a restarted job finds the others of its own attempt, although the store still has what earlier ones left."""
+  store = ranks.dist.FileStore(f"{ranks.folder}/attempts", ranks.size)
+  late = 1
+
+  def join(seconds):
+    return ranks.weir._C.create(store, ranks.rank, ranks.size, datetime.timedelta(seconds=seconds))
+
+  def add(backend):
+    tensor = ranks.torch.ones(2)
+    backend.allreduce([tensor]).wait()
+    return tensor
+
+  for attempt in range(5):
+    ranks.meet(f"attempt_{attempt}")  # those of the last one have ended
+    if attempt == 2:  # one that fails before all have come
+      if ranks.rank != late:
+        error = harness.error_of("an attempt without rank 1", lambda: add(join(2)))
+        expect("rank 1 did not join the first operation of the group within 2.0 s" in error, error)
+      continue
+    if ranks.rank == 0 and attempt % 2 == 1:
+      ranks.meet(f"others_{attempt}", wait=False)
+      while not os.path.exists(f"{ranks.folder}/others_{attempt}.{late}"):
+        time.sleep(0.01)
+      time.sleep(0.2)  # the others see the last attempt's words of rank 0 only
+    elif ranks.rank != 0:
+      ranks.meet(f"others_{attempt}", wait=False)
+    backend = join(60)
+    expect_same(f"the sum of attempt {attempt}", add(backend), ranks.torch.full((2,), float(ranks.size)))
+
+
+CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, orders, attempts, again)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ struct Init {
   const ncclConfig_t* config;
   int device;                  ///< the caller's device number, reported by a rank on host memory
   device::Gpu* gpu = nullptr;  ///< null: the thread's current GPU, if the process uses any
+  int ids = 1;                 ///< at `id`
 };
 
 Result<core::IdOrigin> origin_of(const Init& init) {
@@ -49,10 +50,31 @@ Result<core::IdOrigin> origin_of(const Init& init) {
                               "0 <= rank < nranks",
                               init.function, init.rank, init.ranks));
   }
-  Result<core::UniqueId> id =
-      core::UniqueId::decode({reinterpret_cast<const std::byte*>(init.id), sizeof(ncclUniqueId)});
-  if (!id.ok()) return id.status();
-  return core::IdOrigin{*id, init.ranks, init.rank};
+  core::IdOrigin origin{{}, init.ranks, init.rank};
+  for (int i = 0; i < init.ids; ++i) {
+    const Result<core::UniqueId> id =
+        core::UniqueId::decode({reinterpret_cast<const std::byte*>(init.id + i), sizeof(ncclUniqueId)});
+    if (!id.ok()) {
+      if (init.ids == 1) return id.status();
+      return Status(id.status().code(), fmt::format("{} : commIds[{}] of {}: {}", init.function, i, init.ids,
+                                                    id.status().message()));
+    }
+    if (i == 0) {
+      origin.id = *id;
+      continue;
+    }
+    // With NCCL_COMM_ID, ncclGetUniqueId returns the same id each time.
+    if (*id == origin.id || std::ranges::find(origin.other_ids, *id) != origin.other_ids.end()) continue;
+    if (id->fixed || origin.id.fixed) {
+      return Status(
+          Code::invalid_argument,
+          fmt::format("{} : commIds[{}] was made with another NCCL_COMM_ID than commIds[0]; expected "
+                      "ids that ncclGetUniqueId has made with the same one, or without",
+                      init.function, i));
+    }
+    origin.other_ids.push_back(*id);
+  }
+  return origin;
 }
 
 Result<std::unique_ptr<core::Communicator>> make_communicator(const Init& init) {
@@ -399,8 +421,9 @@ ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myra
           fmt::format("{} : invalid nId {}; expected 1 to nranks, which is {}", kFunction, nId, nranks));
     });
   }
-  // All ranks use the first root: up to thousands of ranks it is as fast as several.
-  return finish([&] { return init_rank({kFunction, newcomm, nranks, &commIds[0], myrank, config, 0}); });
+  return finish([&] {
+    return init_rank({kFunction, newcomm, nranks, commIds, myrank, config, 0, nullptr, nId});
+  });
 }
 WEIR_WEAK_ALIAS(ncclCommInitRankScalable);
 

@@ -22,5 +22,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = root_wire::Listeners::decode(listeners->encode());
     require(again && again->below == listeners->below);
   }
+  if (const auto hellos = root_wire::Hellos::decode(frame)) {
+    const auto again = root_wire::Hellos::decode(hellos->encode());
+    require(!hellos->hellos.empty() || (again && again->hellos.empty()));
+  }
+  if (const auto all = root_wire::AllListeners::decode(frame)) {
+    const auto again = root_wire::AllListeners::decode(all->encode());
+    require(again && again->uid == all->uid && again->listeners == all->listeners);
+  }
   return 0;
 }

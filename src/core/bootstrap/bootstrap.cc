@@ -17,7 +17,7 @@
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "src/core/bootstrap/bruck.h"
-#include "src/core/bootstrap/root_link.h"
+#include "src/core/bootstrap/root_links.h"
 
 namespace weir::core {
 namespace {
@@ -66,7 +66,7 @@ void answer_for_a_while(Activity& activity, const Status& status, const std::ato
 }
 
 /// The first exchange, in which all ranks learn all addresses; the root monitors it.
-Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLink& root, const Activity& activity,
+Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLinks& root, const Activity& activity,
                                       const PeerAddress& own, MessageConnections& connections) {
   const root_wire::Listeners& listeners = *root.listeners();
   BruckSpec exchange;
@@ -158,6 +158,12 @@ root_wire::Hello Bootstrap::hello_of(const Spec& spec) {
   hello.nonce = spec.id.nonce;
   hello.rank = spec.rank;
   hello.ranks = spec.ranks;
+  if (spec.own_root) {
+    hello.nonce = spec.own_root->id.nonce;
+    hello.root = spec.own_root->place;
+    hello.roots = spec.own_root->roots;
+    hello.list = spec.own_root->list;
+  }
   hello.peer = {{}, spec.host, static_cast<int32_t>(getpid()), short_hostname()};
   hello.peer.process = own_process_id();
   if (spec.listener == nullptr) return hello;
@@ -172,7 +178,8 @@ void Bootstrap::decline(const Spec& spec, const Status& why) {
     Timeouts brief = spec.timeouts;
     brief.init_ms = brief.peer_ms = std::min(kDeclineMs, spec.timeouts.peer_ms);
     root_wire::Hello hello = hello_of(spec);
-    hello.joins = false;
+    hello.purpose = root_wire::Purpose::declines;
+    hello.nonce = spec.id.nonce;
     auto opened = RootLink::open(spec.id, spec.credentials(), hello, brief, spec.abort);
     WEIR_TRY(opened.status());
     (*opened)->leave(Status(Code::remote_error, fmt::format("{} cannot join: {}",
@@ -185,13 +192,13 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   if (spec.id.fixed && spec.rank == 0)
     WEIR_TRY(spec.roots->start_fixed(spec.id, spec.credentials(), spec.timeouts, spec.abort));
   root_wire::Hello hello;
-  std::unique_ptr<RootLink> root;
+  std::unique_ptr<RootLinks> root;
   const Status met = guarded([&]() -> Status {
     allow_descriptors(kDescriptorsPerRank * static_cast<size_t>(std::max(spec.ranks, 1)));
     hello = hello_of(spec);
     // Before other ranks get this listener's address:
     spec.listener->admit(job_key_of(spec.id), spec.credentials());
-    auto opened = RootLink::open(spec.id, spec.credentials(), hello, spec.timeouts, spec.abort);
+    auto opened = RootLinks::open(spec, hello);
     WEIR_TRY(opened.status());
     root = std::move(*opened);
     return {};
@@ -204,7 +211,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   return joined;
 }
 
-Status Bootstrap::join_through(const Spec& spec, const PeerAddress& own, RootLink& root,
+Status Bootstrap::join_through(const Spec& spec, const PeerAddress& own, RootLinks& root,
                                std::unique_ptr<Bootstrap>& joined) {
   while (!root.listeners()) {
     if (const Status status = root.serve(50); !status.ok()) {
@@ -216,6 +223,10 @@ Status Bootstrap::join_through(const Spec& spec, const PeerAddress& own, RootLin
   Activity& activity = *membership->activity;  // from now on others may tell this rank of a failure
   MessageConnections connections(spec.credentials());
   auto peers = meet(spec, root, activity, own, connections);
+  while (peers.ok() && root.is_needed()) {
+    const Status status = activity.failed() ? activity.status() : root.serve(50);
+    if (!status.ok()) peers = status;
+  }
   if (!peers.ok()) {
     root.leave(peers.status());
     const bool others_know = root.was_told() || activity.failed();

@@ -2,11 +2,11 @@
 /// How the ranks of a communicator find each other, and the small exchanges among them (transport addresses,
 /// colours).
 ///
-/// Joining: every rank sends a hello to the root (root.h), which waits for all ranks and sends each one the
-/// addresses of the log2(n) listeners that it will send to. All-gathers then run among the ranks themselves
-/// (Bruck's algorithm), as messages to listeners. Connections for them stay open until set-up is over, and
-/// from then on until the end of an exchange. Once ranks know which of them share a process, one rank per
-/// process sends the messages (bootstrap_all_gather.h).
+/// Joining: every rank sends a hello to the root (root.h), or to one of several (shares.h), which waits for
+/// all ranks and sends each one the addresses of the log2(n) listeners that it will send to. All-gathers then
+/// run among the ranks themselves (Bruck's algorithm), as messages to listeners. Connections for them stay
+/// open until set-up is over, and from then on until the end of an exchange. Once ranks know which of them
+/// share a process, one rank per process sends the messages (bootstrap_all_gather.h).
 ///
 /// Every wait ends: at a deadline, by the abort flag, or with an error that names the rank that did not
 /// answer. Used by one thread at a time; several ranks may be threads of one process and share its listener.
@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "src/core/bootstrap/bootstrap_all_gather.h"
 #include "src/core/bootstrap/last_will.h"
 #include "src/core/bootstrap/root.h"
+#include "src/core/bootstrap/shares.h"
 #include "src/core/call/unique_id.h"
 #include "src/core/diagnosis/watchdog.h"
 #include "src/net/listener/listener.h"
@@ -29,7 +31,7 @@
 
 namespace weir::core {
 
-class RootLink;
+class RootLinks;
 namespace root_wire {
 struct Hello;
 }
@@ -46,7 +48,8 @@ class Bootstrap {
  public:
   /// What a rank needs to join.
   struct Spec {
-    UniqueId id;
+    UniqueId id;                            ///< the first one, if there are several
+    std::optional<OwnRoot> own_root;        ///< none: the root of `id` serves all ranks
     std::shared_ptr<const TlsContext> tls;  ///< null: sockets are not encrypted
     int ranks = 1;
     Rank rank = 0;
@@ -108,7 +111,7 @@ class Bootstrap {
   Bootstrap(const Spec& spec, std::unique_ptr<Membership> membership, std::vector<PeerAddress> peers,
             MessageConnections connections);
   static root_wire::Hello hello_of(const Spec& spec);
-  static Status join_through(const Spec& spec, const PeerAddress& own, RootLink& root,
+  static Status join_through(const Spec& spec, const PeerAddress& own, RootLinks& root,
                              std::unique_ptr<Bootstrap>& joined);
   SocketAddress listener_of(Rank rank) const { return peers()[static_cast<size_t>(rank)].listener; }
   Result<uint64_t> agree_without(const std::vector<Rank>& excluded, const std::atomic<bool>* abort);

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "src/core/bootstrap/shares.h"
+
 namespace weir::core {
 namespace {
 
@@ -27,12 +29,33 @@ Status check_alone(const Hello& hello, TlsSettings::Mode encryption) {
                   fmt::format("{} has nranks {}; expected 0 <= rank < nranks <= {}", name_of_rank(hello),
                               hello.ranks, root_wire::kMostRanks));
   }
+  if (hello.roots < 1 || hello.roots > hello.ranks ||
+      hello.root != root_of(hello.rank, hello.roots, hello.ranks)) {
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} of {} came as one of the root of unique id {} of {}; expected the root that "
+                    "serves its rank",
+                    name_of_rank(hello), hello.ranks, hello.root + 1, hello.roots));
+  }
   if (hello.encryption != encryption) {
     return Status(Code::invalid_usage,
                   fmt::format("{} has WEIR_TLS={}, the root has WEIR_TLS={}; expected the same on all ranks",
                               name_of_rank(hello), name_of(hello.encryption), name_of(encryption)));
   }
   return {};
+}
+
+Status check_list(const Hello& hello, const Hello& other) {
+  if (hello.roots != other.roots) {
+    return Status(Code::invalid_usage,
+                  fmt::format("the ranks disagree on the number of unique ids (nId): {} has {}, {} has {}; "
+                              "expected the same ids on all",
+                              name_of_rank(hello), hello.roots, name_of_rank(other), other.roots));
+  }
+  if (hello.list == other.list) return {};
+  return Status(Code::invalid_usage, fmt::format("{} and {} have different lists of {} unique ids; expected "
+                                                 "the same ids in the same order on all ranks",
+                                                 name_of_rank(hello), name_of_rank(other), hello.roots));
 }
 
 Status check_twin(const Hello& hello, const Hello* twin) {
@@ -65,6 +88,8 @@ Status check_hello(const Hello& hello, const std::vector<const Hello*>& known, T
                   fmt::format("the ranks disagree on nranks: {} has {}, {} has {}; expected the same on all",
                               name_of_rank(hello), hello.ranks, name_of_rank(**other), (*other)->ranks));
   }
+  WEIR_TRY(check_list(hello, **other));
+  if (hello.purpose == root_wire::Purpose::relays) return {};
   WEIR_TRY(check_twin(hello, known[static_cast<size_t>(hello.rank)]));
   return check_reach(hello, **other);
 }

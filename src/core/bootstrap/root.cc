@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <list>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -21,21 +20,19 @@
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/base/process_id.h"
-#include "src/base/scheduling_delay.h"
 #include "src/base/service_thread.h"
 #include "src/base/shortage.h"
-#include "src/core/bootstrap/frames.h"
-#include "src/core/bootstrap/hello_check.h"
+#include "src/core/bootstrap/root_thread.h"
 #include "src/core/bootstrap/root_wire.h"
 #include "src/core/diagnosis/failure_relay.h"
 #include "src/core/diagnosis/watchdog.h"
-#include "src/net/listener/rejections.h"
 #include "src/net/secret.h"
 
 namespace weir::core {
 namespace {
 
 using root_wire::Hello;
+using root_wire::Purpose;
 using root_wire::Word;
 
 constexpr int64_t kGreetingNs = 2'000 * kNsPerMs;  ///< time limit for a connection's hello
@@ -51,100 +48,6 @@ constexpr int64_t kPortMs = 1'000;                 ///< time to wait for a port 
 bool is_here(const PeerAddress& peer) { return peer.pid == getpid() && peer.hostname == short_hostname(); }
 
 }  // namespace
-
-/// One bootstrap. Everything but start, stop and finished() happens on its own thread.
-class Root {
- public:
-  Root(Socket listener, const UniqueId& id, const Credentials& credentials, const Timeouts& timeouts,
-       uint64_t host)
-      : listener_(std::move(listener)),
-        id_(id),
-        credentials_(credentials),
-        timeouts_(timeouts),
-        host_(host) {}
-  ~Root() {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(stop_.fd(), &one, sizeof one);
-    if (thread_.joinable()) thread_.join();
-  }
-
-  Status start();
-  bool finished() const { return finished_.load(); }
-  /// True while it only reports its failure to late ranks; a new root may then take over its port.
-  bool lingers() const { return lingers_.load(); }
-  const UniqueId& id() const { return id_; }
-  /// Held by its thread, except while that waits.
-  std::mutex& working() { return working_; }
-
- private:
-  struct Connection {
-    explicit Connection(Socket socket) : frames(std::move(socket)) {
-      frames.distrust(root_wire::kMostStrangeBytes);
-    }
-    Frames frames;
-    Challenge challenge{};
-    std::optional<Hello> hello;
-    int64_t heard_ns = now_ns();
-    bool done = false;
-    bool gone = false;
-    bool parting = false;  ///< gone once it has taken what was sent
-    bool due = true;       ///< the socket is readable or writable
-  };
-
-  void serve();
-  bool wait(std::unique_lock<std::mutex>& working);
-  void serve_round(int64_t now);
-  void admit(int64_t now);
-  bool admit_one();
-  void send_a_stranger_away(std::string_view why);
-  void reject(Connection& connection, std::string_view why);
-  bool understand(Connection& connection, const Bytes& frame, int64_t now);
-  size_t strangers() const;
-  bool may_send_away(int64_t now) const;
-  void listen_to(Connection& connection, int64_t now);
-  void welcome(Connection& connection, Hello hello, int64_t now);
-  void welcome_late(Connection& connection, int64_t now);
-  bool show_proof(Connection& connection, const Hello& hello) const;
-  void introduce();
-  std::string_view silence_of(Connection& connection, int64_t now) const;
-  void look_for_trouble(int64_t now);
-  void fail(const Status& status, Rank culprit = -1);
-  bool give_up(const Status& why);
-  void tell_connections(bool here);
-  void tell_those_here(int64_t now);
-  void tell_at_listeners(bool here) const;
-  bool over(int64_t now) const;
-  bool introduced() const { return uid_ != 0; }
-  bool all_came() const { return !first_.empty() && came_ == first_.size(); }
-
-  Socket listener_;
-  const UniqueId id_;
-  const Credentials credentials_;
-  const Timeouts timeouts_;
-  const uint64_t host_;
-  Socket stop_;
-  std::mutex working_;
-  std::list<Connection> connections_;
-  std::vector<pollfd> polls_;  ///< used by wait(); a member, so that a child forked meanwhile leaks nothing
-  std::vector<const Hello*> first_;  ///< hellos by rank, null while missing; sized by the first hello
-  std::list<Hello> hellos_;          ///< storage of first_; outlives the connections
-  size_t came_ = 0;
-  size_t told_ = 0;  ///< number of ranks that need no word of a failure (any more)
-  bool told_here_ = false;
-  uint64_t uid_ = 0;      ///< uid of the communicator; 0 until introduce()
-  int64_t began_ns_ = 0;  ///< time of the first hello; 0 before
-  int64_t failed_ns_ = 0;
-  int64_t next_ping_ns_ = 0;
-  int64_t last_round_ns_ = 0;
-  Status failure_;
-  Rank culprit_ = -1;  ///< of failure_; -1: none
-  SchedulingDelay delay_;
-  Rejections rejections_;
-  std::atomic<bool> began_{false};  ///< its thread holds working_ wherever it does not wait
-  std::atomic<bool> finished_{false};
-  std::atomic<bool> lingers_{false};
-  std::thread thread_;
-};
 
 Status Root::start() {
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -165,8 +68,8 @@ void Root::serve() {
   while (wait(working)) {
     const int64_t now = now_ns();
     const int64_t pause = now - last_round_ns_;
-    if (!first_.empty()) delay_.note(pause - kWaitMs * kNsPerMs);
-    if (pause > kStallNs && !first_.empty()) {
+    if (roll_call_.ranks() > 0) delay_.note(pause - kWaitMs * kNsPerMs);
+    if (pause > kStallNs && roll_call_.ranks() > 0) {
       for (Connection& connection : connections_) connection.heard_ns += pause;
     }
     last_round_ns_ = now;
@@ -191,7 +94,7 @@ bool Root::wait(std::unique_lock<std::mutex>& working) {
   }
   const bool pending = std::ranges::any_of(
       connections_, [](const Connection& connection) { return connection.frames.pending(); });
-  const bool idle = connections_.empty() && first_.empty() && failure_.ok();
+  const bool idle = connections_.empty() && roll_call_.ranks() == 0 && failure_.ok();
   working.unlock();
   const auto wait_ms = static_cast<int>(std::min<int64_t>(root_wire::ping_ms(timeouts_) / 4, kWaitMs));
   poll(polls_.data(), polls_.size(), pending ? 0 : idle ? -1 : wait_ms);
@@ -210,9 +113,14 @@ void Root::serve_round(int64_t now) {
     connection.gone = connection.gone || late;
   }
   admit(now);
+  if (relay_.connection != nullptr && relay_.connection->gone) relay_.connection = nullptr;
   std::erase_if(connections_, [](const Connection& connection) { return connection.gone; });
   if (!failure_.ok()) return tell_those_here(now);
-  if (all_came() && !introduced()) introduce();
+  if (!roll_call_.at_first_root()) {
+    serve_relay();
+  } else if (roll_call_.complete() && !introduced()) {
+    introduce(uid_in_job(job_key_of(id_), random_bits()), roll_call_.listeners());
+  }
   look_for_trouble(now);
 }
 
@@ -290,7 +198,7 @@ void Root::listen_to(Connection& connection, int64_t now) {
   if (!connection.hello || connection.done) return;
   const std::string what =
       connection.frames.ready()
-          ? fmt::format("ended while the communicator of {} ranks was being set up", first_.size())
+          ? fmt::format("ended while the communicator of {} ranks was being set up", roll_call_.ranks())
           : fmt::format("cannot join: {}", status.message());
   if (failure_.ok()) ++told_;  // it is not there any more
   fail(Status(Code::remote_error,
@@ -322,6 +230,10 @@ bool Root::understand(Connection& connection, const Bytes& frame, int64_t now) {
       ++told_;
     }
     fail(root_wire::decode_failed(frame));
+  } else if (root_wire::word_of(frame) == Word::hellos) {
+    take_hellos(connection, frame);
+  } else if (root_wire::word_of(frame) == Word::all_listeners && &connection == relay_.connection) {
+    take_listeners(frame);
   }
   connection.heard_ns = now;
   return true;
@@ -349,30 +261,69 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
   }
   connection.hello = hello;
   if (!failure_.ok()) return welcome_late(connection, now);
-  const Status fits = check_hello(hello, first_, credentials_.mode());
+  const Status fits = roll_call_.check(hello, credentials_.mode());
   if (!fits.ok()) return fail(fits);
-  if (first_.empty()) allow_descriptors(static_cast<size_t>(hello.ranks));
-  first_.resize(static_cast<size_t>(hello.ranks));
-  if (!hello.joins) return;
-  first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(std::move(hello));
-  ++came_;
+  const bool begins = roll_call_.ranks() == 0;
+  if (const Status here = roll_call_.place(hello); !here.ok()) return fail(here);
+  if (begins) allow_descriptors(roll_call_.to_tell());
+  if (hello.purpose != Purpose::joins) return;
+  const Hello& came = roll_call_.add(std::move(hello));
+  if (roll_call_.at_first_root()) return;
+  relay_.unreported.push_back(&came);
+  if (relay_.connection != nullptr) return;
+  relay_.connection = &connection;
+  connection.frames.send(root_wire::say(Word::relay));
+}
+
+/// At the first root: ranks that came to another one.
+void Root::take_hellos(const Connection& relay, BytesView frame) {
+  if (relay.hello->purpose != Purpose::relays || !failure_.ok() || introduced()) return;
+  auto some = root_wire::Hellos::decode(frame);
+  if (!some) {
+    return fail(Status(Code::remote_error, fmt::format("{} has relayed malformed hellos",
+                                                       relay.hello->peer.describe(relay.hello->rank))));
+  }
+  for (Hello& hello : some->hellos) {
+    const Status fits = roll_call_.take_relayed(std::move(hello), *relay.hello, credentials_.mode());
+    if (!fits.ok()) return fail(fits);
+  }
+}
+
+/// At another root: the first one has met all ranks.
+void Root::take_listeners(BytesView frame) {
+  const auto some = root_wire::AllListeners::decode(frame);
+  if (!some || !failure_.ok() || introduced()) return;
+  relay_.listeners.insert(relay_.listeners.end(), some->listeners.begin(), some->listeners.end());
+  if (relay_.listeners.size() >= roll_call_.ranks()) introduce(some->uid, relay_.listeners);
+}
+
+/// At another root: what is to go through the rank that relays.
+void Root::serve_relay() {
+  if (relay_.connection == nullptr) return;
+  for (size_t sent = 0; sent < relay_.unreported.size();) {
+    root_wire::Hellos some;
+    for (; sent < relay_.unreported.size() && some.hellos.size() < root_wire::Hellos::kMost; ++sent)
+      some.hellos.push_back(*relay_.unreported[sent]);
+    relay_.connection->frames.send(some.encode());
+  }
+  relay_.unreported.clear();
+  if (!introduced() || relay_.released) return;
+  relay_.released = std::ranges::all_of(connections_, [&](const Connection& connection) {
+    return &connection == relay_.connection || !connection.hello || connection.done;
+  });
+  if (relay_.released) relay_.connection->frames.send(root_wire::say(Word::released));
 }
 
 /// Answers a hello after the failure. At a fixed address, a rank that was not missing belongs to the next
 /// communicator: it is disconnected and will retry.
 void Root::welcome_late(Connection& connection, int64_t now) {
   const Hello& hello = *connection.hello;
-  const bool fits =
-      hello.ranks == static_cast<int>(first_.size()) && hello.rank >= 0 && hello.rank < hello.ranks;
-  const bool missing = fits && first_[static_cast<size_t>(hello.rank)] == nullptr;
-  if (id_.fixed && !first_.empty() && (!missing || now - failed_ns_ > kLateNs)) {
+  const bool missing = roll_call_.misses(hello);
+  if (id_.fixed && roll_call_.ranks() > 0 && (!missing || now - failed_ns_ > kLateNs)) {
     connection.gone = true;
     return;
   }
-  if (missing && hello.joins) {
-    first_[static_cast<size_t>(hello.rank)] = &hellos_.emplace_back(hello);
-    ++came_;
-  }
+  if (missing && hello.purpose == Purpose::joins) (void)roll_call_.add(hello);
   (void)show_proof(connection, hello);
   connection.frames.send(root_wire::encode_failed(failure_));
   ++told_;
@@ -386,17 +337,26 @@ bool Root::show_proof(Connection& connection, const Hello& hello) const {
   return !connection.gone;
 }
 
-/// All ranks have joined: sends each one the listeners that it will send to.
-void Root::introduce() {
-  uid_ = uid_in_job(job_key_of(id_), random_bits());
-  const size_t ranks = first_.size();
+/// All ranks have joined: sends each rank that is connected the listeners that it will send to, and each
+/// relay those of all ranks.
+void Root::introduce(uint64_t uid, const std::vector<SocketAddress>& listeners) {
+  uid_ = uid;
+  const size_t ranks = roll_call_.ranks();
   for (Connection& connection : connections_) {
-    if (!connection.hello) continue;
-    root_wire::Listeners listeners{uid_, {}};
+    if (!connection.hello || connection.hello->purpose == Purpose::declines) continue;
+    if (connection.hello->purpose == Purpose::relays) {
+      for (auto next = listeners.begin(); next != listeners.end();) {
+        const auto end = next + std::min<ptrdiff_t>(listeners.end() - next, root_wire::AllListeners::kMost);
+        connection.frames.send(root_wire::AllListeners{uid_, {next, end}}.encode());
+        next = end;
+      }
+      continue;
+    }
+    root_wire::Listeners below{uid_, {}};
     const auto rank = static_cast<size_t>(connection.hello->rank);
     for (size_t step = 1; step < ranks; step *= 2)
-      listeners.below.push_back(first_[(rank + ranks - step) % ranks]->peer.listener);
-    connection.frames.send(listeners.encode());
+      below.below.push_back(listeners[(rank + ranks - step) % ranks]);
+    connection.frames.send(below.encode());
   }
   WEIR_INFO(bootstrap, "all {} ranks have joined communicator {:#x}, {:.1f} ms after the first", ranks, uid_,
             static_cast<double>(now_ns() - began_ns_) / 1e6);
@@ -433,15 +393,12 @@ void Root::look_for_trouble(int64_t now) {
                        fmt::format("{} {}: it has not answered for {:.1f} s while the communicator of {} "
                                    "ranks was being set up",
                                    connection.hello->peer.describe(connection.hello->rank), silence,
-                                   static_cast<double>(now - connection.heard_ns) / 1e9, first_.size())),
+                                   static_cast<double>(now - connection.heard_ns) / 1e9, roll_call_.ranks())),
                 connection.hello->rank);
   }
-  if (!introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
-    const size_t missing = first_.size() - came_;
-    fail(Status(Code::remote_error,
-                fmt::format("{} of {} ranks have not joined within {:.0f} s (WEIR_INIT_TIMEOUT): {} {}",
-                            missing, first_.size(), static_cast<double>(timeouts_.init_ms) / 1e3,
-                            missing == 1 ? "rank" : "ranks", list_missing(first_))));
+  // Of ranks that do not come the first root knows most.
+  if (roll_call_.at_first_root() && !introduced() && now - began_ns_ > timeouts_.init_ms * kNsPerMs) {
+    fail(roll_call_.missing_within(timeouts_.init_ms));
   }
 }
 
@@ -483,19 +440,20 @@ void Root::tell_connections(bool here) {
 void Root::tell_those_here(int64_t now) {
   if (told_here_) return;
   const bool alone = std::ranges::all_of(
-      first_, [](const Hello* hello) { return hello == nullptr || is_here(hello->peer); });
-  if (!alone && came_ < first_.size() && now - failed_ns_ < kHoldNs) return;
+      roll_call_.by_rank(), [](const Hello* hello) { return hello == nullptr || is_here(hello->peer); });
+  if (!alone && !roll_call_.complete() && now - failed_ns_ < kHoldNs) return;
   told_here_ = true;
   tell_at_listeners(true);
   tell_connections(true);
 }
 
 /// Ranks that already know the others have left the root; without the failure they would blame the ranks that
-/// end now.
+/// end now. Other roots than the first one do not know the secret of the job, and the first one hears of
+/// their failures.
 void Root::tell_at_listeners(bool here) const {
-  if (!introduced()) return;
+  if (!introduced() || !roll_call_.at_first_root()) return;
   std::vector<SocketAddress> listeners;
-  for (const Hello* hello : first_) {
+  for (const Hello* hello : roll_call_.by_rank()) {
     if (hello->rank != culprit_ && is_here(hello->peer) == here) listeners.push_back(hello->peer.listener);
   }
   const bool own = here || failure_.code() != Code::system_error;  // what this process lacks, others may have
@@ -507,7 +465,7 @@ void Root::tell_at_listeners(bool here) const {
 /// True once every rank has finished or was told of the failure.
 bool Root::over(int64_t now) const {
   if (!failure_.ok()) {
-    const bool all_told = !first_.empty() && told_ >= first_.size() && connections_.empty();
+    const bool all_told = roll_call_.ranks() > 0 && told_ >= roll_call_.to_tell() && connections_.empty();
     return all_told || now - failed_ns_ > kLingerNs;
   }
   return introduced() &&

@@ -24,9 +24,12 @@ constexpr int64_t kStrangeMs = 11'000;
 /// Ranks look after their root at least as often as this.
 constexpr int64_t kServedMs = 100;
 
-std::string where(const UniqueId& id) {
-  return id.fixed ? fmt::format("rank 0 at NCCL_COMM_ID={}", id.root.text())
-                  : fmt::format("the process that made the unique id, at {}", id.root.text());
+std::string where(const UniqueId& id, const root_wire::Hello& hello) {
+  if (id.fixed) return fmt::format("rank 0 at NCCL_COMM_ID={}", id.root.text());
+  if (hello.roots == 1) return fmt::format("the process that made the unique id, at {}", id.root.text());
+  const int place = hello.purpose == root_wire::Purpose::joins ? hello.root : 0;
+  return fmt::format("the process that made unique id {} of {}, at {}", place + 1, hello.roots,
+                     id.root.text());
 }
 
 }  // namespace
@@ -54,7 +57,7 @@ Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const C
         id.fixed ? "" : "; it has ended, or this id has served a communicator already";
     if (socket.status().is_shortage()) return socket.status();
     return Status(socket.status().code(),
-                  fmt::format("{}{} cannot be reached: {}{}", where(id), id.fixed ? "" : ",",
+                  fmt::format("{}{} cannot be reached: {}{}", where(id, hello), id.fixed ? "" : ",",
                               socket.status().message(), perhaps));
   }
   std::unique_ptr<RootLink> link(
@@ -106,15 +109,15 @@ Status RootLink::serve(int wait_ms) {
   if (!connection.ok()) {
     closed_ = true;
     if (!frames_.ready())
-      return Status(Code::remote_error, fmt::format("{}: {}", where(id_), connection.message()));
+      return Status(Code::remote_error, fmt::format("{}: {}", where(id_, hello_), connection.message()));
     return Status(Code::remote_error,
-                  welcome_ ? fmt::format("{}, ended while the ranks were joining there", where(id_))
-                           : fmt::format("{}, closed the connection before it answered", where(id_)));
+                  welcome_ ? fmt::format("{}, ended while the ranks were joining there", where(id_, hello_))
+                           : fmt::format("{}, closed the connection before it answered", where(id_, hello_)));
   }
   if (is_silent(now)) {
     return Status(Code::remote_error,
                   fmt::format("{}, has not answered for {:.1f} s: it is stopped or out of reach{}",
-                              where(id_), static_cast<double>(now - heard_ns_) / 1e9,
+                              where(id_, hello_), static_cast<double>(now - heard_ns_) / 1e9,
                               welcome_ ? "" : ", or not a process of weir"));
   }
   return {};
@@ -141,6 +144,10 @@ Status RootLink::take_in() {
     }
     switch (root_wire::word_of(*frame)) {
       case Word::ping: frames_.send(root_wire::say(Word::alive)); break;
+      case Word::relay: relays_ = true; break;
+      case Word::released: released_ = true; break;
+      case Word::hellos:
+      case Word::all_listeners: relayed_.push_back(*frame); break;
       case Word::listeners: listeners_ = root_wire::Listeners::decode(*frame); break;
       case Word::failed: told_ = true; return understood(root_wire::decode_failed(*frame));
       default: break;  // unknown words come from a later version and may be ignored
@@ -185,7 +192,7 @@ Status RootLink::stranger(std::string_view what) {
   strange_ = true;
   const std::string_view remedy =
       id_.fixed ? "; expected the same WEIR_SECRET or WEIR_SECRET_FILE on all ranks" : "";
-  return Status(Code::remote_error, fmt::format("{}, {}{}", where(id_), what, remedy));
+  return Status(Code::remote_error, fmt::format("{}, {}{}", where(id_, hello_), what, remedy));
 }
 
 void RootLink::leave(const Status& status) {

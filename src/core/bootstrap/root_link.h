@@ -3,9 +3,13 @@
 /// Tests: tests/core/bootstrap_test.cc
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "src/base/scheduling_delay.h"
 #include "src/core/bootstrap/frames.h"
@@ -28,6 +32,15 @@ class RootLink {
   /// Reads the root's messages and answers them; waits at most `wait_ms` for one. Returns an error if the
   /// root reported a failure, is dead or stopped, or if this rank is aborted.
   Status serve(int wait_ms);
+  /// What to poll its socket for; serve(0) then has work. `pending`: there is work already.
+  pollfd events() const { return {frames_.socket().fd(), frames_.events(), 0}; }
+  bool pending() const { return frames_.pending(); }
+  /// Whether the root has asked this rank to relay, and whether it may stop that.
+  bool relays() const { return relays_; }
+  bool released() const { return released_; }
+  /// Sends a frame of another root; take_relayed() has those for it.
+  void send(BytesView frame) { frames_.send(frame); }
+  std::vector<Bytes> take_relayed() { return std::exchange(relayed_, {}); }
   /// The listeners to send to; set once all ranks have joined.
   const std::optional<root_wire::Listeners>& listeners() const { return listeners_; }
   /// True if the root has reported a failure; every rank gets it.
@@ -70,6 +83,9 @@ class RootLink {
   bool closed_ = false;                        ///< the other side has closed the connection
   bool strange_ = false;                       ///< the other side is not the root of this job
   bool told_ = false;
+  bool relays_ = false;
+  bool released_ = false;
+  std::vector<Bytes> relayed_;
   std::optional<root_wire::Listeners> listeners_;
 };
 

@@ -4,8 +4,17 @@
 ///     root -> rank    challenge
 ///     rank -> root    hello, which proves that the rank has the secret of the unique id
 ///     root -> rank    welcome, which proves the same of the root | refused
-///     rank -> root    alive (answers ping), at last done | failed (at once, if the hello says that it does
-///     not join) root -> rank    ping (once a second), listeners | failed
+///     rank -> root    alive (answers ping), at last done | failed (at once, if the hello says that it
+///                     declines)
+///     root -> rank    ping (once a second), listeners | failed
+///
+/// Where there are several roots (shares.h), those behind the first one choose a rank that relays, which also
+/// says hello to the first root. What arrives at one end of such a rank leaves at the other:
+///
+///     root -> rank          relay, if the rank is to relay
+///     root -> first root    hellos (of ranks of its share)
+///     first root -> root    all listeners (of all ranks, when all have come)
+///     root -> rank          released, when all other ranks of the share are done
 ///
 /// Where sockets are encrypted, TLS begins behind the welcome.
 /// Neither side believes the other before its proof, and reads no frame longer than kMostStrangeBytes.
@@ -25,14 +34,35 @@ namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Version of all that ranks exchange during set-up; raise it with every change of that.
-inline constexpr uint32_t kProtocol = 14;
+inline constexpr uint32_t kProtocol = 15;
 
 /// The longest frame of a side that has proven nothing.
 inline constexpr uint32_t kMostStrangeBytes = 1024;
 /// The most ranks of a communicator, and the most names and listeners that a frame may hold.
 inline constexpr int32_t kMostRanks = 1 << 20;
 
-enum class Word : uint8_t { hello = 1, alive, done, ping, listeners, failed, challenge, welcome, refused };
+enum class Word : uint8_t {
+  hello = 1,
+  alive,
+  done,
+  ping,
+  listeners,
+  failed,
+  challenge,
+  welcome,
+  refused,
+  relay,
+  hellos,
+  all_listeners,
+  released,
+};
+
+/// Why a rank says hello to a root.
+enum class Purpose : uint8_t {
+  joins,
+  declines,  ///< it only says next why it cannot join
+  relays,    ///< it comes from another root
+};
 
 inline Bytes encode_challenge(const Challenge& challenge) {
   return ByteWriter().put(Word::challenge).put(kMagic).put(challenge).take();
@@ -54,8 +84,11 @@ struct Hello {
   int32_t ranks = 0;
   PeerAddress peer;
   TlsSettings::Mode encryption = TlsSettings::Mode::off;  ///< of the rank's sockets
-  bool joins = true;                                      ///< false: it only says next why it cannot join
-  Challenge challenge{};                                  ///< of the rank, for the welcome
+  Purpose purpose = Purpose::joins;
+  int32_t root = 0;       ///< place of the rank's root in the list of ids
+  int32_t roots = 1;      ///< ids in the list
+  uint64_t list = 0;      ///< digest_of() the list; 0: one id
+  Challenge challenge{};  ///< of the rank, for the welcome
   Proof proof{};
 
   Bytes encode() const {
@@ -89,8 +122,12 @@ struct Hello {
       hello.peer.process = in.get<ProcessId>();
       hello.peer.listener = in.get<SocketAddress>();
       hello.encryption = in.get<TlsSettings::Mode>();
-      hello.joins = in.get<uint8_t>() != 0;
-      if (hello.joins && !hello.peer.listener.valid()) return std::nullopt;
+      hello.purpose = in.get<Purpose>();
+      hello.root = in.get<int32_t>();
+      hello.roots = in.get<int32_t>();
+      hello.list = in.get<uint64_t>();
+      if (hello.purpose > Purpose::relays) return std::nullopt;
+      if (hello.purpose == Purpose::joins && !hello.peer.listener.valid()) return std::nullopt;
     }
     if (!in.ok() || in.remaining() < sizeof(Challenge) + sizeof(Proof)) return std::nullopt;
     ByteReader last(frame.last(sizeof(Challenge) + sizeof(Proof)));
@@ -112,7 +149,10 @@ struct Hello {
         .put(peer.process)
         .put(peer.listener)
         .put(encryption)
-        .put(joins);
+        .put(purpose)
+        .put(root)
+        .put(roots)
+        .put(list);
     out.put(challenge);
     return out.take();
   }
@@ -179,6 +219,60 @@ struct Listeners {
     for (size_t i = 0; i < count; ++i) listeners.below.push_back(in.get<SocketAddress>());
     if (!in.ok()) return std::nullopt;
     return listeners;
+  }
+};
+
+/// Hellos of ranks of a share.
+struct Hellos {
+  std::vector<Hello> hellos;
+
+  /// The most in one frame, all of them with long names of hosts.
+  static constexpr size_t kMost = 1024;
+
+  Bytes encode() const {
+    ByteWriter out;
+    out.put(Word::hellos).put(static_cast<uint32_t>(hellos.size()));
+    for (const Hello& hello : hellos) out.put_bytes(hello.encode());
+    return out.take();
+  }
+  static std::optional<Hellos> decode(BytesView frame) {
+    ByteReader in(frame);
+    if (in.get<Word>() != Word::hellos) return std::nullopt;
+    Hellos some;
+    const size_t count = in.count(sizeof(uint32_t));
+    for (size_t i = 0; i < count; ++i) {
+      auto hello = Hello::decode(in.get_bytes());
+      if (!hello) return std::nullopt;
+      some.hellos.push_back(std::move(*hello));
+    }
+    if (!in.ok()) return std::nullopt;
+    return some;
+  }
+};
+
+/// The listeners of all ranks, in the order of ranks; in several frames if they are many.
+struct AllListeners {
+  uint64_t uid = 0;
+  std::vector<SocketAddress> listeners;
+
+  /// The most in one frame.
+  static constexpr size_t kMost = 16 * 1024;
+
+  Bytes encode() const {
+    ByteWriter out;
+    out.put(Word::all_listeners).put(uid).put(static_cast<uint32_t>(listeners.size()));
+    for (const SocketAddress& listener : listeners) out.put(listener);
+    return out.take();
+  }
+  static std::optional<AllListeners> decode(BytesView frame) {
+    ByteReader in(frame);
+    if (in.get<Word>() != Word::all_listeners) return std::nullopt;
+    AllListeners all;
+    all.uid = in.get<uint64_t>();
+    const size_t count = in.count(sizeof(SocketAddress));
+    for (size_t i = 0; i < count; ++i) all.listeners.push_back(in.get<SocketAddress>());
+    if (!in.ok() || all.uid == 0) return std::nullopt;
+    return all;
   }
 };
 

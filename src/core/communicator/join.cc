@@ -26,6 +26,15 @@ Result<Bootstrap::Spec> spec_of(Runtime& runtime, const IdOrigin& from) {
   spec.all_gathers = &runtime.all_gathers();
   spec.host = runtime.host();
   spec.timeouts = runtime.timeouts();
+  if (from.other_ids.empty()) return spec;
+  std::vector<UniqueId> ids{from.id};
+  ids.insert(ids.end(), from.other_ids.begin(), from.other_ids.end());
+  const int roots = static_cast<int>(ids.size());
+  const int place = root_of(from.rank, roots, from.ranks);
+  const UniqueId& id = ids[static_cast<size_t>(place)];
+  auto own = runtime.credentials(id.secret);
+  WEIR_TRY(own.status());
+  spec.own_root = OwnRoot{id, own->tls, place, roots, digest_of(ids)};
   return spec;
 }
 
@@ -51,7 +60,8 @@ Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomi
     auto listener = runtime.listener(from.id.root);
     WEIR_TRY(listener.status());
     spec->listener = std::move(*listener);
-    note.emplace(runtime.activities(), ActivityRegistry::Joining{from.rank, from.ranks, from.id.root.text()});
+    const SocketAddress root = spec->own_root ? spec->own_root->id.root : from.id.root;
+    note.emplace(runtime.activities(), ActivityRegistry::Joining{from.rank, from.ranks, root.text()});
     return {};
   });
   if (!ready.ok()) decline(runtime, from, ready);

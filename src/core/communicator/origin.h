@@ -14,11 +14,12 @@ namespace weir::core {
 
 class Communicator;
 
-/// All ranks were given the same id.
+/// All ranks were given the same id, or the same ids in the same order.
 struct IdOrigin {
   UniqueId id;
   int ranks = 0;
   Rank rank = 0;
+  std::vector<UniqueId> other_ids = {};  ///< each of another root; at most ranks - 1
 };
 
 /// The part of a split that the parent's rank will belong to; collective over the parent. color < 0: takes

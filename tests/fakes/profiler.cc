@@ -230,6 +230,9 @@ std::string words_of(const Description& what) {
     case kGroupApi: words << "groupApi " << what.groupApi.groupDepth; break;
     case kCollApi:
       words << "collApi " << what.collApi.func << " " << what.collApi.count << " " << what.collApi.datatype;
+#if WEIR_PROFILER_VERSION >= 7
+      words << " tag " << what.collApi.userTag;
+#endif
       break;
     case kP2pApi:
       words << "p2pApi " << what.p2pApi.func << " " << what.p2pApi.count << " " << what.p2pApi.datatype;

@@ -182,6 +182,43 @@ TEST_F(Profiled, ACollectiveIsAGroupOfItsOwn) {
   }
 }
 
+TEST_F(Profiled, TheTagOfACallIsToldWithIt) {
+  const auto texts = told(7, kAll, {}, [](ncclComm_t comm, int) {
+    const auto tagged = [&](uint64_t tag, size_t count) {
+      ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;
+      config.userProfilerTag = tag;
+      std::vector<float> data(count, 1);
+      expect_success(
+          ncclAllReduceConfig(data.data(), data.data(), count, ncclFloat, ncclSum, comm, nullptr, &config),
+          "ncclAllReduceConfig");
+    };
+    tagged(4711, 10);
+    sum(comm, 20);
+    expect_success(ncclGroupStart(), "ncclGroupStart");
+    std::vector<float> first(30, 1), second(40, 1);
+    ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;
+    config.userProfilerTag = uint64_t{1} << 63;
+    expect_success(
+        ncclAllReduceConfig(first.data(), first.data(), 30, ncclFloat, ncclSum, comm, nullptr, &config),
+        "ncclAllReduceConfig");
+    config.userProfilerTag = 7;
+    expect_success(
+        ncclAllReduceConfig(second.data(), second.data(), 40, ncclFloat, ncclSum, comm, nullptr, &config),
+        "ncclAllReduceConfig");
+    expect_success(ncclGroupEnd(), "ncclGroupEnd");
+  });
+  for (const std::string& text : texts) {
+    const auto events = events_in(text);
+    for (const int kind : {kColl, kCollApi}) {
+      const auto calls = of_kind(events, kind);
+      ASSERT_EQ(calls.size(), 4U) << text;
+      constexpr const char* kTags[] = {"tag 4711", "tag 0", "tag 9223372036854775808", "tag 7"};
+      for (size_t i = 0; i < calls.size(); ++i)
+        EXPECT_THAT(calls[i].words, ::testing::EndsWith(kTags[i])) << text;
+    }
+  }
+}
+
 TEST_F(Profiled, MessagesAreStepsOfProxies) {
   constexpr size_t kCount = 300'000;
   for (const char* const transports : {"loop,shm", "loop,tcp"}) {

@@ -35,6 +35,7 @@ drivers::Profiler::Collective described(const CollectiveOp& operation) {
   one.output = operation.output;
   one.count = operation.count;
   one.root = operation.root;
+  one.user_tag = operation.profiler_tag;
   return one;
 }
 

@@ -35,20 +35,15 @@ constexpr const void* buffer_of(const core::RecvOp& call) { return call.output; 
 constexpr const char* buffer_name(const core::SendOp&) { return "sendbuff"; }
 constexpr const char* buffer_name(const core::RecvOp&) { return "recvbuff"; }
 
-/// Whether the input, or the output, has a block of `count` elements for each rank.
-constexpr bool has_many_in(Collective kind) {
-  return kind == Collective::reduce_scatter || kind == Collective::all_to_all || kind == Collective::scatter;
-}
+using core::has_many_in;
+
+/// Whether the output has a block of `count` elements for each rank.
 constexpr bool has_many_out(Collective kind) {
   return kind == Collective::all_gather || kind == Collective::all_to_all || kind == Collective::gather;
 }
 
 /// Whether the larger buffer has a block of `count` elements for each rank.
 constexpr bool has_blocks(Collective kind) { return has_many_in(kind) || has_many_out(kind); }
-
-constexpr bool reads_input(const core::CollectiveOp& call, int rank) {
-  return (call.kind != Collective::broadcast && call.kind != Collective::scatter) || rank == call.root;
-}
 
 constexpr bool writes_output(const core::CollectiveOp& call, int rank) {
   return (call.kind != Collective::reduce && call.kind != Collective::gather) || rank == call.root;

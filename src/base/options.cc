@@ -186,6 +186,9 @@ constexpr std::array kTable = {
     OptionRow{"NCCL_CHECK_POINTERS", &Options::check_pointers, "", 0, 1,
               "1: each call checks that its buffers are mapped memory of this process; has no effect where "
               "GPUs are used"},
+    OptionRow{"WEIR_CHECK_VALUES", &Options::check_values, "", 0, 2,
+              "the inputs of floating-point collectives on host memory are searched for NaN and infinity: 1: "
+              "a warning names the first one; 2: the call is an error on all ranks; 0: off"},
     OptionRow{"WEIR_ADMIT_BYTES", &Options::admitted_bytes, "bytes", 0, kBig,
               "limit on the bytes of a communicator's unfinished operations on streams; a call that would "
               "exceed it waits; 0: no limit"},
@@ -240,7 +243,7 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "NCCL version code that ncclGetVersion reports"},
 };
-static_assert(kTable.size() <= 86);
+static_assert(kTable.size() <= 87);  // raised for WEIR_CHECK_VALUES: nothing else switches it on
 
 /// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {

@@ -98,6 +98,7 @@ struct Options {
   bool fast_paths = true;
   bool check = true;
   bool check_pointers = false;
+  int64_t check_values = 0;
   int64_t admitted_bytes = 0;
   int64_t admitted_operations = 0;
   bool admission_flushes = false;

@@ -124,8 +124,9 @@ class Metrics {
   }
   std::string text() const {
     std::string out;
-    for (const Family* family : {&up_, &state_, &waiting_, &calls_, &begun_, &ended_, &bytes_, &carried_,
-                                 &messages_, &time_, &algorithm_, &bus_, &last_calls_, &last_seconds_})
+    for (const Family* family :
+         {&up_, &state_, &waiting_, &calls_, &begun_, &ended_, &bytes_, &carried_, &messages_, &bad_values_,
+          &time_, &algorithm_, &bus_, &last_calls_, &last_seconds_})
       out += family->text();
     return out;
   }
@@ -141,6 +142,7 @@ class Metrics {
       waiting_.add(labels + "," + label("peer", std::to_string(peer)),
                    static_cast<double>(one.waiting_ns) / 1e9);
     calls_.add(labels, one.calls);
+    if (one.bad_values > 0) bad_values_.add(labels, one.bad_values);
     for (int kind = 0; kind < kCollectives; ++kind) {
       const core::Recorder::Count& count = one.counts[static_cast<size_t>(kind)];
       if (count.begun == 0) continue;
@@ -208,6 +210,8 @@ class Metrics {
                   "Bytes sent to this peer (or received from it) over this transport"};
   Family messages_{"weir_channel_messages_total", "counter",
                    "Messages sent to this peer (or received from it) over this transport"};
+  Family bad_values_{"weir_bad_value_calls_total", "counter",
+                     "Calls with a NaN or an infinity in the rank's input, where WEIR_CHECK_VALUES looks"};
   Family time_{"nccl_collective_exec_time_microseconds", "gauge",
                "Time of the latest collective of this kind that was timed, in microseconds"};
   Family algorithm_{"nccl_algorithm_bandwidth_gbs", "gauge",

@@ -72,6 +72,20 @@ std::string calls_between(const std::vector<survey::QueriedProcess>& before,
   return out;
 }
 
+/// A line for each rank with NaNs or infinities in its inputs.
+std::string bad_values_in(const std::vector<survey::QueriedProcess>& asked) {
+  std::string out;
+  for (const survey::QueriedProcess& process : asked) {
+    if (!process.report) continue;
+    for (const core::CommunicatorReport& one : process.report->communicators) {
+      if (one.bad_values == 0) continue;
+      out += fmt::format("communicator {}: the input of rank {} had NaN or infinity in {} of {} calls\n",
+                         one.id, one.rank, one.bad_values, one.calls);
+    }
+  }
+  return out;
+}
+
 std::string table_of(const std::vector<LinkRate>& rates) {
   std::string out = fmt::format("{:<16} {:>5}    {:<5} {:<10} {:>8} {:>12} {:>12} {:>12}\n", "communicator",
                                 "from", "to", "transport", "channels", "bytes/s", "messages/s", "bytes");
@@ -140,7 +154,7 @@ int run_top(TopArguments arguments) {
     std::vector<survey::QueriedProcess> after = survey::take(arguments.request);
     if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
     stragglers.add(after);
-    fmt::print("{}{}{}", calls_between(before, after), stragglers.text(),
+    fmt::print("{}{}{}{}", calls_between(before, after), bad_values_in(after), stragglers.text(),
                table_of(rates_between(before, after)));
     std::fflush(stdout);
     if (arguments.once) return 0;

@@ -84,6 +84,15 @@ struct WaitOp {
 /// CollectiveOp is the first alternative because its path must be the shortest (Execution::begin_next).
 using Operation = std::variant<CollectiveOp, SendOp, RecvOp, PutOp, SignalOp, WaitOp>;
 
+/// Whether the input has a block of `count` elements for each rank.
+constexpr bool has_many_in(Collective kind) {
+  return kind == Collective::reduce_scatter || kind == Collective::all_to_all || kind == Collective::scatter;
+}
+/// Whether the call of a rank reads its input.
+constexpr bool reads_input(const CollectiveOp& call, Rank rank) {
+  return (call.kind != Collective::broadcast && call.kind != Collective::scatter) || rank == call.root;
+}
+
 /// A send or a receive, which needs a matching call of its peer.
 inline bool is_pair(const Operation& operation) {
   return std::holds_alternative<SendOp>(operation) || std::holds_alternative<RecvOp>(operation);

@@ -294,6 +294,13 @@ void Resources::make_execution(const Options& options) {
   }
   dependencies.shm_wait_policy = wait_policy(local_ranks, local_cores, options, kSpinsWhenCrowded);
   dependencies.check = options.check;
+  const Rank self = bootstrap->rank();
+  if (options.check_values > 0 && bootstrap->activity().about().gpu < 0) {
+    values = std::make_unique<ValueCheck>(bootstrap->peers()[static_cast<size_t>(self)].describe(self), self,
+                                          bootstrap->size(), bootstrap->activity().recorder(),
+                                          options.check_values == 2);
+    dependencies.values = values.get();
+  }
   execution = std::make_unique<Execution>(dependencies);
   one_sided->watch(execution->aborted());
 }

@@ -25,6 +25,7 @@
 #include "src/core/execution/execution.h"
 #include "src/core/execution/host_backend.h"
 #include "src/core/execution/pairs.h"
+#include "src/core/execution/value_check.h"
 #include "src/core/gpu/device_backend.h"
 #include "src/core/placement/job_topology.h"
 #include "src/core/planning/common.h"
@@ -87,6 +88,7 @@ struct Resources {
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<OneSidedTask> one_sided;
+  std::unique_ptr<ValueCheck> values;  ///< null: WEIR_CHECK_VALUES is off, or the rank uses a GPU
   std::unique_ptr<Execution> execution;
   std::unique_ptr<WindowRegistry::Registration>
       registration;             ///< registration of its windows; null before register_windows()

@@ -100,6 +100,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
     out.waiting_for.insert(out.waiting_for.begin(), snapshot.waiting_for);
     out.waiting_ns = snapshot.waiting_ns;
   }
+  out.bad_values = activity.recorder().bad_values();
   out.counts = activity.recorder().counts();
   for (const RecordedOperation& one : activity.recorder().recent(std::max<size_t>(scope.recent, 1)))
     out.recent.push_back(report_of(one, now));

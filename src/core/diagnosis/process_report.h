@@ -66,7 +66,8 @@ struct CommunicatorReport {
   Rank culprit = -1;          ///< rank that caused the failure; -1: none known
   std::vector<Rank> waiting_for;
   int64_t waiting_ns = 0;
-  uint64_t calls = 0;  ///< number of the last call begun
+  uint64_t calls = 0;       ///< number of the last call begun
+  uint64_t bad_values = 0;  ///< calls with a NaN or an infinity in this rank's input (WEIR_CHECK_VALUES)
   std::array<Recorder::Count, kCollectives> counts;
   std::optional<OperationReport> last;  ///< operation begun last
   std::vector<OperationReport> recent;  ///< latest operations, oldest first, with `last`

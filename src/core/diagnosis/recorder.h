@@ -136,6 +136,10 @@ class Recorder {
     ended_.store(begun_.load(std::memory_order_relaxed), std::memory_order_release);
   }
 
+  /// Counts a call whose input has a NaN or an infinity (WEIR_CHECK_VALUES).
+  void note_bad_values() { add(bad_values_, 1); }
+  uint64_t bad_values() const { return bad_values_.load(std::memory_order_relaxed); }
+
   /// Discards all records. REQUIRES: no operation is in flight.
   void forget();
 
@@ -197,6 +201,7 @@ class Recorder {
   Entry* timed_ = nullptr;  ///< operation in flight whose end will be timed; null: none
   std::atomic<uint64_t> begun_{0};
   std::atomic<uint64_t> ended_{0};
+  std::atomic<uint64_t> bad_values_{0};
   std::array<Counters, kCollectives> counters_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<ChannelCounters>> channels_;  ///< guarded by mutex_

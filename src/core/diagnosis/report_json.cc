@@ -65,6 +65,7 @@ ordered_json json_of(const CommunicatorReport& one) {
     out["waiting_ns"] = one.waiting_ns;
   }
   out["calls"] = one.calls;
+  if (one.bad_values > 0) out["bad_values"] = one.bad_values;
   ordered_json counts = ordered_json::object();
   for (size_t kind = 0; kind < one.counts.size(); ++kind) {
     const Recorder::Count& count = one.counts[kind];
@@ -187,6 +188,7 @@ CommunicatorReport communicator_from(const json& in) {
   get(in, "waiting_for", out.waiting_for);
   get(in, "waiting_ns", out.waiting_ns);
   get(in, "calls", out.calls);
+  get(in, "bad_values", out.bad_values);
   for (const auto& [kind, count] : in.at("counts").items()) {
     Recorder::Count& one = out.counts[static_cast<size_t>(named<Collective>(kind, kCollectives))];
     get(count, "begun", one.begun);

@@ -8,6 +8,7 @@
 #include "src/core/call/operation_summary.h"
 #include "src/core/call/signature.h"
 #include "src/core/channels/profiler_feed.h"
+#include "src/core/execution/value_check.h"
 
 namespace weir::core {
 namespace {
@@ -105,6 +106,8 @@ bool Execution::begin_next() {
     mark ^= operation.plan->digest;
   ++sequence_;
   lay_out(operation, mark);
+  if (dependencies_.values != nullptr && !look_at_values(operation, mark)) [[unlikely]]
+    return false;
   if (operation.count > 0 && is_exchanged(operation)) {
     if (dependencies_.profile != nullptr) [[unlikely]]
       dependencies_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
@@ -142,6 +145,15 @@ bool Execution::begin_next() {
   opening_ = !dependencies_.links->settled();
   if (!opening_) prepared_->run->start(work_);
   return true;
+}
+
+/// False: failed, as have all ranks.
+bool Execution::look_at_values(const CollectiveOp& operation, uint32_t mark) {
+  const Status bad = dependencies_.values->look(operation, sequence_);
+  if (bad.ok()) return true;
+  dependencies_.activity->begin(sequence_, mark, summary_of(operation));
+  fail(dependencies_.watchdog->fail({dependencies_.rank, bad}));
+  return false;
 }
 
 bool Execution::begin_point_to_point(const Operation& operation) {

@@ -28,6 +28,7 @@
 namespace weir::core {
 
 class ProfilerFeed;
+class ValueCheck;
 
 class Execution {
  public:
@@ -51,8 +52,9 @@ class Execution {
     WaitPolicy shm_wait_policy;       ///< policy of waits in collectives through shared memory
     ProfilerFeed* profile = nullptr;  ///< null: there is no profiler plugin
     const Selector* selector =
-        nullptr;        ///< whoever may want a plan where ranks share memory; null: nobody does
-    bool check = true;  ///< true: signatures are sent with operations and compared
+        nullptr;                   ///< whoever may want a plan where ranks share memory; null: nobody does
+    ValueCheck* values = nullptr;  ///< null: values are not looked at
+    bool check = true;             ///< true: signatures are sent with operations and compared
   };
   explicit Execution(const Dependencies& dependencies);
 
@@ -74,6 +76,7 @@ class Execution {
   bool is_exchanged(const CollectiveOp& operation) const;
   uint32_t mark_of(const CollectiveOp& operation);
   bool begin_next();
+  bool look_at_values(const CollectiveOp& operation, uint32_t mark);
   bool begin_point_to_point(const Operation& operation);
   bool begin_pairs();
   bool begin_one_sided(const Operation& operation);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Looks for NaNs and infinities in the inputs of collectives before anything of them is sent
+/// (WEIR_CHECK_VALUES). Sums spread them to all ranks, where nobody sees any more where they came from.
+///
+/// Only for memory of the host. Not thread-safe: belongs to the thread that carries operations out.
+/// Tests: tests/api/value_check_test.cc
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "src/core/call/operation.h"
+#include "src/core/diagnosis/recorder.h"
+
+namespace weir::core {
+
+class ValueCheck {
+ public:
+  /// `rank`: described for messages. `recorder` counts the calls; it outlives the object. `refuses`: a bad
+  /// call is an error; else it is only warned of.
+  ValueCheck(std::string rank, Rank number, int ranks, Recorder& recorder, bool refuses)
+      : rank_(std::move(rank)), number_(number), ranks_(ranks), recorder_(recorder), refuses_(refuses) {}
+
+  /// Looks at the input of call number `call`. invalid_argument if it is to be refused.
+  Status look(const CollectiveOp& operation, uint64_t call);
+
+ private:
+  const std::string rank_;
+  const Rank number_;
+  const int ranks_;
+  Recorder& recorder_;
+  const bool refuses_;
+  uint64_t warn_at_ = 1;  ///< number of bad calls at which the next warning comes
+};
+
+}  // namespace weir::core

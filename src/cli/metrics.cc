@@ -126,7 +126,7 @@ class Metrics {
     std::string out;
     for (const Family* family :
          {&up_, &state_, &waiting_, &calls_, &begun_, &ended_, &bytes_, &carried_, &messages_, &bad_values_,
-          &time_, &algorithm_, &bus_, &last_calls_, &last_seconds_})
+          &speed_, &past_speed_, &slow_, &time_, &algorithm_, &bus_, &last_calls_, &last_seconds_})
       out += family->text();
     return out;
   }
@@ -157,6 +157,7 @@ class Metrics {
       last_seconds_.add(labels, static_cast<double>(own->second.behind_ns) / 1e9);
     }
     add_channels(labels, one);
+    add_links(labels, one);
     add_times(labels, one, nodes);
   }
 
@@ -176,6 +177,16 @@ class Metrics {
                       label("transport", transport), label("direction", sends ? "sent" : "received"));
       carried_.add(which, sum.first);
       messages_.add(which, sum.second);
+    }
+  }
+
+  void add_links(const std::string& labels, const CommunicatorReport& one) {
+    for (const core::LinkSpeed& link : one.links) {
+      const std::string which = fmt::format("{},{},{}", labels, label("peer", std::to_string(link.peer)),
+                                            label("transport", link.transport));
+      speed_.add(which, link.bytes_per_s);
+      if (link.past_bytes_per_s > 0) past_speed_.add(which, link.past_bytes_per_s);
+      slow_.add(which, link.slow ? 1 : 0);
     }
   }
 
@@ -212,6 +223,11 @@ class Metrics {
                    "Messages sent to this peer (or received from it) over this transport"};
   Family bad_values_{"weir_bad_value_calls_total", "counter",
                      "Calls with a NaN or an infinity in the rank's input, where WEIR_CHECK_VALUES looks"};
+  Family speed_{"weir_link_speed_bytes_per_second", "gauge",
+                "Speed of the link to this peer of late, while it was at work"};
+  Family past_speed_{"weir_link_past_speed_bytes_per_second", "gauge",
+                     "The same in its past, in calls alike"};
+  Family slow_{"weir_link_slow", "gauge", "1: the link is durably slower than in its past"};
   Family time_{"nccl_collective_exec_time_microseconds", "gauge",
                "Time of the latest collective of this kind that was timed, in microseconds"};
   Family algorithm_{"nccl_algorithm_bandwidth_gbs", "gauge",

@@ -72,6 +72,19 @@ std::string calls_between(const std::vector<survey::QueriedProcess>& before,
   return out;
 }
 
+/// A line for each link that has become slower than it was.
+std::string slow_links_in(const std::vector<survey::QueriedProcess>& asked) {
+  std::string out;
+  for (const survey::QueriedProcess& process : asked) {
+    if (!process.report) continue;
+    for (const core::CommunicatorReport& one : process.report->communicators) {
+      for (const core::LinkSpeed& link : one.links)
+        if (link.slow) out += fmt::format("communicator {}: {}\n", one.id, core::describe(link, one.rank));
+    }
+  }
+  return out;
+}
+
 /// A line for each rank with NaNs or infinities in its inputs.
 std::string bad_values_in(const std::vector<survey::QueriedProcess>& asked) {
   std::string out;
@@ -154,8 +167,8 @@ int run_top(TopArguments arguments) {
     std::vector<survey::QueriedProcess> after = survey::take(arguments.request);
     if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
     stragglers.add(after);
-    fmt::print("{}{}{}{}", calls_between(before, after), bad_values_in(after), stragglers.text(),
-               table_of(rates_between(before, after)));
+    fmt::print("{}{}{}{}{}", calls_between(before, after), bad_values_in(after), slow_links_in(after),
+               stragglers.text(), table_of(rates_between(before, after)));
     std::fflush(stdout);
     if (arguments.once) return 0;
     before = std::move(after);

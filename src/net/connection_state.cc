@@ -77,9 +77,9 @@ std::optional<ConnectionState> connection_state(int socket) {
   return state;
 }
 
-void ConnectionSet::watch(const Socket& socket) {
+void ConnectionSet::watch(const Socket& socket, int peer) {
   const std::lock_guard lock(mutex_);
-  open_.insert(socket.fd());
+  open_.insert_or_assign(socket.fd(), Open{peer, ++watched_});
 }
 
 void ConnectionSet::forget(const Socket& socket) {
@@ -90,7 +90,7 @@ void ConnectionSet::forget(const Socket& socket) {
 uint64_t ConnectionSet::retransmitted() const {
   const std::lock_guard lock(mutex_);
   uint64_t all = closed_;
-  for (const int socket : open_) all += retransmitted_on(socket);
+  for (const auto& [socket, open] : open_) all += retransmitted_on(socket);
   return all;
 }
 
@@ -98,13 +98,22 @@ std::vector<ConnectionState> ConnectionSet::unacknowledged() const {
   std::vector<ConnectionState> found;
   {
     const std::lock_guard lock(mutex_);
-    for (const int socket : open_) {
+    for (const auto& [socket, open] : open_) {
       const auto state = connection_state(socket);
       if (state && state->unacknowledged_bytes > 0) found.push_back(*state);
     }
   }
   std::ranges::stable_sort(found, std::greater(), &ConnectionState::attempts);
   return found;
+}
+
+std::vector<ConnectionSet::PeerUse> ConnectionSet::use() const {
+  std::vector<PeerUse> out;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [socket, open] : open_) {
+    if (const auto use = connection_use(socket)) out.push_back({open.peer, open.number, *use});
+  }
+  return out;
 }
 
 }  // namespace weir

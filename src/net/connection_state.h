@@ -6,12 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "src/net/connection_use.h"
 #include "src/net/socket.h"
 
 namespace weir {
@@ -42,19 +43,33 @@ std::optional<ConnectionState> connection_state(int socket);
 /// Connections that are watched while they are open.
 class ConnectionSet {
  public:
-  /// REQUIRES: forget() is called before the socket is closed.
-  void watch(const Socket& socket);
+  /// What a connection has carried.
+  struct PeerUse {
+    int peer;             ///< as in watch()
+    uint64_t connection;  ///< a number that no other connection of the set has, ever
+    ConnectionUse use;
+  };
+
+  /// `peer`: the rank at the other end; -1: none. REQUIRES: forget() is called before the socket is closed.
+  void watch(const Socket& socket, int peer = -1);
   /// Has no effect if the socket is not watched.
   void forget(const Socket& socket);
   /// Segments that the kernel has retransmitted on all connections, closed ones included.
   uint64_t retransmitted() const;
   /// Open connections with data that the other host has not acknowledged, those with most attempts first.
   std::vector<ConnectionState> unacknowledged() const;
+  /// What each open connection has carried. A system call for each.
+  std::vector<PeerUse> use() const;
 
  private:
   mutable std::mutex mutex_;
-  std::set<int> open_;   ///< descriptors
-  uint64_t closed_ = 0;  ///< segments of connections that were closed
+  struct Open {
+    int peer;
+    uint64_t number;
+  };
+  std::map<int, Open> open_;  ///< by descriptor
+  uint64_t watched_ = 0;      ///< connections so far
+  uint64_t closed_ = 0;       ///< segments of connections that were closed
 };
 
 }  // namespace weir

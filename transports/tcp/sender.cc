@@ -156,7 +156,7 @@ class TcpSender final : public Sender {
       if (!admitted.ok() || !*admitted) return admitted.status();
       stream.socket = stream.opening->take();
       stream.opening.reset();
-      shared_.counters.connections.watch(stream.socket.socket());
+      shared_.counters.connections.watch(stream.socket.socket(), spec_.peer);
       shared_.events.watch(stream.socket.socket());
       if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);
     }

@@ -294,6 +294,8 @@ void Resources::make_execution(const Options& options) {
   }
   dependencies.shm_wait_policy = wait_policy(local_ranks, local_cores, options, kSpinsWhenCrowded);
   dependencies.check = options.check;
+  speeds = std::make_unique<LinkSpeeds>(bootstrap->activity(), bootstrap->rank(), transports);
+  dependencies.speeds = speeds->measures() ? speeds.get() : nullptr;
   const Rank self = bootstrap->rank();
   if (options.check_values > 0 && bootstrap->activity().about().gpu < 0) {
     values = std::make_unique<ValueCheck>(bootstrap->peers()[static_cast<size_t>(self)].describe(self), self,

@@ -17,6 +17,7 @@
 #include "src/core/call/config.h"
 #include "src/core/call/lifecycle.h"
 #include "src/core/call/operation_queue.h"
+#include "src/core/channels/link_speeds.h"
 #include "src/core/channels/links.h"
 #include "src/core/channels/network_report.h"
 #include "src/core/channels/profiler_feed.h"
@@ -88,6 +89,7 @@ struct Resources {
   std::unique_ptr<PlanCache> plans;
   std::unique_ptr<Pairs> pairs;
   std::unique_ptr<OneSidedTask> one_sided;
+  std::unique_ptr<LinkSpeeds> speeds;
   std::unique_ptr<ValueCheck> values;  ///< null: WEIR_CHECK_VALUES is off, or the rank uses a GPU
   std::unique_ptr<Execution> execution;
   std::unique_ptr<WindowRegistry::Registration>

@@ -132,6 +132,16 @@ void Activity::tell_network(std::function<NetworkFinding()> look) {
   seen_network_ns_ = 0;
 }
 
+void Activity::tell_links(std::function<std::vector<LinkSpeed>()> look) {
+  const std::lock_guard lock(network_mutex_);
+  links_ = std::move(look);
+}
+
+std::vector<LinkSpeed> Activity::links() const {
+  const std::lock_guard lock(network_mutex_);
+  return links_ ? links_() : std::vector<LinkSpeed>();
+}
+
 NetworkFinding Activity::network() const {
   const std::lock_guard lock(network_mutex_);
   return network_ ? network_() : NetworkFinding();

@@ -27,6 +27,7 @@
 #include "src/base/types.h"
 #include "src/core/call/operation_summary.h"
 #include "src/core/call/peer_address.h"
+#include "src/core/diagnosis/link_speed.h"
 #include "src/core/diagnosis/recorder.h"
 #include "src/net/listener/listener.h"
 
@@ -144,6 +145,10 @@ class Activity {
   About about() const;
   /// What network() calls from now on, on any thread, until it is replaced; null: nothing.
   void tell_network(std::function<NetworkFinding()> look);
+  /// The same for links().
+  void tell_links(std::function<std::vector<LinkSpeed>()> look);
+  /// The speeds of this rank's links, as far as they are measured.
+  std::vector<LinkSpeed> links() const;
   /// A few system calls for each connection.
   NetworkFinding network() const;
   /// The same, not older than half a second: all ranks may ask at once.
@@ -182,6 +187,7 @@ class Activity {
   About about_;
   mutable std::mutex network_mutex_;  ///< held during calls, so that tell_network() waits for them
   std::function<NetworkFinding()> network_;
+  std::function<std::vector<LinkSpeed>()> links_;
   mutable NetworkFinding seen_network_;  ///< the last answer, and when it was given
   mutable int64_t seen_network_ns_ = 0;
 };

@@ -107,6 +107,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
   if (!out.recent.empty()) out.last = out.recent.back();
   if (scope.recent == 0) out.recent.clear();
   if (scope.channels) out.channels = channels_of(activity.recorder());
+  if (scope.channels) out.links = activity.links();
   return out;
 }
 

@@ -72,6 +72,7 @@ struct CommunicatorReport {
   std::optional<OperationReport> last;  ///< operation begun last
   std::vector<OperationReport> recent;  ///< latest operations, oldest first, with `last`
   std::vector<ChannelReport> channels;
+  std::vector<LinkSpeed> links;      ///< with `channels`
   std::vector<PeerAddress> members;  ///< addresses by rank; only for the process's first rank that has them
 };
 

@@ -86,6 +86,15 @@ ordered_json json_of(const CommunicatorReport& one) {
                                {"bytes", channel.bytes},
                                {"messages", channel.messages}});
   }
+  out["links"] = ordered_json::array();
+  for (const LinkSpeed& link : one.links) {
+    out["links"].push_back({{"peer", link.peer},
+                            {"transport", link.transport},
+                            {"bytes_per_s", link.bytes_per_s},
+                            {"past_bytes_per_s", link.past_bytes_per_s},
+                            {"calls", link.calls},
+                            {"slow", link.slow}});
+  }
   out["members"] = ordered_json::array();
   for (const PeerAddress& peer : one.members) out["members"].push_back(json_of(peer));
   return out;
@@ -169,6 +178,17 @@ ChannelReport channel_from(const json& in) {
   return out;
 }
 
+LinkSpeed link_from(const json& in) {
+  LinkSpeed out;
+  get(in, "peer", out.peer);
+  get(in, "transport", out.transport);
+  get(in, "bytes_per_s", out.bytes_per_s);
+  get(in, "past_bytes_per_s", out.past_bytes_per_s);
+  get(in, "calls", out.calls);
+  get(in, "slow", out.slow);
+  return out;
+}
+
 CommunicatorReport communicator_from(const json& in) {
   CommunicatorReport out;
   get(in, "id", out.id);
@@ -198,6 +218,8 @@ CommunicatorReport communicator_from(const json& in) {
   if (in.contains("last")) out.last = operation_report_from(in["last"]);
   for (const json& one : in.at("recent")) out.recent.push_back(operation_report_from(one));
   for (const json& one : in.at("channels")) out.channels.push_back(channel_from(one));
+  if (in.contains("links"))
+    for (const json& one : in["links"]) out.links.push_back(link_from(one));
   for (const json& one : in.at("members")) out.members.push_back(peer_from(one));
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "src/core/call/operation_summary.h"
 #include "src/core/call/signature.h"
+#include "src/core/channels/link_speeds.h"
 #include "src/core/channels/profiler_feed.h"
 #include "src/core/execution/value_check.h"
 
@@ -123,6 +124,7 @@ bool Execution::begin_next() {
     return true;
   }
   const size_t bytes = operation.count * size_of(operation.type);
+  if (dependencies_.speeds != nullptr) dependencies_.speeds->note(bytes);
   SelectedPlan chosen;
   if (operation.plan == nullptr) [[likely]]
     chosen = dependencies_.plans->hit(operation.kind, operation.root, bytes);
@@ -163,6 +165,7 @@ bool Execution::begin_point_to_point(const Operation& operation) {
 /// All sends and receives of the group go side by side, at the place of the first.
 bool Execution::begin_pairs() {
   pairs_begun_ = true;
+  if (dependencies_.speeds != nullptr) dependencies_.speeds->note(bytes_of(operations_[next_ - 1]));
   dependencies_.activity->begin(sequence_, 0, summary_of(operations_[next_ - 1]));
   for (const Operation& other : operations_.subspan(next_)) {
     if (is_pair(other)) dependencies_.activity->note(sequence_, summary_of(other));

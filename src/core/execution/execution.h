@@ -28,6 +28,7 @@
 namespace weir::core {
 
 class ProfilerFeed;
+class LinkSpeeds;
 class ValueCheck;
 
 class Execution {
@@ -53,6 +54,7 @@ class Execution {
     ProfilerFeed* profile = nullptr;  ///< null: there is no profiler plugin
     const Selector* selector =
         nullptr;                   ///< whoever may want a plan where ranks share memory; null: nobody does
+    LinkSpeeds* speeds = nullptr;  ///< null: no transport is measured
     ValueCheck* values = nullptr;  ///< null: values are not looked at
     bool check = true;             ///< true: signatures are sent with operations and compared
   };

@@ -159,6 +159,43 @@ TEST(ProcessReport, CountsWhatChannelsCarry) {
   });
 }
 
+/// Reports are made all the time meanwhile, by another thread.
+TEST(ProcessReport, MeasuresLinksOfTcp) {
+  Runtime runtime(quiet_options("tcp"));
+  std::atomic<bool> measured{false}, over{false};
+  std::thread reader([&] {
+    while (!over && !measured) measured = !report_of_rank(runtime, 0).links.empty();
+  });
+  const Deadline deadline = Deadline::in_ms(60'000);
+  with_ranks(runtime, [&](Communicator& communicator) {
+    std::vector<float> values(1 << 20);
+    do {  // until rank 0 says so to all
+      values.assign(values.size(), 0);
+      if (communicator.rank() == 0 && (measured || deadline.over())) values[0] = 1;
+      ASSERT_TRUE(sum(communicator, values).ok());
+    } while (values[0] == 0);
+    over = true;
+    if (communicator.rank() != 0) return;
+    const CommunicatorReport report = report_of_rank(runtime, 0);
+    ASSERT_FALSE(report.links.empty());
+    const LinkSpeed& link = report.links.front();
+    EXPECT_EQ(link.transport, "tcp");
+    EXPECT_NE(link.peer, 0);
+    EXPECT_GT(link.bytes_per_s, 1e6);
+    EXPECT_GE(link.calls, 64U) << "eight looks, each after eight calls at least";
+    ProcessReport whole;
+    whole.communicators = {report};
+    whole.communicators[0].bad_values = 12;
+    const auto read = read_report(to_json(whole));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->communicators[0].bad_values, 12U);
+    ASSERT_THAT(read->communicators[0].links, SizeIs(report.links.size()));
+    EXPECT_EQ(describe(read->communicators[0].links[0], 0), describe(link, 0));
+    EXPECT_EQ(read->communicators[0].links[0].slow, link.slow);
+  });
+  reader.join();
+}
+
 TEST(ProcessReport, SaysWhyACommunicatorFailed) {
   Runtime runtime(quiet_options());
   std::atomic<int> done{0};

@@ -167,6 +167,34 @@ TEST(NvidiaSmi, CellsThatTouchAreDivided) {
   EXPECT_THAT(nvidia_smi_error(" GPU0 GPU1\nGPU0 XNVX\nGPU1 SYS X\n"), HasSubstr("\"NVX\" in row GPU0"));
 }
 
+/// As in reports whose tabs became single blanks, or none.
+TEST(NvidiaSmi, ColumnsThatTouchAreDivided) {
+  const std::string head = "        GPU0    GPU1    CPU Affinity    NUMA Affinity   GPU NUMA ID\n";
+  const auto rows = [&](const std::string& first, const std::string& second) {
+    return head + "GPU0     X      SYS     " + first + "\nGPU1    SYS      X      " + second + "\n";
+  };
+  const NvidiaSmi apart = nvidia_smi_of(rows("0-15,32-47   0   N/A", "16-31,48-63   1   N/A"));
+  EXPECT_EQ(nvidia_smi_of(rows("0-15,32-47 0N/A", "16-31,48-63 1N/A")), apart);
+  const std::string touching = rows("0-15,32-47 0N/A", "16-31,48-631    N/A");
+  Notes notes;
+  EXPECT_EQ(nvidia_smi_of(touching, &notes), apart);
+  EXPECT_THAT(notes,
+              ElementsAre("topo.txt:3: \"16-31,48-631\" in row GPU1 is treated as two columns that touch, "
+                          "16-31,48-63 and 1"));
+  EXPECT_THAT(nvidia_smi_error(touching), HasSubstr("two columns that touch"));
+  // Without a second range in the list, rows before tell how long they are.
+  notes.clear();
+  EXPECT_EQ(nvidia_smi_of(rows("0-15 0N/A", "16-311N/A"), &notes),
+            nvidia_smi_of(rows("0-15  0   N/A", "16-31  1   N/A")));
+  EXPECT_EQ(notes.size(), 1u);
+  // What is as long as it should be is not divided, nor what would fit in no way.
+  for (const std::string whole : {"16-31", "16-329", "5"}) {
+    notes.clear();
+    EXPECT_EQ(nvidia_smi_of(rows("0-15 0 N/A", whole), &notes).devices[1].cpu_affinity, whole);
+    EXPECT_THAT(notes, IsEmpty()) << whole;
+  }
+}
+
 TEST(NvidiaSmi, WhatDoesNotReadIsRefusedWithItsLine) {
   EXPECT_THAT(nvidia_smi_error(""), HasSubstr("no matrix found"));
   const std::string head = "\tGPU0\tGPU1\n";

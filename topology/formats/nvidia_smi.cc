@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 
 #include "topology/formats/cpu_set.h"
@@ -93,6 +94,7 @@ class NvidiaSmiReader {
   std::vector<smi::PlacedWord> head_;                ///< the columns of the devices, without their names
   std::unordered_map<std::string, size_t> devices_;  ///< index; key: name
   std::vector<size_t> rows_;                         ///< line of each row; 0: not read yet
+  std::set<int64_t> lengths_;                        ///< of the ranges of CPUs in rows that are complete
 };
 
 Status NvidiaSmiReader::read_columns(const std::vector<smi::PlacedWord>& parts, size_t first) {
@@ -138,6 +140,16 @@ Status NvidiaSmiReader::read_head(std::string_view line) {
 Status NvidiaSmiReader::read_behind(size_t row, std::vector<std::string_view> behind) {
   // The tool sometimes aligns with an additional tab.
   if (behind.size() > columns_.size()) std::erase(behind, std::string_view());
+  smi::divide_not_given(behind);
+  if (behind.size() < columns_.size() && !behind.empty()) {
+    if (const auto parts = smi::divide_list(behind[0], lengths_)) {
+      WEIR_TRY(leave_out(lines_.number(),
+                         fmt::format("\"{}\" in row {} is treated as two columns that touch, {} and {}",
+                                     behind[0], matrix_.devices[row].name, parts->first, parts->second)));
+      behind[0] = parts->second;
+      behind.insert(behind.begin(), parts->first);
+    }
+  }
   NvidiaSmiDevice& device = matrix_.devices[row];
   if (behind.size() > columns_.size()) {
     return refuse(fmt::format("{} words follow the cells of row {}; the head has {} such columns",
@@ -151,6 +163,7 @@ Status NvidiaSmiReader::read_behind(size_t row, std::vector<std::string_view> be
     }
     device.*columns_[i] = behind[i];
   }
+  if (behind.size() == columns_.size()) lengths_.merge(smi::range_lengths(behind[0]));
   return {};
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 
+#include "src/base/text.h"
 #include "topology/formats/listing.h"
 
 namespace weir::topology::smi {
@@ -198,6 +200,70 @@ RowWords row_words(std::string_view line, std::string_view name, size_t row,
     for (size_t i = 0; i < cells; ++i) found.cells.push_back(parts[i].text);
   }
   for (size_t i = cells; i < parts.size(); ++i) found.behind.push_back(parts[i].text);
+  return found;
+}
+
+void divide_not_given(std::vector<std::string_view>& behind) {
+  constexpr std::string_view kNotGiven = "N/A";
+  std::vector<std::string_view> divided;
+  for (std::string_view word : behind) {
+    while (word.size() > kNotGiven.size()) {
+      const size_t at = word.find(kNotGiven);
+      if (at == std::string_view::npos) break;
+      const size_t end = at == 0 ? kNotGiven.size() : at;
+      divided.push_back(word.substr(0, end));
+      word.remove_prefix(end);
+    }
+    divided.push_back(word);
+  }
+  behind = std::move(divided);
+}
+
+namespace {
+
+/// The first and last number of "64-95"; nullopt for all else.
+std::optional<std::pair<int64_t, int64_t>> read_range(std::string_view text) {
+  const size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto number = [](std::string_view digits) -> int64_t {
+    int64_t value = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() ? value : -1;
+  };
+  const int64_t first = number(text.substr(0, dash)), last = number(text.substr(dash + 1));
+  if (first < 0 || last < first) return std::nullopt;
+  return std::pair(first, last);
+}
+
+}  // namespace
+
+std::set<int64_t> range_lengths(std::string_view list) {
+  std::set<int64_t> lengths;
+  for (const std::string_view part : split_list(list)) {
+    if (const auto range = read_range(part)) lengths.insert(range->second - range->first);
+  }
+  return lengths;
+}
+
+std::optional<std::pair<std::string_view, std::string_view>> divide_list(std::string_view list,
+                                                                         const std::set<int64_t>& lengths) {
+  const size_t comma = list.rfind(',');
+  const size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
+  std::set<int64_t> known = range_lengths(list.substr(0, comma == std::string_view::npos ? 0 : comma));
+  if (known.empty()) known = lengths;
+  const auto fits = [&](size_t end) {
+    const auto range = read_range(list.substr(begin, end - begin));
+    return range && known.contains(range->second - range->first);
+  };
+  if (list.empty() || fits(list.size())) return std::nullopt;
+  std::optional<std::pair<std::string_view, std::string_view>> found;
+  constexpr size_t kMostDigits = 2;  // of the number of a NUMA node
+  for (size_t digits = 1; digits <= kMostDigits && begin + digits < list.size(); ++digits) {
+    const size_t end = list.size() - digits;
+    if ((digits > 1 && list[end] == '0') || !fits(end)) continue;
+    if (found) return std::nullopt;
+    found.emplace(list.substr(0, end), list.substr(end));
+  }
   return found;
 }
 

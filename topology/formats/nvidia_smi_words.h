@@ -4,7 +4,11 @@
 /// Tests: tests/topology/nvidia_smi_test.cc
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topology/formats/nvidia_smi.h"
@@ -38,5 +42,17 @@ struct RowWords {
 /// divided.
 RowWords row_words(std::string_view line, std::string_view name, size_t row,
                    const std::vector<PlacedWord>& head);
+
+/// Divides words like "0N/A" and "N/AN/A": columns that touch.
+void divide_not_given(std::vector<std::string_view>& behind);
+
+/// How many numbers each range of a list like "0-31,64-95" has.
+std::set<int64_t> range_lengths(std::string_view list);
+
+/// Divides "32-63,96-1271" into "32-63,96-127" and "1", a list of CPUs and a node that touch, if the last
+/// range is then as long as the others of the list, or as one of `lengths`; nullopt if it is so already, or
+/// in no way, or in several.
+std::optional<std::pair<std::string_view, std::string_view>> divide_list(std::string_view list,
+                                                                         const std::set<int64_t>& lengths);
 
 }  // namespace weir::topology::smi

@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "algorithms/catalogue/catalogue.h"
+#include "src/base/output_file.h"
 #include "src/device/gpu_kernels.h"
 #include "src/device/gpus.h"
 #include "src/drivers/library.h"
@@ -202,6 +202,7 @@ Result<LoadedKernels> load(device::Gpu& gpu, const std::string& file, const char
 
 /// Returns whether all sums were correct.
 Result<bool> run(const RingOptions& options) {
+  if (!options.json.empty()) WEIR_TRY(try_output_file(options.json));
   const auto gpus = options.device == "hip" ? device::make_hip_gpus() : device::make_cuda_gpus();
   auto gpu = gpus->at(0);
   WEIR_TRY(gpu.status());
@@ -250,9 +251,7 @@ Result<bool> run(const RingOptions& options) {
     }
   }
   if (options.json.empty()) return right;
-  std::ofstream file(options.json);
-  file << nlohmann::json{{"results", rows}}.dump(1) << '\n';
-  if (!file.flush()) return Status(Code::system_error, options.json + " cannot be written");
+  WEIR_TRY(write_output_file(options.json, nlohmann::json{{"results", rows}}.dump(1) + '\n'));
   return right;
 }
 

@@ -7,10 +7,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 
 #include "src/base/host.h"
 #include "src/base/options.h"
+#include "src/base/output_file.h"
 #include "src/cli/failure.h"
 #include "src/cli/measured_words.h"
 #include "src/core/communicator/runtime.h"
@@ -27,22 +27,14 @@ Status no_launcher() {
           "process per host (mpirun, srun, ...), or RANK and WORLD_SIZE in the environment"};
 }
 
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file) return {};
-  return {Code::system_error, fmt::format("{} cannot be written", path)};
-}
-
 Status show(const topology::Measured& measured, const std::string& out) {
   const topology::MeasuredLeaves found = topology::find_leaves(measured);
   fmt::print("{}", measured_words(measured, found));
   if (out.empty()) return {};
   const topology::Graph graph = topology::graph_of(measured, found);
   WEIR_TRY(topology::check(graph));
-  return write_file(out, topology::write_fabric_file(topology::fabric_of(graph)) +
-                             fmt::format("# measured: {}\n", verdict_words(found)));
+  return write_output_file(out, topology::write_fabric_file(topology::fabric_of(graph)) +
+                                    fmt::format("# measured: {}\n", verdict_words(found)));
 }
 
 }  // namespace
@@ -70,6 +62,10 @@ int run_measure(const MeasureArguments& arguments) {
   if (!launched) return report_failure("measure", no_launcher(), kExitUsage);
   if (!launched->wrong.empty())
     return report_failure("measure", {Code::invalid_usage, launched->wrong}, kExitUsage);
+  if (launched->rank == 0 && !arguments.out.empty()) {  // minutes later would be late
+    if (const Status possible = try_output_file(arguments.out); !possible.ok())
+      return report_failure("measure", possible, kExitUsage);
+  }
   Options options = Options::from_environment();
   configure_log(options.log);
   if (options.comm_id.empty()) {

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 
+#include "src/base/output_file.h"
 #include "src/cli/doctor.h"
 #include "src/cli/failure.h"
 #include "topology/formats/fabric_file.h"
@@ -73,6 +73,10 @@ void add_topo(CLI::App& app, TopoArguments& arguments) {
 }
 
 int run_topo(const TopoArguments& arguments) {
+  if (!arguments.out.empty()) {
+    if (const Status possible = try_output_file(arguments.out); !possible.ok())
+      return report_failure("topo", possible, kExitUsage);
+  }
   std::unique_ptr<drivers::Machine> machine;
   Result<topology::Detected> detected = look(arguments.sources, machine);
   if (!detected.ok()) return report_failure("topo", detected.status(), kExitUsage);
@@ -82,11 +86,8 @@ int run_topo(const TopoArguments& arguments) {
     fmt::print("{}", text);
     return 0;
   }
-  std::ofstream file(arguments.out, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file) return 0;
-  return report_failure("topo", {Code::system_error, arguments.out + " cannot be written"}, 1);
+  const Status written = write_output_file(arguments.out, text);
+  return written.ok() ? 0 : report_failure("topo", written, 1);
 }
 
 int run_doctor(const TopoArguments& arguments) {

@@ -12,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "src/base/output_file.h"
 #include "src/cli/failure.h"
 
 namespace weir::cli {
@@ -118,6 +119,10 @@ void add_trace(CLI::App& app, TraceArguments& arguments) {
 }
 
 int run_trace(const TraceArguments& arguments) {
+  if (!arguments.out.empty()) {
+    if (const Status possible = try_output_file(arguments.out); !possible.ok())
+      return report_failure("trace", possible, 1);
+  }
   std::vector<core::ProcessReport> reports;
   for (const std::string& path : arguments.files) {
     if (const Status added = add_reports(path, reports); !added.ok())
@@ -128,11 +133,8 @@ int run_trace(const TraceArguments& arguments) {
     fmt::print("{}\n", trace);
     return 0;
   }
-  std::ofstream file(arguments.out);
-  file << trace << '\n';
-  file.close();
-  if (!file) return report_failure("trace", {Code::system_error, arguments.out + " cannot be written"}, 1);
-  return 0;
+  const Status written = write_output_file(arguments.out, trace + '\n');
+  return written.ok() ? 0 : report_failure("trace", written, 1);
 }
 
 }  // namespace weir::cli

@@ -3,6 +3,7 @@
 #include "src/core/diagnosis/process_report.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <functional>
@@ -12,6 +13,8 @@
 
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/runtime.h"
+#include "src/core/diagnosis/dumper.h"
+#include "tests/core/logged.h"
 #include "tests/core/rank.h"
 
 namespace weir::core {
@@ -353,6 +356,18 @@ TEST(ProcessReport, AShortQuestionIsNotAnswered) {
   EXPECT_EQ(profiler_mask_of(question), std::nullopt);
   EXPECT_EQ(profiler_mask_of(report_question({.profiler_mask = 6})), 6);
   EXPECT_TRUE(answer_report_question(activities, 0, BytesView(question).first(3)).empty());
+}
+
+/// Not when the report is wanted, which would be late.
+TEST(Dumper, WarnsAtOnceOfAFileThatCannotBeWritten) {
+  const ActivityRegistry activities;
+  const Logged logged;
+  Options options;
+  options.dump_file = "/no/such/folder/report-%p.json";
+  const Dumper dumper(options, activities, 1);
+  EXPECT_THAT(logged.text(),
+              HasSubstr(fmt::format("WEIR_DUMP_FILE: /no/such/folder/report-{}.json", getpid())));
+  EXPECT_THAT(logged.text(), HasSubstr("cannot be written: No such file or directory"));
 }
 
 }  // namespace

@@ -59,16 +59,31 @@ std::string trace_of(const Timeline& timeline) {
   return text + "]}\n";
 }
 
+namespace {
+
+struct CloseFile {
+  void operator()(FILE* file) const { std::fclose(file); }
+};
+using OpenFile = std::unique_ptr<FILE, CloseFile>;
+
+Status not_written(const std::string& path, const char* what) {
+  return Status(Code::system_error,
+                fmt::format("{}: the {} cannot be written: {}", path, what, std::strerror(errno)));
+}
+
+}  // namespace
+
+Status try_file(const std::string& path, const char* what) {
+  const OpenFile file(std::fopen(path.c_str(), "a"));
+  return file != nullptr ? Status() : not_written(path, what);
+}
+
 Status write_file(const std::string& path, const std::string& text, const char* what) {
-  struct Close {
-    void operator()(FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<FILE, Close> file(std::fopen(path.c_str(), "w"));
+  const OpenFile file(std::fopen(path.c_str(), "w"));
   if (file != nullptr && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
       std::fflush(file.get()) == 0)
     return {};
-  return Status(Code::system_error,
-                fmt::format("{}: the {} cannot be written: {}", path, what, std::strerror(errno)));
+  return not_written(path, what);
 }
 
 }  // namespace weir::trainer

@@ -14,6 +14,9 @@ namespace weir::trainer {
 /// Times are microseconds since the first span. Pure.
 std::string trace_of(const Timeline& timeline);
 
+/// Whether write_file() could replace the file; what is there stays. Errors as of write_file().
+Status try_file(const std::string& path, const char* what);
+
 /// Replaces the file. Errors: system_error with the path and the reason.
 Status write_file(const std::string& path, const std::string& text, const char* what);
 

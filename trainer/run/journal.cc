@@ -7,8 +7,8 @@
 namespace weir::trainer {
 
 Status Journal::begin() const {
-  if (!settings_.trace.empty()) WEIR_TRY(write_file(settings_.trace, "", "trace"));
-  return settings_.page.empty() ? Status() : write_file(settings_.page, "", "page");
+  if (!settings_.trace.empty()) WEIR_TRY(try_file(settings_.trace, "trace"));
+  return settings_.page.empty() ? Status() : try_file(settings_.page, "page");
 }
 
 void Journal::add(const StepRow& row, const std::vector<Span>& spans) {

@@ -15,6 +15,7 @@
 #include "src/base/exception.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/base/output_file.h"
 #include "src/base/service_thread.h"
 #include "src/core/diagnosis/process_report.h"
 
@@ -25,6 +26,8 @@ namespace {
 sem_t wanted;
 /// The process whose thread serves the signal; 0: none. A forked child inherits the handler, but no thread.
 std::atomic<pid_t> taken_by{0};
+
+constexpr const char* kDefaultPattern = "weir-%h-%p.json";
 
 void on_signal(int) {
   const int before = errno;
@@ -45,6 +48,9 @@ std::string path_of(const std::string& pattern) {
   }
   return path;
 }
+
+/// The file that becomes the one at `path` when it is complete.
+std::string path_beside(const std::string& path) { return fmt::format("{}.{}.new", path, getpid()); }
 
 /// Writes a new file that only the own user may read; false with errno set if it is there, or cannot be
 /// written. The folder may be one in which everybody makes files.
@@ -67,6 +73,12 @@ bool write_privately(const std::string& path, std::string_view text) {
 
 Dumper::Dumper(const Options& options, const ActivityRegistry& activities, uint64_t host)
     : activities_(activities), host_(host), pattern_(options.dump_file) {
+  const bool writes_here = pattern_.empty() && options.dump_signal > 0;
+  if (!pattern_.empty() || writes_here) {
+    const Status possible = try_output_file(path_beside(path_of(writes_here ? kDefaultPattern : pattern_)));
+    if (!possible.ok())
+      WEIR_WARN("{}: {}", writes_here ? "WEIR_DUMP_SIGNAL" : "WEIR_DUMP_FILE", possible.message());
+  }
   if (options.dump_signal > 0) listen(static_cast<int>(options.dump_signal));
 }
 
@@ -122,7 +134,7 @@ void Dumper::serve() {
     while (::sem_wait(&wanted) != 0) {
     }
     if (stop_.load()) return;
-    const Status written = guarded([this] { return write(pattern_.empty() ? "weir-%h-%p.json" : pattern_); });
+    const Status written = guarded([this] { return write(pattern_.empty() ? kDefaultPattern : pattern_); });
     if (!written.ok()) WEIR_WARN("WEIR_DUMP_SIGNAL: {}", written.message());
   }
 }
@@ -130,7 +142,7 @@ void Dumper::serve() {
 Status Dumper::write(const std::string& pattern) {
   const std::lock_guard lock(mutex_);
   const std::string path = path_of(pattern);
-  const std::string beside = fmt::format("{}.{}.new", path, getpid());
+  const std::string beside = path_beside(path);
   std::remove(beside.c_str());
   if (!write_privately(beside, to_json(report_of(activities_, host_)) + '\n') ||
       std::rename(beside.c_str(), path.c_str()) != 0) {

@@ -24,6 +24,7 @@ class Dumper {
  public:
   /// `activities` outlives the dumper. If the options name a signal without a handler, installs one and
   /// starts a thread for it; if the program already handles the signal, logs a warning and does not use it.
+  /// A file that could not be written is warned of now, while that can be mended.
   Dumper(const Options& options, const ActivityRegistry& activities, uint64_t host);
   ~Dumper();
   Dumper(const Dumper&) = delete;

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "src/base/shortage.h"
+#include "src/net/advertised.h"
 
 namespace weir {
 Status check_route(const SocketAddress& to, const std::optional<SocketAddress>& from) {
@@ -40,7 +41,7 @@ Result<SocketAddress> read_peer_listener(ByteReader& reader, std::string_view tr
             "hosts can reach with NCCL_SOCKET_IFNAME",
             head.rank, address.text()));
   }
-  WEIR_TRY(check_route(address));
+  WEIR_TRY(check_route(own_address_of(address)));
   return address;
 }
 

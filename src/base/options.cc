@@ -44,6 +44,9 @@ constexpr std::array kTable = {
               "address family of sockets: AF_INET or AF_INET6; empty: either"},
     OptionRow{"WEIR_PORTS", &Options::ports, "", 0, 0,
               "TCP ports to listen on: one port, or a range like 50000-50100; empty: any free port"},
+    OptionRow{"WEIR_ADVERTISE", &Options::advertised, "", 0, 0,
+              "address at which other hosts reach this process, where it is not that of its interface (NAT, "
+              "bridges); with a port: that of the first of WEIR_PORTS; a list: one per interface"},
     OptionRow{"NCCL_COMM_ID", &Options::comm_id, "", 0, 0,
               "host:port of the bootstrap root, where rank 0 listens and all ranks meet"},
     OptionRow{"WEIR_SECRET_FILE", &Options::secret_file, "", 0, 0,
@@ -243,7 +246,7 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "NCCL version code that ncclGetVersion reports"},
 };
-static_assert(kTable.size() <= 87);  // raised for WEIR_CHECK_VALUES: nothing else switches it on
+static_assert(kTable.size() <= 88);  // raised for WEIR_CHECK_VALUES and WEIR_ADVERTISE: nothing else can stand for them
 
 /// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {

@@ -33,6 +33,7 @@ struct Options {
   std::string socket_ifname;
   std::string socket_family;
   std::string ports;
+  std::string advertised;
   std::string comm_id;
   std::string secret_file;
   std::string host_id;

@@ -77,6 +77,20 @@ TEST(Bootstrap, ThreadsOfOneProcessMeet) {
   }
 }
 
+/// The advertised address is one of a router: nothing listens there, nor does anything lead back from it.
+TEST(Bootstrap, ProcessesOfANetworkNamespaceMeetAtTheirOwnAddresses) {
+  Site site;
+  const Advertisement advertised = *Advertisement::parse("127.0.0.99", {});
+  const auto id = site.roots.make_id(loopback(), {}, {}, {}, advertised);
+  ASSERT_TRUE(id.ok()) << id.status().message();
+  EXPECT_EQ(id->root.host_text(), "127.0.0.99");
+  EXPECT_TRUE(id->has_own_address());
+  const auto passed_on = UniqueId::decode(id->encode());
+  ASSERT_TRUE(passed_on.ok());
+  EXPECT_EQ(*passed_on, *id);
+  EXPECT_EQ(words(join_and_gather(site.spec(*passed_on, 1, 0))), "ok");
+}
+
 TEST(Bootstrap, ProcessesMeetWithRanksInAnyOrder) {
   const RootProcess root;
   const UniqueId id = root.id();

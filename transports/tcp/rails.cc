@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "src/base/printable.h"
+#include "src/net/advertised.h"
 #include "transports/peer_listener.h"
 #include "transports/rail_pairs.h"
 
@@ -56,15 +57,16 @@ std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
   std::vector<Rail> rails;
   for (const SocketAddress& address : addresses) {
     Rail rail{.name = {}, .listener = address};
+    const SocketAddress own = own_address_of(address);
     for (const Interface& entry : interfaces) {
       // The loopback network has more addresses than the interfaces list.
-      if (entry.network_bits <= rail.network_bits ||
-          !same_network(entry.address, address, entry.network_bits))
+      if (entry.network_bits <= rail.network_bits || !same_network(entry.address, own, entry.network_bits))
         continue;
       rail.name = entry.name;
       rail.network_bits = entry.network_bits;
       rail.megabits_per_s = entry.megabits_per_s;
     }
+    if (!std::ranges::equal(own.ip(), address.ip())) rail.network_bits = 0;  // it is in a network of routers
     rails.push_back(std::move(rail));
   }
   return rails;
@@ -80,7 +82,7 @@ Result<std::vector<RailPath>> paths_between(const std::vector<Rail>& ours, const
       [&](size_t i, size_t j) { return may_join(ours[i], theirs[j], same_machine); });
   std::vector<RailPath> paths;
   for (const auto& [i, j] : pairs) {
-    SocketAddress from = ours[i].listener;
+    SocketAddress from = own_address_of(ours[i].listener);
     from.set_port(0);
     if (!check_route(theirs[j].listener, from).ok()) continue;
     paths.push_back({theirs[j].listener, from, fmt::format("{} to {}", ours[i].text(), theirs[j].text())});

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "src/base/host.h"
+#include "src/net/advertised.h"
 #include "src/net/interface_drops.h"
 #include "transports/address.h"
 #include "transports/peer_listener.h"
@@ -144,6 +145,9 @@ class Tcp final : public Transport {
     for (size_t i = 0; reader.ok() && i < count && i < tcp::Rail::kMost; ++i)
       theirs.push_back(tcp::Rail::get(reader));
     if (!reader.ok() || count == 0 || count > tcp::Rail::kMost) return short_address(name(), head->rank);
+    // A listener of this network namespace is reached by one address, whatever is advertised of it.
+    const SocketAddress here = own_address_of(*listener);
+    if (here != *listener) theirs = {{.name = {}, .listener = here}};
     auto paths = tcp::paths_between(rails_, theirs, head->host == machine_);
     WEIR_TRY(paths.status());
     return Peer{{*listener, std::move(*paths), false, self_.credentials}, limits, head->host};

@@ -18,6 +18,7 @@
 #include "src/base/printable.h"
 #include "src/core/bootstrap/bruck.h"
 #include "src/core/bootstrap/root_links.h"
+#include "src/net/advertised.h"
 
 namespace weir::core {
 namespace {
@@ -34,6 +35,7 @@ Bytes encode(const PeerAddress& peer) {
   out.put(peer.listener).put(peer.host).put(peer.pid).put(peer.process).put_string(peer.hostname);
   out.put(static_cast<uint32_t>(peer.other_listeners.size()));
   for (const SocketAddress& listener : peer.other_listeners) out.put(listener);
+  out.put(peer.own_listener).put(peer.network);
   return out.take();
 }
 
@@ -49,10 +51,14 @@ Result<std::vector<PeerAddress>> decode(const std::vector<Bytes>& all) {
     peer.hostname = printable(in.get_string(), kMostPrintedName);
     const size_t others = in.count(sizeof(SocketAddress));
     for (size_t i = 0; i < others; ++i) peer.other_listeners.push_back(in.get<SocketAddress>());
+    peer.own_listener = in.get<SocketAddress>();
+    peer.network = in.get<uint64_t>();
     if (!in.ok() || !peer.listener.valid()) {
       return Status(Code::remote_error,
                     fmt::format("rank {} sent a malformed listener address", peers.size() - 1));
     }
+    if (peer.own_listener.valid() && peer.network == network_identity())
+      note_own_address(peer.listener, peer.own_listener);
   }
   return peers;
 }
@@ -81,7 +87,10 @@ Result<std::vector<PeerAddress>> meet(const Bootstrap::Spec& spec, RootLinks& ro
   exchange.listener_of = [&](Rank to) {
     const auto distance = static_cast<unsigned>((spec.rank - to + spec.ranks) % spec.ranks);
     const auto index = static_cast<size_t>(std::countr_zero(distance));
-    return index < listeners.below.size() ? listeners.below[index] : SocketAddress();
+    if (index >= listeners.below.size()) return SocketAddress();
+    const root_wire::Listeners::Entry& entry = listeners.below[index];
+    if (entry.own.valid() && entry.network == network_identity()) note_own_address(entry.listener, entry.own);
+    return entry.listener;
   };
   const auto serve = [&](int wait_ms) {
     if (activity.starved())
@@ -169,6 +178,11 @@ root_wire::Hello Bootstrap::hello_of(const Spec& spec) {
   if (spec.listener == nullptr) return hello;
   const std::vector<SocketAddress>& listeners = spec.listener->addresses();
   hello.peer.listener = spec.listener->address();
+  const SocketAddress own = own_address_of(hello.peer.listener);
+  if (own != hello.peer.listener) {
+    hello.peer.own_listener = own;
+    hello.peer.network = network_identity();
+  }
   hello.peer.other_listeners.assign(listeners.begin() + 1, listeners.end());
   return hello;
 }

@@ -67,9 +67,9 @@ Status RollCall::missing_within(int64_t limit_ms) const {
                             missing == 1 ? "rank" : "ranks", list_missing(by_rank_)));
 }
 
-std::vector<SocketAddress> RollCall::listeners() const {
-  std::vector<SocketAddress> out;
-  for (const Hello* hello : by_rank_) out.push_back(hello->peer.listener);
+std::vector<root_wire::Listeners::Entry> RollCall::listeners() const {
+  std::vector<root_wire::Listeners::Entry> out;
+  for (const Hello* hello : by_rank_) out.push_back(root_wire::Listeners::Entry::of(hello->peer));
   return out;
 }
 

@@ -40,7 +40,7 @@ class RollCall {
   /// Null while missing.
   const std::vector<const root_wire::Hello*>& by_rank() const { return by_rank_; }
   /// By rank. REQUIRES: complete(), at_first_root().
-  std::vector<SocketAddress> listeners() const;
+  std::vector<root_wire::Listeners::Entry> listeners() const;
 
  private:
   size_t expected() const { return at_first_root() ? ranks() : share_.size(); }

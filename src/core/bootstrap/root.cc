@@ -339,7 +339,7 @@ bool Root::show_proof(Connection& connection, const Hello& hello) const {
 
 /// All ranks have joined: sends each rank that is connected the listeners that it will send to, and each
 /// relay those of all ranks.
-void Root::introduce(uint64_t uid, const std::vector<SocketAddress>& listeners) {
+void Root::introduce(uint64_t uid, const std::vector<root_wire::Listeners::Entry>& listeners) {
   uid_ = uid;
   const size_t ranks = roll_call_.ranks();
   for (Connection& connection : connections_) {
@@ -476,7 +476,8 @@ Roots::Roots(uint64_t host) : host_(host) {}
 Roots::~Roots() = default;
 
 Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& timeouts,
-                                const PortRange& ports, const TlsSettings& encryption) {
+                                const PortRange& ports, const TlsSettings& encryption,
+                                const Advertisement& advertised) {
   auto listener = listen_in(interface, ports);
   WEIR_TRY(listener.status());
   auto address = listener->local_address();
@@ -485,7 +486,7 @@ Result<UniqueId> Roots::make_id(const SocketAddress& interface, const Timeouts& 
   WEIR_TRY(secret.status());
   const auto credentials = Credentials::make(*secret, encryption);
   WEIR_TRY(credentials.status());
-  const UniqueId id{*address, random_bits(), false, *secret};
+  const UniqueId id{advertised.of(0, *address), random_bits(), false, *secret, *address, network_identity()};
   auto root = std::make_unique<Root>(std::move(*listener), id, *credentials, timeouts, host_);
   const std::lock_guard lock(mutex_);  // taken before the thread starts, so that pause() finds the root
   WEIR_TRY(root->start());
@@ -499,6 +500,7 @@ Status Roots::start_fixed(const UniqueId& id, const Credentials& credentials, co
   // The root of the communicator before this one ends as soon as its last rank knows the others. A port in
   // use may be that of a connection which is just ending.
   const Deadline previous = Deadline::in_ms(timeouts.peer_ms, abort);
+  const SocketAddress at = id.has_own_address() ? id.own : id.root;
   std::optional<Deadline> in_use;
   for (;;) {
     {
@@ -507,7 +509,7 @@ Status Roots::start_fixed(const UniqueId& id, const Credentials& credentials, co
       std::erase_if(roots_, [&](const auto& root) { return root->lingers() && root->id() == id; });
       const bool busy = std::ranges::any_of(roots_, [&](const auto& root) { return root->id() == id; });
       if (!busy || previous.over()) {
-        auto listener = Socket::listen(id.root);
+        auto listener = Socket::listen(at);
         if (listener.ok()) {
           auto root = std::make_unique<Root>(std::move(*listener), id, credentials, timeouts, host_);
           WEIR_TRY(root->start());
@@ -516,9 +518,11 @@ Status Roots::start_fixed(const UniqueId& id, const Credentials& credentials, co
         }
         if (!in_use) in_use = Deadline::in_ms(kPortMs, abort);
         if (in_use->over() || listener.status().code() != Code::invalid_usage) {
-          return Status(listener.status().code(),
-                        fmt::format("rank 0 cannot start the bootstrap root at NCCL_COMM_ID={}: {}",
-                                    id.root.text(), listener.status().message()));
+          return Status(
+              listener.status().code(),
+              fmt::format("rank 0 cannot start the bootstrap root at NCCL_COMM_ID={}: {}; an address "
+                          "of a router needs WEIR_ADVERTISE",
+                          id.root.text(), listener.status().message()));
         }
       }
     }

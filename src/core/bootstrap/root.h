@@ -35,10 +35,11 @@ class Roots {
   ~Roots();
 
   /// Starts a root at a free port out of `ports` on `interface` (whose port is ignored) and returns the id
-  /// that holds its address and a new secret. `encryption`: of the sockets of the job. The timeout for
-  /// missing ranks starts with the first hello; until then the root waits without limit.
+  /// that holds its address, as it is `advertised`, and a new secret. `encryption`: of the sockets of the
+  /// job. The timeout for missing ranks starts with the first hello; until then the root waits without limit.
   Result<UniqueId> make_id(const SocketAddress& interface, const Timeouts& timeouts,
-                           const PortRange& ports = {}, const TlsSettings& encryption = {});
+                           const PortRange& ports = {}, const TlsSettings& encryption = {},
+                           const Advertisement& advertised = {});
   /// The id for an address from NCCL_COMM_ID; starts nothing.
   static UniqueId fixed_id(const SocketAddress& address, const Secret& secret = {}) {
     return {address, 0, true, secret};

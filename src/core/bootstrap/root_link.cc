@@ -49,8 +49,9 @@ RootLink::RootLink(Socket socket, const UniqueId& id, const Credentials& credent
 
 Result<std::unique_ptr<RootLink>> RootLink::try_open(const UniqueId& id, const Credentials& credentials,
                                                      const root_wire::Hello& hello, const Timeouts& timeouts,
-                                                     const Deadline& deadline, Attempt& attempt) {
-  auto socket = Socket::connect(id.root, deadline.within_ms(timeouts.peer_ms));
+                                                     const Deadline& deadline, bool at_own,
+                                                     Attempt& attempt) {
+  auto socket = Socket::connect(at_own ? id.own : id.root, deadline.within_ms(timeouts.peer_ms));
   if (!socket.ok()) {
     attempt = Attempt::unreached;
     const std::string_view perhaps =
@@ -81,9 +82,12 @@ Result<std::unique_ptr<RootLink>> RootLink::open(const UniqueId& id, const Crede
                                                  const std::atomic<bool>* abort) {
   const Deadline deadline = Deadline::in_ms(id.fixed ? timeouts.init_ms : timeouts.peer_ms, abort);
   const Deadline strange = Deadline::in_ms(kStrangeMs, abort);
+  bool at_own = id.has_own_address();
   for (int64_t pause_ms = 2;; pause_ms = std::min<int64_t>(pause_ms * 2, 100)) {
     Attempt attempt = Attempt::unreached;
-    auto link = try_open(id, credentials, hello, timeouts, deadline, attempt);
+    auto link = try_open(id, credentials, hello, timeouts, deadline, at_own, attempt);
+    // Of two containers with one address, only one is that of a fixed root.
+    if (id.fixed && id.has_own_address()) at_own = !at_own;
     const Code code = link.status().code();
     const bool may_change = code == Code::remote_error || code == Code::system_error;
     const bool again = attempt == Attempt::closed || (id.fixed && attempt == Attempt::unreached) ||

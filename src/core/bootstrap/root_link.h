@@ -62,7 +62,7 @@ class RootLink {
 
   static Result<std::unique_ptr<RootLink>> try_open(const UniqueId& id, const Credentials& credentials,
                                                     const root_wire::Hello& hello, const Timeouts& timeouts,
-                                                    const Deadline& deadline, Attempt& attempt);
+                                                    const Deadline& deadline, bool at_own, Attempt& attempt);
   Status take_in();
   bool is_silent(int64_t now);
   Status take_strange(BytesView frame);

@@ -79,7 +79,7 @@ class Root {
   void take_hellos(const Connection& relay, BytesView frame);
   void take_listeners(BytesView frame);
   void serve_relay();
-  void introduce(uint64_t uid, const std::vector<SocketAddress>& listeners);
+  void introduce(uint64_t uid, const std::vector<root_wire::Listeners::Entry>& listeners);
   std::string_view silence_of(Connection& connection, int64_t now) const;
   void look_for_trouble(int64_t now);
   void fail(const Status& status, Rank culprit = -1);
@@ -104,7 +104,7 @@ class Root {
   struct Relay {
     Connection* connection = nullptr;
     std::vector<const root_wire::Hello*> unreported;  ///< of which the first root has to learn
-    std::vector<SocketAddress> listeners;             ///< of all ranks, as far as they have come from there
+    std::vector<root_wire::Listeners::Entry> listeners;  ///< of all ranks, as far as they have come from there
     bool released = false;
   } relay_;
   size_t told_ = 0;  ///< number of ranks that need no word of a failure (any more)

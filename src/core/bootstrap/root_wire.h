@@ -121,6 +121,8 @@ struct Hello {
       hello.peer.host = in.get<uint64_t>();
       hello.peer.process = in.get<ProcessId>();
       hello.peer.listener = in.get<SocketAddress>();
+      hello.peer.own_listener = in.get<SocketAddress>();
+      hello.peer.network = in.get<uint64_t>();
       hello.encryption = in.get<TlsSettings::Mode>();
       hello.purpose = in.get<Purpose>();
       hello.root = in.get<int32_t>();
@@ -148,6 +150,8 @@ struct Hello {
         .put(peer.host)
         .put(peer.process)
         .put(peer.listener)
+        .put(peer.own_listener)
+        .put(peer.network)
         .put(encryption)
         .put(purpose)
         .put(root)
@@ -202,12 +206,20 @@ struct Welcome {
 /// of ranks).
 struct Listeners {
   uint64_t uid = 0;
-  std::vector<SocketAddress> below;
+  /// As in PeerAddress.
+  struct Entry {
+    SocketAddress listener;
+    SocketAddress own;
+    uint64_t network = 0;
+
+    static Entry of(const PeerAddress& peer) { return {peer.listener, peer.own_listener, peer.network}; }
+  };
+  std::vector<Entry> below;
 
   Bytes encode() const {
     ByteWriter out;
     out.put(Word::listeners).put(uid).put(static_cast<uint32_t>(below.size()));
-    for (const SocketAddress& listener : below) out.put(listener);
+    for (const Entry& entry : below) out.put(entry);
     return out.take();
   }
   static std::optional<Listeners> decode(BytesView frame) {
@@ -215,8 +227,8 @@ struct Listeners {
     if (in.get<Word>() != Word::listeners) return std::nullopt;
     Listeners listeners;
     listeners.uid = in.get<uint64_t>();
-    const size_t count = in.count(sizeof(SocketAddress));
-    for (size_t i = 0; i < count; ++i) listeners.below.push_back(in.get<SocketAddress>());
+    const size_t count = in.count(sizeof(Entry));
+    for (size_t i = 0; i < count; ++i) listeners.below.push_back(in.get<Entry>());
     if (!in.ok()) return std::nullopt;
     return listeners;
   }
@@ -253,15 +265,15 @@ struct Hellos {
 /// The listeners of all ranks, in the order of ranks; in several frames if they are many.
 struct AllListeners {
   uint64_t uid = 0;
-  std::vector<SocketAddress> listeners;
+  std::vector<Listeners::Entry> listeners;
 
   /// The most in one frame.
-  static constexpr size_t kMost = 16 * 1024;
+  static constexpr size_t kMost = 4 * 1024;
 
   Bytes encode() const {
     ByteWriter out;
     out.put(Word::all_listeners).put(uid).put(static_cast<uint32_t>(listeners.size()));
-    for (const SocketAddress& listener : listeners) out.put(listener);
+    for (const Listeners::Entry& entry : listeners) out.put(entry);
     return out.take();
   }
   static std::optional<AllListeners> decode(BytesView frame) {
@@ -269,8 +281,8 @@ struct AllListeners {
     if (in.get<Word>() != Word::all_listeners) return std::nullopt;
     AllListeners all;
     all.uid = in.get<uint64_t>();
-    const size_t count = in.count(sizeof(SocketAddress));
-    for (size_t i = 0; i < count; ++i) all.listeners.push_back(in.get<SocketAddress>());
+    const size_t count = in.count(sizeof(Listeners::Entry));
+    for (size_t i = 0; i < count; ++i) all.listeners.push_back(in.get<Listeners::Entry>());
     if (!in.ok() || all.uid == 0) return std::nullopt;
     return all;
   }

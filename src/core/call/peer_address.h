@@ -21,8 +21,10 @@ struct PeerAddress {
   int32_t pid = 0;
   std::string hostname;
   std::vector<SocketAddress> other_listeners =
-      {};                  ///< addresses on further interfaces, used if `listener` does not answer
-  ProcessId process = {};  ///< for processes of the same host
+      {};                           ///< addresses on further interfaces, used if `listener` does not answer
+  ProcessId process = {};           ///< for processes of the same host
+  SocketAddress own_listener = {};  ///< of `listener` in its network namespace, where that is another one
+  uint64_t network = 0;             ///< network_identity() of that
 
   /// "rank 3 (pid 4711 on host alpha)".
   std::string describe(Rank rank) const {

@@ -13,7 +13,7 @@ namespace weir::core {
 namespace {
 
 constexpr uint64_t kMagic = 0x6469'7269'6577'0a89;
-constexpr uint32_t kIdFormat = 2;
+constexpr uint32_t kIdFormat = 3;
 constexpr size_t kChecked = UniqueId::kBytes - sizeof(uint64_t);
 
 uint64_t checksum(BytesView bytes) {
@@ -30,6 +30,8 @@ std::array<std::byte, UniqueId::kBytes> UniqueId::encode() const {
                    .put(nonce)
                    .put(root)
                    .put(secret.bytes())
+                   .put(own)
+                   .put(network)
                    .take();
   body.resize(kChecked);
   const uint64_t sum = checksum(body);
@@ -59,6 +61,8 @@ Result<UniqueId> UniqueId::decode(BytesView bytes) {
   id.nonce = in.get<uint64_t>();
   id.root = in.get<SocketAddress>();
   id.secret = Secret(in.get<std::array<std::byte, Secret::kBytes>>());
+  id.own = in.get<SocketAddress>();
+  id.network = in.get<uint64_t>();
   uint64_t sum = 0;
   std::memcpy(&sum, bytes.data() + kChecked, sizeof sum);
   if (sum != checksum(bytes) || !id.root.valid()) {

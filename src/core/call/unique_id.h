@@ -2,8 +2,8 @@
 /// The 128 bytes by which ranks find each other: the address of the root, a number that identifies the
 /// bootstrap, and the secret of the job. Whoever has them can take part.
 ///
-///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | Secret | zeroes |
-///     uint64 checksum
+///     uint64 magic | uint32 format | uint32 flags | uint64 nonce | SocketAddress root | Secret |
+///     SocketAddress own | uint64 network | uint64 checksum
 /// Tests: tests/core/unique_id_test.cc
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "src/base/bytes.h"
 #include "src/base/status.h"
+#include "src/net/advertised.h"
 #include "src/net/secret.h"
 #include "src/net/socket.h"
 
@@ -23,8 +24,13 @@ struct UniqueId {
 
   SocketAddress root;
   uint64_t nonce = 0;
-  bool fixed = false;  ///< given by NCCL_COMM_ID: its root starts when rank 0 joins, and the nonce is 0
-  Secret secret{};     ///< never shown; public if nobody gave a fixed id one
+  bool fixed = false;    ///< given by NCCL_COMM_ID: its root starts when rank 0 joins, and the nonce is 0
+  Secret secret{};       ///< never shown; public if nobody gave a fixed id one
+  SocketAddress own{};   ///< where the root is in its own network namespace; invalid: at `root`
+  uint64_t network = 0;  ///< network_identity() of that
+
+  /// Where a process of this network namespace reaches the root, if not at `root`.
+  bool has_own_address() const { return own.valid() && network == network_identity(); }
 
   std::array<std::byte, kBytes> encode() const;
   /// Returns invalid_argument for bytes of another library or another format, or damaged bytes.

@@ -18,6 +18,7 @@ Result<Bootstrap::Spec> spec_of(Runtime& runtime, const IdOrigin& from) {
   WEIR_TRY(credentials.status());
   Bootstrap::Spec spec;
   spec.id = from.id;
+  if (spec.id.fixed) WEIR_TRY(runtime.complete(spec.id));
   spec.tls = credentials->tls;
   spec.ranks = from.ranks;
   spec.rank = from.rank;
@@ -57,7 +58,7 @@ Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomi
     WEIR_TRY(made.status());
     spec = std::move(*made);
     spec->abort = &abort;
-    auto listener = runtime.listener(from.id.root);
+    auto listener = runtime.listener(spec->id.has_own_address() ? spec->id.own : from.id.root);
     WEIR_TRY(listener.status());
     spec->listener = std::move(*listener);
     const SocketAddress root = spec->own_root ? spec->own_root->id.root : from.id.root;

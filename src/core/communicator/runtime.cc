@@ -27,6 +27,26 @@ void log_rails(const InterfaceChoice& choice) {
   for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
 }
 
+/// Leaves out the rails for which nothing is advertised: other hosts do not reach them.
+Status advertise(InterfaceChoice& choice, const std::string& text, size_t count) {
+  if (count == 0) return {};
+  if (count > choice.rails.size() + 1) {
+    std::string used = choice.interface.name;
+    for (const Interface& rail : choice.rails) used += ", " + rail.name;
+    return Status(
+        Code::invalid_argument,
+        fmt::format("WEIR_ADVERTISE={} has {} addresses, but this process listens on {} ({}); expected "
+                    "at most one for each (NCCL_SOCKET_IFNAME selects them)",
+                    text, count, choice.rails.empty() ? "one interface" : "fewer interfaces", used));
+  }
+  for (size_t i = count - 1; i < choice.rails.size(); ++i)
+    choice.left_out.push_back(fmt::format("{} ({}): WEIR_ADVERTISE={} has no address for it",
+                                          choice.rails[i].name, choice.rails[i].address.host_text(), text));
+  choice.rails.resize(count - 1);
+  WEIR_INFO(net, "NET/Socket : Advertising {}", text);
+  return {};
+}
+
 uint64_t random_number() {
   std::random_device source;
   return uint64_t{source()} << 32 | source();
@@ -53,13 +73,29 @@ Timeouts Runtime::timeouts() const {
           ms(options_.init_timeout_s), ms(options_.deadlock_timeout_s), ms(options_.stuck_warning_s)};
 }
 
-Result<InterfaceChoice> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {
+Result<Runtime::Place> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {
+  const auto ports = PortRange::parse(options_.ports);
+  WEIR_TRY(ports.status());
+  auto advertised = Advertisement::parse(options_.advertised, *ports);
+  WEIR_TRY(advertised.status());
   auto choice = choose_interface({options_.socket_ifname, options_.socket_family, reach});
   WEIR_TRY(choice.status());
   WEIR_INFO(bootstrap, "Bootstrap: Using {}: {}", choice->interface.name, choice->why);
   if (reach)  // else it is only for the root: data come later
     for (const std::string& sentence : choice->doubts) WEIR_WARN("{}", sentence);
-  return choice;
+  WEIR_TRY(advertise(*choice, options_.advertised, advertised->count()));
+  return Place{std::move(*choice), *ports, std::move(*advertised)};
+}
+
+Status Runtime::complete(UniqueId& id) const {
+  if (options_.advertised.empty()) return {};
+  const auto place = listen_at(std::nullopt);
+  WEIR_TRY(place.status());
+  if (!place->advertised.names(id.root)) return {};
+  id.own = place->choice.interface.address;
+  id.own.set_port(place->advertised.own_port(id.root));
+  id.network = network_identity();
+  return {};
 }
 
 Result<UniqueId> Runtime::make_unique_id() {
@@ -76,13 +112,12 @@ Result<UniqueId> Runtime::make_unique_id() {
     if (secret->is_public()) warn_of_public_secret();
     return Roots::fixed_id(*address, *secret);
   }
-  const auto choice = listen_at(std::nullopt);
-  WEIR_TRY(choice.status());
-  const auto ports = PortRange::parse(options_.ports);
-  WEIR_TRY(ports.status());
+  const auto place = listen_at(std::nullopt);
+  WEIR_TRY(place.status());
   const auto settings = encryption();
   WEIR_TRY(settings.status());
-  return roots_.make_id(choice->interface.address, timeouts(), *ports, *settings);
+  return roots_.make_id(place->choice.interface.address, timeouts(), place->ports, *settings,
+                        place->advertised);
 }
 
 Result<TlsSettings> Runtime::encryption() const {
@@ -107,13 +142,11 @@ void Runtime::set_encryption(std::optional<TlsSettings> settings) {
 Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) {
   std::lock_guard lock(mutex_);
   if (std::shared_ptr<Listener> open = listener_.lock()) return open;
-  const auto choice = listen_at(reach);
-  WEIR_TRY(choice.status());
-  log_rails(*choice);
-  std::vector<SocketAddress> addresses = {choice->interface.address};
-  for (const Interface& rail : choice->rails) addresses.push_back(rail.address);
-  const auto ports = PortRange::parse(options_.ports);
-  WEIR_TRY(ports.status());
+  const auto place = listen_at(reach);
+  WEIR_TRY(place.status());
+  log_rails(place->choice);
+  std::vector<SocketAddress> addresses = {place->choice.interface.address};
+  for (const Interface& rail : place->choice.rails) addresses.push_back(rail.address);
   const auto readers = parse_report_readers(options_.reports);
   WEIR_TRY(readers.status());
   // What all may read only some may change.
@@ -127,7 +160,7 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
     return WindowRegistry::is_meant(question) ? windows_.answer(scope, question)
                                               : activities_.answer(scope, question);
   };
-  auto opened = Listener::open(addresses, *ports, answer, *readers);
+  auto opened = Listener::open(addresses, place->ports, answer, *readers, place->advertised);
   WEIR_TRY(opened.status());
   const std::shared_ptr<Listener> listener = std::move(*opened);
   listener_ = listener;

@@ -28,6 +28,7 @@
 #include "src/device/gpu.h"
 #include "src/device/gpus.h"
 #include "src/device/host_memory.h"
+#include "src/net/advertised.h"
 #include "src/net/interfaces.h"
 #include "src/net/listener/listener.h"
 #include "src/net/tls/credentials.h"
@@ -76,6 +77,8 @@ class Runtime {
 
   /// An id for a new communicator: the fixed id of NCCL_COMM_ID, or the id of a root that is started now.
   Result<UniqueId> make_unique_id();
+  /// Adds to a fixed id where its root is in this network namespace, if it may be here (WEIR_ADVERTISE).
+  Status complete(UniqueId& id) const;
   /// The listener: opened on first use, at an interface that can reach `reach`, and closed with its last
   /// holder.
   Result<std::shared_ptr<Listener>> listener(const SocketAddress& reach);
@@ -84,7 +87,13 @@ class Runtime {
   std::vector<ReportAccess> report_access() const;
 
  private:
-  Result<InterfaceChoice> listen_at(const std::optional<SocketAddress>& reach) const;
+  /// Where this process listens, and at what ports; the interfaces beyond those advertised are not used.
+  struct Place {
+    InterfaceChoice choice;
+    PortRange ports;
+    Advertisement advertised;
+  };
+  Result<Place> listen_at(const std::optional<SocketAddress>& reach) const;
 
   const Options options_;
   const uint64_t host_;

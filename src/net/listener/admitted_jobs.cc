@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/net/advertised.h"
+
 namespace weir {
 
 Secret report_secret(const Secret& job) { return job.derive("reports"); }
@@ -30,6 +32,7 @@ std::vector<ReportAccess> AdmittedJobs::report_access() const {
 std::optional<Credentials> AdmittedJobs::prover(const listener_wire::Hello& hello, const Challenge& asked,
                                                 const SocketAddress& listener) const {
   const bool reports = hello.kind == listener_wire::HelloKind::report;
+  const SocketAddress own = own_address_of(listener);  // as processes of this network namespace see it
   const std::lock_guard lock(mutex_);
   const auto [first, last] = known_.equal_range(hello.job_key());
   for (auto at = first; at != last; ++at) {
@@ -37,7 +40,9 @@ std::optional<Credentials> AdmittedJobs::prover(const listener_wire::Hello& hell
     // clear.
     if (reports && at->second.tls != nullptr) continue;
     const Secret secret = reports ? report_secret(at->second.secret) : at->second.secret;
-    if (hello.is_proven(secret, asked, listener)) return Credentials(secret, at->second.tls);
+    const bool proven =
+        hello.is_proven(secret, asked, listener) || (own != listener && hello.is_proven(secret, asked, own));
+    if (proven) return Credentials(secret, at->second.tls);
   }
   return std::nullopt;
 }

@@ -422,12 +422,13 @@ void OpenListener::dismiss_one_admitted() {
 }
 
 Result<std::unique_ptr<Listener>> open_behind(std::vector<Socket> listeners, Listener::Handler handler,
-                                              ReportReaders readers) {
+                                              ReportReaders readers, const Advertisement& advertised) {
   std::vector<SocketAddress> addresses;
   for (const Socket& listener : listeners) {
     const auto address = listener.local_address();
     WEIR_TRY(address.status());
-    addresses.push_back(*address);
+    addresses.push_back(advertised.of(addresses.size(), *address));
+    note_own_address(addresses.back(), *address);
   }
   announce_process();
   auto local = register_locally(addresses.front());
@@ -449,19 +450,19 @@ Result<std::unique_ptr<Listener>> Listener::open(const SocketAddress& address, H
   WEIR_TRY(listener.status());
   std::vector<Socket> listeners;
   listeners.push_back(std::move(*listener));
-  return open_behind(std::move(listeners), std::move(handler), readers);
+  return open_behind(std::move(listeners), std::move(handler), readers, {});
 }
 
 Result<std::unique_ptr<Listener>> Listener::open(std::span<const SocketAddress> addresses,
                                                  const PortRange& ports, Handler handler,
-                                                 ReportReaders readers) {
+                                                 ReportReaders readers, const Advertisement& advertised) {
   std::vector<Socket> listeners;
   for (const SocketAddress& address : addresses) {
     auto listener = listen_in(address, ports);
     WEIR_TRY(listener.status());
     listeners.push_back(std::move(*listener));
   }
-  return open_behind(std::move(listeners), std::move(handler), readers);
+  return open_behind(std::move(listeners), std::move(handler), readers, advertised);
 }
 
 }  // namespace weir

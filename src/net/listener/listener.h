@@ -38,6 +38,7 @@
 #include "src/base/bytes.h"
 #include "src/base/clock.h"
 #include "src/base/status.h"
+#include "src/net/advertised.h"
 #include "src/net/listener/report_readers.h"
 #include "src/net/ports.h"
 #include "src/net/tls/credentials.h"
@@ -101,11 +102,13 @@ class Listener {
   /// REQUIRES: one address of this host, which proofs name, not the wildcard.
   static Result<std::unique_ptr<Listener>> open(const SocketAddress& address, Handler handler,
                                                 ReportReaders readers = ReportReaders::user);
-  /// Listens on several addresses, each at a port of `ports`; the ports of the addresses are ignored.
+  /// Listens on several addresses, each at a port of `ports`; the ports of the addresses are ignored. Those
+  /// of the listener are the ones that are `advertised` for them.
   /// REQUIRES: `addresses` is not empty.
   static Result<std::unique_ptr<Listener>> open(std::span<const SocketAddress> addresses,
                                                 const PortRange& ports, Handler handler,
-                                                ReportReaders readers = ReportReaders::user);
+                                                ReportReaders readers = ReportReaders::user,
+                                                const Advertisement& advertised = {});
 };
 
 /// Connects to a listener and delivers the connection under `key`. Does not wait until the peer collects it.

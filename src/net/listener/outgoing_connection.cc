@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "src/base/clock.h"
+#include "src/net/advertised.h"
 #include "src/net/peer_process.h"
 
 namespace weir {
@@ -36,7 +37,7 @@ OutgoingConnection::OutgoingConnection(const SocketAddress& listener, const Deli
 OutgoingConnection::Connect OutgoingConnection::to(const SocketAddress& listener,
                                                    const std::optional<SocketAddress>& from) {
   return [=]() -> Result<std::optional<Socket>> {
-    auto socket = Socket::start_connect(listener, from);
+    auto socket = Socket::start_connect(own_address_of(listener), from);
     WEIR_TRY(socket.status());
     return std::optional<Socket>(std::move(*socket));
   };

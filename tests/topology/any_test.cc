@@ -5,15 +5,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
+#include "topology/formats/source.h"
 #include "topology/formats/topology_part.h"
 #include "topology/formats/utf_text.h"
 
 namespace weir::topology {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 constexpr std::string_view kXml =
     "<system version=\"1\">\n"
@@ -34,6 +40,17 @@ constexpr std::string_view kFabric =
     "Ca\t1 \"H-0000000000000010\"\t\t# \"n1 mlx5_0\"\n"
     "[1](11) \t\"S-0000000000000002\"[1]\t\t# lid 2 lmc 0 \"leaf\" lid 1 4xNDR\n";
 
+constexpr std::string_view kAmd =
+    "LINK TYPE TABLE:\n             0000:0c:00.0 0000:22:00.0\n"
+    "0000:0c:00.0 SELF         XGMI\n0000:22:00.0 XGMI         SELF\n";
+constexpr std::string_view kRocm =
+    "=========== Link Type between two GPUs ===========\n"
+    "       GPU0         GPU1\nGPU0   0            XGMI\nGPU1   XGMI         0\n"
+    "================== Numa Nodes ====================\n"
+    "GPU[0]\t\t: (Topology) Numa Node: 0\nGPU[0]\t\t: (Topology) Numa Affinity: 0\n"
+    "GPU[1]\t\t: (Topology) Numa Node: 1\nGPU[1]\t\t: (Topology) Numa Affinity: 1\n"
+    "============== End of ROCm SMI Log ===============\n";
+
 /// UTF-16 of ASCII.
 std::string wide(std::string_view text, bool little, bool mark) {
   std::string out = !mark ? "" : little ? "\xff\xfe" : "\xfe\xff";
@@ -42,6 +59,20 @@ std::string wide(std::string_view text, bool little, bool mark) {
     out += c;
     if (little) out += '\0';
   }
+  return out;
+}
+
+std::string everywhere(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out(text);
+  for (size_t at = out.find(from); at != std::string::npos; at = out.find(from, at + to.size()))
+    out.replace(at, from.size(), to);
+  return out;
+}
+
+std::string by_line(std::string_view text, const std::function<std::string(std::string_view)>& changed) {
+  std::string out;
+  Lines lines(text);
+  for (std::string_view line; lines.next(line);) out += changed(line) + '\n';
   return out;
 }
 
@@ -165,6 +196,103 @@ TEST(ReadAny, OtherFilesAreNamed) {
       {"2 x (8 gpus)", "column"},
   };
   for (const auto& [text, sentence] : cases) EXPECT_THAT(error(text), HasSubstr(sentence)) << text;
+}
+
+TEST(ReadAny, LineEndsAndQuotesDoNotMatter) {
+  Notes notes;
+  for (const std::string_view text : {kXml, kMatrix, kTree, kYaml, kFabric, kAmd, kRocm}) {
+    const Graph plain = read(text, notes);
+    const Notes expected = notes;
+    EXPECT_EQ(read(everywhere(text, "\n", "\r"), notes), plain) << "CR alone";
+    EXPECT_EQ(read(everywhere(text, "\n", "\r\r\n"), notes), plain) << "converted twice";
+    EXPECT_EQ(notes, expected);
+    EXPECT_EQ(read(everywhere(text, " ", "\xc2\xa0"), notes), plain) << "from a web page";
+    EXPECT_EQ(read("```\n" + std::string(text) + "```\n", notes), plain) << text;
+    std::string quoted = "> " + everywhere(text, "\n", "\n> ");
+    quoted.resize(quoted.size() - 2);
+    EXPECT_EQ(read(quoted, notes), plain) << quoted;
+    EXPECT_THAT(notes, Contains("f:1: the > before each line is ignored"));
+    EXPECT_FALSE(read_any({"f", quoted}).ok()) << "strict";
+  }
+}
+
+TEST(ReadAny, LostTabsDoNotMatterBetweenWords) {
+  Notes notes;
+  const std::string tabs = everywhere(everywhere(kMatrix, "     ", "\t"), "    ", "\t");
+  const Graph plain = read(kMatrix, notes);
+  EXPECT_EQ(read(tabs, notes), plain);
+  EXPECT_EQ(read(everywhere(tabs, "\t", " "), notes), plain);
+  EXPECT_EQ(read(everywhere(tabs, "\t", ""), notes), plain) << "cells that touch";
+}
+
+TEST(ReadAny, TwoOutputsInOneFileAreRefusedByName) {
+  for (const auto& [text, sentence] : {std::pair(kMatrix, "a second matrix of nvidia-smi topo -m begins"),
+                                       {kRocm, "occurs twice; expected the output for one host"},
+                                       {kXml, "a second element <system>"},
+                                       {kFabric, "is listed twice"}}) {
+    for (const char* between : {"", "\n\n"})
+      EXPECT_THAT(error(std::string(text) + between + std::string(text)), HasSubstr(sentence)) << text;
+  }
+  Notes notes;  // the same lines twice say nothing else
+  EXPECT_EQ(read(std::string(kTree) + std::string(kTree), notes), read(kTree, notes));
+  EXPECT_THAT(error(std::string(kYaml) + "---\n" + std::string(kYaml)),
+              HasSubstr("a second document begins"));
+}
+
+/// Neither a crash nor an empty sentence; what is read is sound.
+TEST(ReadAny, DamagedTextsAreReadOrRefusedWithTheirLine) {
+  const std::vector<std::pair<const char*, std::function<std::string(std::string_view)>>> damages = {
+      {"columns cut",
+       [](std::string_view text) {
+         return by_line(text, [](std::string_view line) { return std::string(line.substr(0, 30)); });
+       }},
+      {"last column lost",
+       [](std::string_view text) {
+         return by_line(text, [](std::string_view line) {
+           return std::string(line.substr(0, line.find_last_of(" \t")));
+         });
+       }},
+      {"first column lost",
+       [](std::string_view text) {
+         return by_line(text, [](std::string_view line) {
+           return std::string(line.substr(std::min(line.find_first_of(" \t"), line.size())));
+         });
+       }},
+      {"wrapped",
+       [](std::string_view text) {
+         return by_line(text, [](std::string_view line) {
+           return std::string(line.substr(0, 40)) +
+                  (line.size() > 40 ? "\n" + std::string(line.substr(40)) : "");
+         });
+       }},
+      {"decimal commas", [](std::string_view text) { return everywhere(text, ".", ","); }},
+      {"half", [](std::string_view text) { return std::string(text.substr(0, text.size() / 2)); }},
+      {"without the first line",
+       [](std::string_view text) { return std::string(text.substr(text.find('\n') + 1)); }},
+      {"UTF-16 cut within a character",
+       [](std::string_view text) {
+         std::string cut = wide(text, true, true);
+         cut.pop_back();
+         return cut;
+       }},
+      {"two encodings", [](std::string_view text) { return std::string(text) + wide(text, true, true); }},
+      {"no blanks", [](std::string_view text) { return everywhere(everywhere(text, " ", ""), "\t", ""); }},
+      {"Latin-1", [](std::string_view text) { return everywhere(text, "e", "\xe9"); }},
+  };
+  for (const auto& [name, damage] : damages) {
+    for (const std::string_view text : {kXml, kMatrix, kTree, kYaml, kFabric, kAmd, kRocm}) {
+      const std::string damaged = damage(text);
+      Notes notes;
+      const auto graph = read_any({"f", damaged}, &notes);
+      if (graph.ok()) continue;
+      EXPECT_EQ(graph.status().code(), Code::invalid_argument) << name << '\n' << damaged;
+      EXPECT_THAT(graph.status().message(), MatchesRegex("f:[0-9]+: (.|\n){15}(.|\n)*")) << name << '\n'
+                                                                                         << damaged;
+    }
+  }
+  // The likely format is named by what is left of it.
+  const std::string rows(kMatrix.substr(kMatrix.find('\n') + 1));
+  EXPECT_THAT(error(rows + "\nLegend:\n\n  X    = Self\n"), HasSubstr("nvidia-smi topo -m"));
 }
 
 TEST(ReadAny, AMachineMayHaveSeveralLines) {

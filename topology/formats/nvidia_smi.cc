@@ -45,6 +45,13 @@ std::string without_colours(std::string_view line) {
   return plain;
 }
 
+/// Two GPUs, where a row has one and cells.
+bool is_head(std::string_view line) {
+  const auto parts = smi::head_words(line);
+  int number = 0;
+  return parts.size() > 1 && smi::parse_gpu(parts[0].text, number) && smi::parse_gpu(parts[1].text, number);
+}
+
 using Column = std::string NvidiaSmiDevice::*;
 
 struct ColumnName {
@@ -225,6 +232,8 @@ Status NvidiaSmiReader::read_line(std::string_view line) {
   const auto parts = words(line);
   if (parts.empty() || parts[0].starts_with('#')) return {};
   int number = 0;
+  if (part_ != Part::before && is_head(line))
+    return refuse("a second matrix of nvidia-smi topo -m begins; expected that of one host");
   if (part_ == Part::before && smi::parse_gpu(smi::head_words(line)[0].text, number)) return read_head(line);
   if (part_ == Part::matrix) {
     const auto device = devices_.find(std::string(smi::row_name(line, matrix_.devices)));

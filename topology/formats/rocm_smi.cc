@@ -87,7 +87,8 @@ Status RocmSmiReader::read_banner(std::string_view title) {
   if (title.empty() || title == "ROCm System Management Interface" || title == "End of ROCm SMI Log")
     return {};
   if (std::find(titles_.begin(), titles_.end(), title) != titles_.end())
-    return refuse(fmt::format("the section {} occurs twice", title.substr(0, 100)));
+    return refuse(
+        fmt::format("the section {} occurs twice; expected the output for one host", title.substr(0, 100)));
   title_ = title;
   has_head_ = false;
   if (title == kWeights) part_ = Part::weights;

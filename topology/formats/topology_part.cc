@@ -37,7 +37,7 @@ bool is_xml(std::string_view line) {
 
 /// A key of a mapping alone on its line, as in YAML: "tree:".
 bool is_yaml_key(std::string_view line) {
-  if (!line.ends_with(':') || line.size() < 2) return false;
+  if (!line.ends_with(':') || line.size() < 2 || line == "Legend:") return false;
   return std::all_of(line.begin(), line.end() - 1,
                      [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; });
 }
@@ -72,6 +72,7 @@ class Cutter {
 
   Result<TopologyPart> run() {
     split();
+    WEIR_TRY(cut_quotes());
     size_t first = 0;
     while (first < lines_.size() && !begins(first)) ++first;
     if (first == lines_.size()) return TopologyPart{other_format(), false, {}};
@@ -102,6 +103,19 @@ class Cutter {
   bool begins(size_t line) const {
     return is_content(lines_[line]) && !is_prompt(lines_[line]) &&
            format_of(trim(lines_[line])) != Format::unknown;
+  }
+
+  /// Mail and reports quote each line with "> ".
+  Status cut_quotes() {
+    const auto is_quoted = [](std::string_view line) { return line.empty() || line.starts_with('>'); };
+    const auto content = std::find_if(lines_.begin(), lines_.end(), is_content);
+    if (content == lines_.end() || !std::all_of(lines_.begin(), lines_.end(), is_quoted)) return {};
+    WEIR_TRY(leave_out_line(source_, static_cast<size_t>(content - lines_.begin()) + 1, notes_,
+                            "the > before each line is ignored"));
+    for (std::string_view& line : lines_)
+      line.remove_prefix(line.starts_with("> ") ? 2 : line.empty() ? 0 : 1);
+    part_.changed = true;
+    return {};
   }
 
   /// Empties the lines from `begin` to `end` that have content.

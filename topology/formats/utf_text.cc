@@ -2,6 +2,8 @@
 
 #include "topology/formats/utf_text.h"
 
+#include <algorithm>
+
 namespace weir::topology {
 namespace {
 
@@ -76,11 +78,32 @@ bool decode(Units units, std::string& text) {
   return true;
 }
 
+/// Lines of old Macs end with CR, and texts that were converted twice with CR CR LF.
+bool has_odd_line_ends(std::string_view text) {
+  if (text.find("\r\r\n") != std::string_view::npos) return true;
+  return text.find('\r') != std::string_view::npos && text.find('\n') == std::string_view::npos;
+}
+
+void mend_line_ends(std::string& text) {
+  if (text.find('\n') == std::string::npos) {
+    std::replace(text.begin(), text.end(), '\r', '\n');
+    return;
+  }
+  std::string mended;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const size_t next = text.find_first_not_of('\r', at);
+    const bool ends = text[at] == '\r' && next != std::string::npos && text[next] == '\n';
+    if (ends) at = next;
+    mended += text[at];
+  }
+  text = std::move(mended);
+}
+
 }  // namespace
 
 bool needs_decoding(std::string_view text) {
   return encoding_of(text) != Encoding::utf8 || text.starts_with(kMark8) ||
-         text.find(kNoBreakSpace) != std::string_view::npos;
+         text.find(kNoBreakSpace) != std::string_view::npos || has_odd_line_ends(text);
 }
 
 Result<std::string> utf8_of(const Source& source) {
@@ -94,6 +117,7 @@ Result<std::string> utf8_of(const Source& source) {
   }
   for (size_t at = text.find(kNoBreakSpace); at != std::string::npos; at = text.find(kNoBreakSpace, at + 1))
     text.replace(at, kNoBreakSpace.size(), " ");
+  if (has_odd_line_ends(text)) mend_line_ends(text);
   return text;
 }
 

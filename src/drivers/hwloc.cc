@@ -4,9 +4,14 @@
 
 #include <fmt/format.h>
 #include <hwloc.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <memory>
 
+#include "src/base/shortage.h"
 #include "src/drivers/library.h"
 
 namespace weir::drivers {
@@ -38,9 +43,19 @@ Status failed(const char* what) {
   return {Code::system_error, fmt::format("libhwloc could not {} the topology of this machine", what)};
 }
 
+/// hwloc asks for the affinity with ever larger sets until the kernel gives it: for ever, where that is
+/// refused (by a filter of system calls).
+Status affinity_is_known() {
+  std::array<unsigned long, 16384> set;  // a million cores
+  if (syscall(SYS_sched_getaffinity, 0, sizeof set, set.data()) >= 0) return {};
+  return system_failure(
+      "libhwloc is not used, since this process may not ask for its cores (sched_getaffinity)", errno);
+}
+
 }  // namespace
 
 Result<std::string> hwloc_xml() {
+  WEIR_TRY(affinity_is_known());
   Result<Library> library = Library::open("libhwloc.so.15");
   if (!library.ok()) return library.status();
   Hwloc hwloc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The topology of this machine as libhwloc detects it: processors, NUMA nodes, PCI devices.
-/// Tests: tests/drivers/machine_test.cc
+/// Tests: tests/drivers/machine_test.cc, tests/drivers/hwloc_test.cc
 #pragma once
 
 #include <string>

@@ -209,6 +209,8 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join(const Spec& spec) {
   std::unique_ptr<RootLinks> root;
   const Status met = guarded([&]() -> Status {
     allow_descriptors(kDescriptorsPerRank * static_cast<size_t>(std::max(spec.ranks, 1)));
+    // Without random bytes neither side of any connection could prove anything.
+    WEIR_TRY(random_challenge().status());
     hello = hello_of(spec);
     // Before other ranks get this listener's address:
     spec.listener->admit(job_key_of(spec.id), spec.credentials());

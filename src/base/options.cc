@@ -246,7 +246,8 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "NCCL version code that ncclGetVersion reports"},
 };
-static_assert(kTable.size() <= 88);  // raised for WEIR_CHECK_VALUES and WEIR_ADVERTISE: nothing else can stand for them
+// Raised for WEIR_CHECK_VALUES and WEIR_ADVERTISE: nothing else can stand for them.
+static_assert(kTable.size() <= 88);
 
 /// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {

@@ -65,24 +65,32 @@ void Root::serve() {
   began_.store(true);
   began_.notify_one();
   last_round_ns_ = now_ns();
-  while (wait(working)) {
-    const int64_t now = now_ns();
-    const int64_t pause = now - last_round_ns_;
-    if (roll_call_.ranks() > 0) delay_.note(pause - kWaitMs * kNsPerMs);
-    if (pause > kStallNs && roll_call_.ranks() > 0) {
-      for (Connection& connection : connections_) connection.heard_ns += pause;
-    }
-    last_round_ns_ = now;
+  bool stopped = false;
+  while (!stopped) {
     const Status served = guarded([&] {
+      stopped = !wait(working);
+      if (stopped) return Status();
+      const int64_t now = now_ns();
+      note_pause(now);
       serve_round(now);
       return Status();
     });
     if (!served.ok() && !give_up(served)) break;
-    if (over(now)) break;
+    if (over(now_ns())) break;
   }
   connections_.clear();
   listener_.close();
   finished_.store(true);
+}
+
+/// What this process itself was late with is no silence of ranks.
+void Root::note_pause(int64_t now) {
+  const int64_t pause = now - last_round_ns_;
+  if (roll_call_.ranks() > 0) delay_.note(pause - kWaitMs * kNsPerMs);
+  if (pause > kStallNs && roll_call_.ranks() > 0) {
+    for (Connection& connection : connections_) connection.heard_ns += pause;
+  }
+  last_round_ns_ = now;
 }
 
 /// Waits until a socket is ready or the next check for failures is due. False: the root has to stop.

@@ -64,6 +64,7 @@ class Root {
 
   void serve();
   bool wait(std::unique_lock<std::mutex>& working);
+  void note_pause(int64_t now);
   void serve_round(int64_t now);
   void admit(int64_t now);
   bool admit_one();
@@ -104,7 +105,8 @@ class Root {
   struct Relay {
     Connection* connection = nullptr;
     std::vector<const root_wire::Hello*> unreported;  ///< of which the first root has to learn
-    std::vector<root_wire::Listeners::Entry> listeners;  ///< of all ranks, as far as they have come from there
+    std::vector<root_wire::Listeners::Entry>
+        listeners;  ///< of all ranks, as far as they have come from there
     bool released = false;
   } relay_;
   size_t told_ = 0;  ///< number of ranks that need no word of a failure (any more)

@@ -24,6 +24,7 @@ Status RollCall::place(const Hello& hello) {
     roots_ = hello.roots;
     share_ = share_of(place_, roots_, hello.ranks);
     by_rank_.resize(static_cast<size_t>(hello.ranks));
+    is_told_.resize(by_rank_.size());
   }
   if (place == place_) return {};
   return Status(Code::invalid_argument,
@@ -52,6 +53,14 @@ Status RollCall::take_relayed(Hello hello, const Hello& relay, TlsSettings::Mode
   }
   (void)add(std::move(hello));
   return {};
+}
+
+void RollCall::note_told(const std::optional<Hello>& hello) {
+  if (!hello || hello->rank < 0 || static_cast<size_t>(hello->rank) >= is_told_.size()) return;
+  const auto rank = static_cast<size_t>(hello->rank);
+  if (is_told_[rank]) return;
+  is_told_[rank] = true;
+  ++told_;
 }
 
 bool RollCall::misses(const Hello& hello) const {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <list>
+#include <optional>
 #include <vector>
 
 #include "src/base/status.h"
@@ -33,6 +34,10 @@ class RollCall {
   bool complete() const { return ranks() > 0 && came_ == expected(); }
   /// The ranks that connect to this root, those that relay included.
   size_t to_tell() const { return share_.size() + (at_first_root() ? static_cast<size_t>(roots_) - 1 : 0); }
+  /// Whoever has said this hello, if anybody, needs no word of a failure (any more). Repeating it changes
+  /// nothing.
+  void note_told(const std::optional<root_wire::Hello>& hello);
+  bool all_told() const { return told_ >= to_tell(); }
   /// Whether the rank of a hello is one that has not come.
   bool misses(const root_wire::Hello& hello) const;
   /// The error that names the missing ranks.
@@ -47,6 +52,8 @@ class RollCall {
 
   std::vector<const root_wire::Hello*> by_rank_;
   std::list<root_wire::Hello> hellos_;
+  std::vector<bool> is_told_;  ///< by rank
+  size_t told_ = 0;
   size_t came_ = 0;
   int place_ = 0;
   int roots_ = 1;

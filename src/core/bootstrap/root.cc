@@ -208,7 +208,7 @@ void Root::listen_to(Connection& connection, int64_t now) {
       connection.frames.ready()
           ? fmt::format("ended while the communicator of {} ranks was being set up", roll_call_.ranks())
           : fmt::format("cannot join: {}", status.message());
-  if (failure_.ok()) ++told_;  // it is not there any more
+  roll_call_.note_told(connection.hello);  // it is not there any more
   fail(Status(Code::remote_error,
               fmt::format("{} {}", connection.hello->peer.describe(connection.hello->rank), what)),
        connection.hello->rank);
@@ -230,12 +230,12 @@ bool Root::understand(Connection& connection, const Bytes& frame, int64_t now) {
     connection.frames.trust();
     welcome(connection, std::move(*hello), now);
   } else if (root_wire::word_of(frame) == Word::done) {
-    if (!connection.done && failure_.ok()) ++told_;  // of a failure it is told at its listener
+    roll_call_.note_told(connection.hello);  // of a failure it is told at its listener
     connection.done = true;
   } else if (root_wire::word_of(frame) == Word::failed) {
     if (failure_.ok()) {  // it knows already
       connection.gone = true;
-      ++told_;
+      roll_call_.note_told(connection.hello);
     }
     fail(root_wire::decode_failed(frame));
   } else if (root_wire::word_of(frame) == Word::hellos) {
@@ -334,7 +334,7 @@ void Root::welcome_late(Connection& connection, int64_t now) {
   if (missing && hello.purpose == Purpose::joins) (void)roll_call_.add(hello);
   (void)show_proof(connection, hello);
   connection.frames.send(root_wire::encode_failed(failure_));
-  ++told_;
+  roll_call_.note_told(connection.hello);
 }
 
 /// A rank that is disconnected before its root's proof comes again.
@@ -439,7 +439,7 @@ void Root::tell_connections(bool here) {
     if (!connection.hello || connection.gone || connection.done) continue;
     if (is_here(connection.hello->peer) != here) continue;
     connection.frames.send(root_wire::encode_failed(failure_));
-    ++told_;
+    roll_call_.note_told(connection.hello);
   }
 }
 
@@ -473,7 +473,7 @@ void Root::tell_at_listeners(bool here) const {
 /// True once every rank has finished or was told of the failure.
 bool Root::over(int64_t now) const {
   if (!failure_.ok()) {
-    const bool all_told = roll_call_.ranks() > 0 && told_ >= roll_call_.to_tell() && connections_.empty();
+    const bool all_told = roll_call_.ranks() > 0 && roll_call_.all_told() && connections_.empty();
     return all_told || now - failed_ns_ > kLingerNs;
   }
   return introduced() &&

@@ -109,7 +109,6 @@ class Root {
         listeners;  ///< of all ranks, as far as they have come from there
     bool released = false;
   } relay_;
-  size_t told_ = 0;  ///< number of ranks that need no word of a failure (any more)
   bool told_here_ = false;
   uint64_t uid_ = 0;      ///< uid of the communicator; 0 until introduce()
   int64_t began_ns_ = 0;  ///< time of the first hello; 0 before

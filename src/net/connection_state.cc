@@ -78,8 +78,9 @@ std::optional<ConnectionState> connection_state(int socket) {
 }
 
 void ConnectionSet::watch(const Socket& socket, int peer) {
+  const auto from = socket.local_address();
   const std::lock_guard lock(mutex_);
-  open_.insert_or_assign(socket.fd(), Open{peer, ++watched_});
+  open_.insert_or_assign(socket.fd(), Open{peer, ++watched_, from.ok() ? *from : SocketAddress()});
 }
 
 void ConnectionSet::forget(const Socket& socket) {
@@ -111,7 +112,7 @@ std::vector<ConnectionSet::PeerUse> ConnectionSet::use() const {
   std::vector<PeerUse> out;
   const std::lock_guard lock(mutex_);
   for (const auto& [socket, open] : open_) {
-    if (const auto use = connection_use(socket)) out.push_back({open.peer, open.number, *use});
+    if (const auto use = connection_use(socket)) out.push_back({open.peer, open.from, open.number, *use});
   }
   return out;
 }

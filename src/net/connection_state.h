@@ -46,6 +46,7 @@ class ConnectionSet {
   /// What a connection has carried.
   struct PeerUse {
     int peer;             ///< as in watch()
+    SocketAddress from;   ///< of this end
     uint64_t connection;  ///< a number that no other connection of the set has, ever
     ConnectionUse use;
   };
@@ -66,6 +67,7 @@ class ConnectionSet {
   struct Open {
     int peer;
     uint64_t number;
+    SocketAddress from;
   };
   std::map<int, Open> open_;  ///< by descriptor
   uint64_t watched_ = 0;      ///< connections so far

@@ -95,9 +95,9 @@ TEST(SpeedRecord, NothingIsSaidWithoutAPast) {
 }
 
 TEST(LinkSpeed, InWords) {
-  EXPECT_EQ(describe({7, "tcp", 0.61e9, 1.22e9, 1000, true}, 3),
-            "rank 3 -> rank 7 by tcp: 0.61 GB/s over the last 1000 calls, 1.22 GB/s before");
-  EXPECT_EQ(describe({0, "tcp", 5.5e6, 11e6, 96, true}, 1),
+  EXPECT_EQ(describe({7, "tcp", "eth0", 0.61e9, 1.22e9, 1000, true}, 3),
+            "rank 3 -> rank 7 by tcp over eth0: 0.61 GB/s over the last 1000 calls, 1.22 GB/s before");
+  EXPECT_EQ(describe({0, "tcp", "", 5.5e6, 11e6, 96, true}, 1),
             "rank 1 -> rank 0 by tcp: 5.50 MB/s over the last 96 calls, 11.00 MB/s before");
 }
 

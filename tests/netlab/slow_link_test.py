@@ -78,7 +78,7 @@ def names_a_link_that_was_halved(programs):
     assert slow_ones(links) == [(0, SLOW)], (slow_ones(links), text)
     now, past = (links[f"weir_link_{which}_bytes_per_second", 0, SLOW] for which in ("speed", "past_speed"))
     assert 0.35 < now / past < 0.67, (now, past)
-    words = rf"rank 0 -> rank {SLOW} by tcp: [0-9.]+ MB/s over the last \d+ calls, [0-9.]+ MB/s before"
+    words = rf"rank 0 -> rank {SLOW} by tcp over eth0: [0-9.]+ MB/s over the last \d+ calls, [0-9.]+ MB/s before"
     shown = job.top(0)
     assert re.search(rf"communicator [0-9a-f]{{16}}: {words}", shown), shown
     said = job.end()

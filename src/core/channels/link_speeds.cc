@@ -8,6 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
+#include "src/net/interfaces.h"
 
 namespace weir::core {
 namespace {
@@ -22,10 +23,25 @@ constexpr int64_t kRest = 200;
 struct Carried {
   uint64_t bytes = 0;
   uint64_t busy_us = 0;
+  std::vector<SocketAddress> from = {};
 
   bool counts() const { return bytes >= kLeastBytes && busy_us >= kLeastBusyUs; }
   double speed() const { return static_cast<double>(bytes) * 1e6 / static_cast<double>(busy_us); }
 };
+
+/// The interfaces with these addresses: "eth0, eth1".
+std::string names_of(const std::vector<SocketAddress>& addresses) {
+  const auto interfaces = list_interfaces();
+  std::string out;
+  if (!interfaces.ok()) return out;
+  for (const Interface& one : *interfaces) {
+    const bool carries = std::ranges::any_of(addresses, [&](const SocketAddress& address) {
+      return std::ranges::equal(address.ip(), one.address.ip());
+    });
+    if (carries) out += (out.empty() ? "" : ", ") + one.name;
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -64,6 +80,7 @@ void LinkSpeeds::measure(Network& network, const SpeedRecord::Kind& calls) {
     const auto before = network.counted.find(one.connection);
     if (before == network.counted.end() || one.peer < 0) continue;
     Carried& carried = by_peer[one.peer];
+    carried.from.push_back(one.from);
     carried.bytes += one.use.acknowledged_bytes - before->second.acknowledged_bytes;
     // What the kernel takes for waiting grows with a delay.
     const uint64_t was = before->second.busy_us;
@@ -75,8 +92,10 @@ void LinkSpeeds::measure(Network& network, const SpeedRecord::Kind& calls) {
       static_cast<int>(std::ranges::count_if(by_peer, [](const auto& one) { return one.second.counts(); }));
   for (const auto& [peer, carried] : by_peer) {
     if (!carried.counts()) continue;
-    SpeedRecord& link = links_[{network.name, peer}];
-    const SpeedRecord::Change change = link.add(kind, carried.speed(), looked_calls_);
+    const auto [at, is_new] = links_.try_emplace({network.name, peer});
+    Link& link = at->second;
+    if (is_new) link.over = names_of(carried.from);
+    const SpeedRecord::Change change = link.record.add(kind, carried.speed(), looked_calls_);
     if (change == SpeedRecord::Change::none) continue;
     const std::string words = describe(speed_of(network.name, peer, link), self_);
     if (change == SpeedRecord::Change::slow)
@@ -86,15 +105,17 @@ void LinkSpeeds::measure(Network& network, const SpeedRecord::Kind& calls) {
   }
 }
 
-LinkSpeed LinkSpeeds::speed_of(const std::string& transport, Rank peer, const SpeedRecord& link) const {
-  return {peer, transport, link.now(), link.past(), looked_calls_ - link.since(), link.slow()};
+LinkSpeed LinkSpeeds::speed_of(const std::string& transport, Rank peer, const Link& link) const {
+  const SpeedRecord& record = link.record;
+  return {peer,         transport, link.over, record.now(), record.past(), looked_calls_ - record.since(),
+          record.slow()};
 }
 
 std::vector<LinkSpeed> LinkSpeeds::speeds() const {
   const std::lock_guard lock(mutex_);
   std::vector<LinkSpeed> out;
   for (const auto& [key, link] : links_)
-    if (link.now() > 0) out.push_back(speed_of(key.first, key.second, link));
+    if (link.record.now() > 0) out.push_back(speed_of(key.first, key.second, link));
   return out;
 }
 

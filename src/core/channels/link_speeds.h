@@ -55,7 +55,11 @@ class LinkSpeeds {
   void look();
   void measure(Network& network, const SpeedRecord::Kind& calls);
   std::vector<LinkSpeed> speeds() const;
-  LinkSpeed speed_of(const std::string& transport, Rank peer, const SpeedRecord& link) const;
+  struct Link {
+    std::string over;  ///< LinkSpeed::over
+    SpeedRecord record;
+  };
+  LinkSpeed speed_of(const std::string& transport, Rank peer, const Link& link) const;
 
   Activity& activity_;
   const Rank self_;
@@ -64,8 +68,8 @@ class LinkSpeeds {
   uint64_t calls_ = 0;  ///< all calls
   int64_t next_ns_ = 0;
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, Rank>, SpeedRecord> links_;  ///< guarded by mutex_
-  uint64_t looked_calls_ = 0;                                  ///< calls_ at the last look; guarded by mutex_
+  std::map<std::pair<std::string, Rank>, Link> links_;  ///< guarded by mutex_
+  uint64_t looked_calls_ = 0;                           ///< calls_ at the last look; guarded by mutex_
 };
 
 }  // namespace weir::core

@@ -15,9 +15,9 @@ std::string rate_words(double bytes_per_s) {
 }  // namespace
 
 std::string describe(const LinkSpeed& link, Rank from) {
-  return fmt::format("rank {} -> rank {} by {}: {} over the last {} calls, {} before", from, link.peer,
-                     link.transport, rate_words(link.bytes_per_s), link.calls,
-                     rate_words(link.past_bytes_per_s));
+  return fmt::format("rank {} -> rank {} by {}{}: {} over the last {} calls, {} before", from, link.peer,
+                     link.transport, link.over.empty() ? "" : " over " + link.over,
+                     rate_words(link.bytes_per_s), link.calls, rate_words(link.past_bytes_per_s));
 }
 
 }  // namespace weir::core

@@ -90,6 +90,7 @@ ordered_json json_of(const CommunicatorReport& one) {
   for (const LinkSpeed& link : one.links) {
     out["links"].push_back({{"peer", link.peer},
                             {"transport", link.transport},
+                            {"over", link.over},
                             {"bytes_per_s", link.bytes_per_s},
                             {"past_bytes_per_s", link.past_bytes_per_s},
                             {"calls", link.calls},
@@ -182,6 +183,7 @@ LinkSpeed link_from(const json& in) {
   LinkSpeed out;
   get(in, "peer", out.peer);
   get(in, "transport", out.transport);
+  get(in, "over", out.over);
   get(in, "bytes_per_s", out.bytes_per_s);
   get(in, "past_bytes_per_s", out.past_bytes_per_s);
   get(in, "calls", out.calls);

@@ -52,7 +52,10 @@ std::shared_ptr<survey::RasServer> ras_server() {
   if (auto server = open_server().lock()) return server;
   auto server = start();
   if (!server.ok()) {
-    WEIR_INFO(init, "the RAS port is not available: {}", server.status().message());
+    const bool wrong =
+        server.status().code() == Code::invalid_argument;  // a port in use is usual: ranks share it
+    if (wrong) WEIR_WARN("NCCL_RAS_ADDR={}: {}", runtime().options().ras_address, server.status().message());
+    if (!wrong) WEIR_INFO(init, "the RAS port is not available: {}", server.status().message());
     return nullptr;
   }
   WEIR_INFO(init, "RAS client listening socket at {}", (*server)->address().text());

@@ -235,6 +235,9 @@ TEST_F(Choice, NcclAlgoIsRespected) {
   EXPECT_THAT(
       log_of_sums({{"NCCL_ALGO", "rings"}}),
       AllOf(HasSubstr(exchange), HasSubstr("NCCL_ALGO=rings is ignored: unknown algorithm \"rings\"")));
+  EXPECT_THAT(
+      log_of_sums({{"WEIR_ALGO", "rings"}}),
+      AllOf(HasSubstr(exchange), HasSubstr("WEIR_ALGO=rings is ignored: unknown algorithm \"rings\"")));
 }
 
 TEST_F(Choice, NcclProtoIsRespected) {

@@ -17,13 +17,18 @@ namespace weir::core {
 namespace {
 
 /// Logs which interfaces carry data over sockets, in NCCL's format, and why others do not.
-void log_rails(const InterfaceChoice& choice) {
+void log_rails(const InterfaceChoice& choice, const Advertisement& advertised) {
   std::string used = fmt::format("[0]{}:{}<0>", choice.interface.name, choice.interface.address.host_text());
   for (size_t i = 0; i < choice.rails.size(); ++i) {
     const Interface& rail = choice.rails[i];
     used += fmt::format(" [{}]{}:{}<0>", i + 1, rail.name, rail.address.host_text());
   }
   WEIR_INFO(net, "NET/Socket : Using {}", used);
+  for (size_t i = 0; i < advertised.count(); ++i) {  // the list counts on the order of interfaces
+    const Interface& used_one = i == 0 ? choice.interface : choice.rails[i - 1];
+    WEIR_INFO(net, "NET/Socket : Advertising {} ({}) as {}", used_one.name, used_one.address.host_text(),
+              advertised.of(i, used_one.address).host_text());
+  }
   for (const std::string& sentence : choice.left_out) WEIR_INFO(net, "NET/Socket : Not using {}", sentence);
 }
 
@@ -43,7 +48,6 @@ Status advertise(InterfaceChoice& choice, const std::string& text, size_t count)
     choice.left_out.push_back(fmt::format("{} ({}): WEIR_ADVERTISE={} has no address for it",
                                           choice.rails[i].name, choice.rails[i].address.host_text(), text));
   choice.rails.resize(count - 1);
-  WEIR_INFO(net, "NET/Socket : Advertising {}", text);
   return {};
 }
 
@@ -144,7 +148,7 @@ Result<std::shared_ptr<Listener>> Runtime::listener(const SocketAddress& reach) 
   if (std::shared_ptr<Listener> open = listener_.lock()) return open;
   const auto place = listen_at(reach);
   WEIR_TRY(place.status());
-  log_rails(place->choice);
+  log_rails(place->choice, place->advertised);
   std::vector<SocketAddress> addresses = {place->choice.interface.address};
   for (const Interface& rail : place->choice.rails) addresses.push_back(rail.address);
   const auto readers = parse_report_readers(options_.reports);

@@ -78,6 +78,18 @@ std::string understood_protocols(const std::string& text) {
   return understood("NCCL_PROTO", text, protocols.status());
 }
 
+/// Whether the catalogue has an algorithm of that name, or none is named.
+Status known_algorithm(const std::string& name) {
+  std::string names;
+  std::set<std::string_view> seen;
+  for (const algorithms::Entry& entry : algorithms::catalogue()) {
+    if (name.empty() || entry.algorithm == name) return {};
+    if (seen.insert(entry.algorithm).second)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.algorithm);
+  }
+  return {Code::invalid_argument, fmt::format("unknown algorithm \"{}\"; expected one of {}", name, names)};
+}
+
 }  // namespace
 
 PeerInfo PeerInfo::own(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
@@ -166,7 +178,7 @@ Result<SumOrder> common_order(std::span<const PeerInfo> peer_infos, const std::v
 
 SharedSettings SharedSettings::of(const Options& options) {
   SharedSettings shared_settings;
-  shared_settings.algorithm = options.algorithm;
+  shared_settings.algorithm = understood("WEIR_ALGO", options.algorithm, known_algorithm(options.algorithm));
   shared_settings.nccl_algorithms =
       understood("NCCL_ALGO", options.nccl_algorithms, cost::Filter::parse(options.nccl_algorithms).status());
   shared_settings.nccl_protocols = understood_protocols(options.nccl_protocols);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 namespace weir {
 namespace {
@@ -39,9 +40,17 @@ std::optional<SocketAddress> address_of(int socket, int (*get)(int, sockaddr*, s
 
 }  // namespace
 
-bool ConnectionState::lost() const { return unacknowledged_bytes > 0 && attempts >= kLeastAttempts; }
+bool ConnectionState::lost() const {
+  return attempts >= kLeastAttempts && (unacknowledged_bytes > 0 || given_up);
+}
 
 std::string ConnectionState::describe() const {
+  if (given_up)
+    return fmt::format(
+        "packets of up to {} bytes vanish between {} and {}: the kernel has given up the connection from {} "
+        "to {} "
+        "after {} attempts in vain",
+        path_mtu, from.host_text(), to.host_text(), from.text(), to.text(), attempts);
   std::string words = fmt::format(
       "on the connection from {} to {}, {} bytes are not acknowledged, the last acknowledgement came "
       "{:.1f} s ago, and the kernel has since tried {} times ({} segments retransmitted in all, round-trip "
@@ -77,10 +86,23 @@ std::optional<ConnectionState> connection_state(int socket) {
   return state;
 }
 
+/// The state of a connection that the kernel has closed; its addresses are not known any more.
+static std::optional<ConnectionState> given_up_state(int socket) {
+  const auto info = info_of(socket);
+  if (!info || info->tcpi_state != TCP_CLOSE) return std::nullopt;
+  ConnectionState state;
+  state.given_up = true;
+  state.attempts = std::max(info->tcpi_retransmits, info->tcpi_probes);
+  state.path_mtu = info->tcpi_pmtu;
+  return state;
+}
+
 void ConnectionSet::watch(const Socket& socket, int peer) {
-  const auto from = socket.local_address();
+  const auto from = socket.local_address(), to = socket.peer_address();
+  const bool known = from.ok() && to.ok();
   const std::lock_guard lock(mutex_);
-  open_.insert_or_assign(socket.fd(), Open{peer, ++watched_, from.ok() ? *from : SocketAddress()});
+  open_.insert_or_assign(socket.fd(), Open{peer, ++watched_, from.ok() ? *from : SocketAddress(),
+                                           known ? *to : SocketAddress()});
 }
 
 void ConnectionSet::forget(const Socket& socket) {
@@ -100,8 +122,10 @@ std::vector<ConnectionState> ConnectionSet::unacknowledged() const {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [socket, open] : open_) {
-      const auto state = connection_state(socket);
-      if (state && state->unacknowledged_bytes > 0) found.push_back(*state);
+      auto state = connection_state(socket);
+      if (!state && open.to.valid()) state = given_up_state(socket);
+      if (state && state->given_up) std::tie(state->from, state->to) = std::tie(open.from, open.to);
+      if (state && (state->unacknowledged_bytes > 0 || state->lost())) found.push_back(*state);
     }
   }
   std::ranges::stable_sort(found, std::greater(), &ConnectionState::attempts);

@@ -29,6 +29,8 @@ struct ConnectionState {
   uint32_t segment_bytes = 0;  ///< largest payload of a segment
   uint32_t path_mtu = 0;       ///< largest packet that the kernel believes the path carries
 
+  bool given_up = false;  ///< the kernel has closed it, after attempts in vain; the bytes are gone
+
   /// Whether data are not acknowledged although the kernel has sent them again several times. False where
   /// only the receiver is slow: it acknowledges the kernel's probes.
   bool lost() const;
@@ -57,7 +59,8 @@ class ConnectionSet {
   void forget(const Socket& socket);
   /// Segments that the kernel has retransmitted on all connections, closed ones included.
   uint64_t retransmitted() const;
-  /// Open connections with data that the other host has not acknowledged, those with most attempts first.
+  /// Connections with data that the other host has not acknowledged, also those that the kernel gave up,
+  /// those with most attempts first.
   std::vector<ConnectionState> unacknowledged() const;
   /// What each open connection has carried. A system call for each.
   std::vector<PeerUse> use() const;
@@ -68,6 +71,7 @@ class ConnectionSet {
     int peer;
     uint64_t number;
     SocketAddress from;
+    SocketAddress to;  ///< invalid: it was not connected when it was watched
   };
   std::map<int, Open> open_;  ///< by descriptor
   uint64_t watched_ = 0;      ///< connections so far

@@ -67,22 +67,38 @@ def where_ports_ran_out(programs):
   assert "Cannot assign requested address (either no source port is free" in said and "on host host2" in said, said
 
 
-def a_path_with_a_smaller_mtu(programs):
-  """The switch's port to a host drops packets over 1500 bytes without a word, though both hosts may send 9000: the packets are named,
-  and where; not a ring of ranks."""
+def over_smaller_ports(programs, hosts):
+  """What ranks say whose switch drops packets over 1500 bytes at the ports of these hosts, without a word, though both hosts may send
+  9000. It is not a ring of ranks."""
   with Network([2], 0, [0], mtu=9000) as network:
-    call("ip", "-n", network.cables[1, 0][0], "link", "set", network.cables[1, 0][1], "mtu", "1500")
+    for host in hosts:
+      call("ip", "-n", network.cables[host, 0][0], "link", "set", network.cables[host, 0][1], "mtu", "1500")
     processes = start_all(network, (os.path.join(programs, "all_reduce_perf"), "-b", f"{SIZE}", "-e", f"{SIZE}", "-n", "1", "-w", "0", "-c", "0"),
                           WEIR_DEADLOCK_TIMEOUT="12", WEIR_CALIBRATION="0", NCCL_DEBUG="WARN")
     ranks = [(process, "".join(process.communicate(timeout=100))) for process in processes]
   for process, said in ranks:
     assert process.returncode not in (0, None), said
   said = "".join(said for _, said in ranks)
-  ends = [f"10\\.77\\.0\\.{host + 1}" for host in (0, 1)]
-  assert re.search(rf"packets of 9000 bytes vanish between ({ends[0]} and {ends[1]}|{ends[1]} and {ends[0]}): on the connection from", said), said
-  assert re.search(r"[1-9][0-9]* bytes are not acknowledged.*[1-9][0-9]* segments retransmitted.*path MTU 9000", said), said
   assert "closes a ring" not in said, said
+  return said
+
+
+ENDS = r"(10\.77\.0\.1 and 10\.77\.0\.2|10\.77\.0\.2 and 10\.77\.0\.1)"
+
+
+def a_path_with_a_smaller_mtu(programs):
+  """The packets are named, and where."""
+  said = over_smaller_ports(programs, (1,))
+  assert re.search(rf"packets of 9000 bytes vanish between {ENDS}: on the connection from", said), said
+  assert re.search(r"[1-9][0-9]* bytes are not acknowledged.*[1-9][0-9]* segments retransmitted.*path MTU 9000", said), said
+
+
+def a_first_hop_with_a_smaller_mtu(programs):
+  """The sender's own interface drops the packets: nothing is in flight, its kernel probes, and gives the connection up within seconds."""
+  said = over_smaller_ports(programs, (0, 1))
+  assert re.search(rf"packets of (up to )?9000 bytes vanish between {ENDS}", said), said
 
 
 if __name__ == "__main__":
-  run((a_host_that_is_cut_off, a_host_that_vanished, where_ports_ran_out, a_path_with_a_smaller_mtu))
+  run((a_host_that_is_cut_off, a_host_that_vanished, where_ports_ran_out, a_path_with_a_smaller_mtu,
+       a_first_hop_with_a_smaller_mtu))

@@ -212,6 +212,7 @@ struct Listeners {
     SocketAddress own;
     uint64_t network = 0;
 
+    bool operator==(const Entry&) const = default;
     static Entry of(const PeerAddress& peer) { return {peer.listener, peer.own_listener, peer.network}; }
   };
   std::vector<Entry> below;

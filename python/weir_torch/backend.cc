@@ -84,6 +84,7 @@ WorkPtr Backend::submit(OpType type, const char* name, Tensors outputs, Tensors 
                         Body body) {
   ++issued_;
   const Milliseconds longest = effective(timeout);
+  std::optional<Tensors> inputs = profiled(used.empty() ? outputs : used);
   used.insert(used.end(), outputs.begin(), outputs.end());
   const GpuPassagePtr passage = passage_for(used);
   std::function<void()> carry_out;
@@ -99,7 +100,7 @@ WorkPtr Backend::submit(OpType type, const char* name, Tensors outputs, Tensors 
     };
   }
   auto task = c10::make_intrusive<Task>(queue_, type, name, std::move(outputs), longest, std::move(carry_out),
-                                        passage);
+                                        passage, std::move(inputs));
   queue_->submit(task);
   return task;
 }
@@ -333,6 +334,19 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_
   monitored_barrier(*store_, "monitored/" + std::to_string(monitored_++), getRank(), getSize(),
                     effective(options.timeout));
 }
+
+#ifdef WEIR_TORCH_HAS_GET_ERROR
+c10d::ErrorType Backend::getError() {
+  for (const Communicator* each : {&communicator_, &gpu_communicator_}) {
+    if (each->aborted()) return c10d::ErrorType::COMM_ERROR;
+    const auto [result, sentence] = each->failure();
+    if (result == ncclSuccess) continue;
+    if (sentence.find("timed out") != std::string::npos) return c10d::ErrorType::TIMEOUT;
+    return result == ncclRemoteError ? c10d::ErrorType::REMOTE_ERROR : c10d::ErrorType::COMM_ERROR;
+  }
+  return c10d::ErrorType::SUCCESS;
+}
+#endif
 
 void Backend::set_order(int order) {
   communicator_.set_order(order);

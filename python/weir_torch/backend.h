@@ -27,6 +27,11 @@ class Backend final : public Base {
   /// PyTorch do not know it.
   void setTimeout(Milliseconds timeout) { timeout_ = timeout; }
 
+#ifdef WEIR_TORCH_HAS_GET_ERROR
+  /// Why operations of the group fail; also of a death that nobody has waited for.
+  c10d::ErrorType getError() override;
+#endif
+
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override;

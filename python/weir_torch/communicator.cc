@@ -110,6 +110,14 @@ void Communicator::check(ncclResult_t result) const {
   refuse(about_ + sentence);
 }
 
+std::pair<ncclResult_t, std::string> Communicator::failure() const {
+  const std::lock_guard lock(mutex_);
+  ncclResult_t state = ncclSuccess;
+  if (comm_ == nullptr || ncclCommGetAsyncError(comm_, &state) != ncclSuccess || state == ncclInProgress)
+    return {ncclSuccess, ""};
+  return {state, state == ncclSuccess ? "" : ncclGetLastError(comm_)};
+}
+
 void Communicator::grouped(const std::function<void()>& body) const {
   check(ncclGroupStart());
   std::exception_ptr error;

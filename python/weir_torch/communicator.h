@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "nccl.h"
 #include "python/weir_torch/base.h"
@@ -41,6 +42,9 @@ class Communicator {
   void check(ncclResult_t result) const;
   /// Calls `body` between ncclGroupStart and ncclGroupEnd. Throws the first error after the group has ended.
   void grouped(const std::function<void()>& body) const;
+
+  /// Why it has failed, with the sentence; success: it has not, as far as is known. Any thread may call this.
+  std::pair<ncclResult_t, std::string> failure() const;
 
   /// Ends all operations in flight and all later ones with an error.
   void abort();

@@ -52,7 +52,7 @@ TaskPtr MessageSender::send(const at::Tensor& tensor, const GpuPassagePtr& passa
     carry(here, tag, timeout);
   };
   auto task = c10::make_intrusive<Task>(queue_, c10d::OpType::SEND, words("send to rank ", to_, tag),
-                                        Tensors{tensor}, timeout, body, passage);
+                                        Tensors{tensor}, timeout, body, passage, profiled({tensor}));
   queue_->submit(task);
   return task;
 }
@@ -87,7 +87,8 @@ MessageReceiver::MessageReceiver(StorePtr store, int from, int to)
 TaskPtr MessageReceiver::receive(const PostedReceivePtr& wanted, Milliseconds timeout) {
   wanted->task = c10::make_intrusive<Task>(
       queue_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
-      timeout, [this, wanted, timeout] { serve(wanted, timeout); }, wanted->passage);
+      timeout, [this, wanted, timeout] { serve(wanted, timeout); }, wanted->passage,
+      profiled({wanted->tensor}));
   std::vector<char> bytes;
   {
     std::lock_guard lock(mutex_);
@@ -313,7 +314,7 @@ TaskPtr TaggedMessages::receive_from_any(const at::Tensor& tensor, const GpuPass
   wanted->tag = tag;
   wanted->task = c10::make_intrusive<Task>(nullptr, c10d::OpType::RECVANYSOURCE,
                                            "receive from any rank with tag " + std::to_string(tag),
-                                           Tensors{tensor}, timeout, nullptr, passage);
+                                           Tensors{tensor}, timeout, nullptr, passage, profiled({tensor}));
   for (int from = 0; from < size_; ++from) {
     if (from != rank_) message_receiver(from).look_for(wanted);
   }

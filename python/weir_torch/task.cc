@@ -4,8 +4,11 @@
 
 #include <ATen/core/ivalue_inl.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/record_function.h>
 #include <c10/core/StreamGuard.h>
 #include <sched.h>
+
+#include <utility>
 
 #include "python/weir_torch/words.h"
 
@@ -19,11 +22,26 @@ constexpr std::chrono::microseconds kSpin{50};
 constexpr Milliseconds kSlice{1}, kBesideLoad{100};
 thread_local Clock::time_point beside_load_until;
 
+/// The name of its event for PyTorch's profiler, like those of PyTorch's own back ends.
+std::string event_of(c10d::OpType type, const std::string& what) {
+  switch (type) {
+    case c10d::OpType::SEND: return "weir:send";
+    case c10d::OpType::RECV: return "weir:recv";
+    case c10d::OpType::RECVANYSOURCE: return "weir:recvAnySource";
+    default: return "weir:" + what;
+  }
+}
+
 }  // namespace
 
+std::optional<Tensors> profiled(const Tensors& inputs) {
+  return at::hasCallbacks() ? std::optional(inputs) : std::nullopt;
+}
+
 Task::Task(std::shared_ptr<TaskQueue> queue, c10d::OpType type, std::string what, Tensors outputs,
-           Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage)
-    : c10d::Work(-1, type),
+           Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage,
+           std::optional<Tensors> inputs)
+    : c10d::Work(-1, type, inputs ? event_of(type, what).c_str() : nullptr, inputs ? *inputs : Tensors{}),
       queue_(std::move(queue)),
       what_(std::move(what)),
       outputs_(std::move(outputs)),
@@ -50,6 +68,7 @@ void Task::finish(std::exception_ptr error) {
     std::lock_guard lock(state_mutex_);
     if (done()) return;
     error_ = std::move(error);
+    if (recordFunctionEndCallback_) std::exchange(recordFunctionEndCallback_, nullptr)();
     done_.store(true, std::memory_order_release);
     if (waiters_ > 0) finished_.notify_all();
     future = future_;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "python/weir_torch/gpu.h"
@@ -17,13 +18,18 @@
 
 namespace weir_torch {
 
+/// The tensors if a profiler of PyTorch is at work.
+std::optional<Tensors> profiled(const Tensors& inputs);
+
 class Task final : public c10d::Work {
  public:
   /// `queue`: the queue that runs it; null: another object finishes it, and wait() allows it `timeout`.
   /// `what`: name for errors. `body` executes it and may throw. `passage`: for an operation on a GPU, the
-  /// passage in which `body` runs; else null.
+  /// passage in which `body` runs; else null. `inputs`: for PyTorch's profiler, as of profiled();
+  /// none: it has no event there.
   Task(std::shared_ptr<TaskQueue> queue, c10d::OpType type, std::string what, Tensors outputs,
-       Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage = nullptr);
+       Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage = nullptr,
+       std::optional<Tensors> inputs = std::nullopt);
 
   /// For a GPU: the work was queued on the GPU.
   bool done() const { return done_.load(std::memory_order_acquire); }

@@ -188,6 +188,10 @@ def killed_rank(ranks):
                "ncclAllReduce")
   expect_words(error_of("a message of a dead rank", work.wait), "message from rank 1", "is dead")
   expect(time.monotonic() - start < LONG, "it took as long as the timeout")
+  if hasattr(group, "_get_backend"):
+    backend = group._get_backend(ranks.torch.device("cpu"))
+    if hasattr(backend, "get_error"):
+      expect("REMOTE_ERROR" in str(backend.get_error()), "get_error() of a group with a dead rank is", backend.get_error())
 
 
 CHECKS = (without_rank_1, wait_timeout, mismatch, abort, abort_first, later_timeout, killed_rank)

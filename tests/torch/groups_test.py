@@ -127,6 +127,26 @@ def again(ranks):
   ranks.dist.barrier()
 
 
+def profiler_events(ranks):
+  """Each operation is an event of PyTorch's profiler, that ends with it, named as those of PyTorch's own back ends."""
+  torch, dist = ranks.torch, ranks.dist
+  tensor, blocks = torch.ones(3, 5), [torch.empty(3, 5) for _ in range(ranks.size)]
+  with torch.autograd.profiler.profile(record_shapes=True) as profiler:
+    dist.all_reduce(tensor)
+    dist.all_reduce(tensor, async_op=True).wait()
+    dist.all_gather(blocks, tensor)
+    if ranks.rank == 0:
+      dist.send(tensor, 1)
+    elif ranks.rank == 1:
+      dist.recv(tensor, 0)
+  wanted = {"weir:all_reduce": 2, "weir:all_gather": 1, "weir:send": int(ranks.rank == 0), "weir:recv": int(ranks.rank == 1)}
+  for name, count in wanted.items():
+    events = [event for event in profiler.function_events if event.name == name]
+    expect(len(events) == count, f"{name}: {len(events)} events, not {count}")
+    for event in events:
+      expect(event.is_async and event.input_shapes == [[3, 5]], name, "is async:", event.is_async, "shapes:", event.input_shapes)
+
+
 def attempts(ranks):
   """An attempt of a restarted job finds the others of its own attempt, although the store still has what earlier ones left."""
   store = ranks.dist.FileStore(f"{ranks.folder}/attempts", ranks.size)
@@ -158,7 +178,7 @@ def attempts(ranks):
     expect_same(f"the sum of attempt {attempt}", add(backend), ranks.torch.full((2,), float(ranks.size)))
 
 
-CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, orders, attempts, again)
+CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, orders, profiler_events, attempts, again)
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ ncclComm* take_slot(FreeList& list) {
 
 Result<ncclComm*> create_handle(std::unique_ptr<core::Communicator> communicator) {
   auto state = std::make_unique<HandleState>();
-  state->ras = ras_server();
   std::lock_guard lock(lifecycle_mutex);
+  state->ras = ras_server();  // before a slot is taken: it may throw
   prepare_barrier();
   FreeList& list = free_list();
   ncclComm* const slot = take_slot(list);

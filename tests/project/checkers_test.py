@@ -497,6 +497,8 @@ class Summary(unittest.TestCase):
 
   def test_a_program_that_dies_or_hangs_has_failed(self):
     self.assertEqual(self.count(("ir_test", "fail", "")), (0, 0, ["ir_test"]))
+    output = "[ RUN      ] Verify.Sums\n[       OK ] Verify.Sums (0 ms)\n[ RUN      ] Draw.Text\nSegmentation fault\n"
+    self.assertEqual(self.count(("ir_test", "fail", output)), (0, 0, ["ir_test: Draw.Text"]))
 
   def test_what_is_skipped_neither_passed_nor_failed(self):
     self.assertEqual(self.count(("rdma.ucx", "notrun", "", "SKIP_RETURN_CODE=77"), ("Limits.Names", "disabled", "Disabled")),

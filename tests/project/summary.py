@@ -27,6 +27,8 @@ def count(root):
     elif status == "fail":
       passed += cases(text, "PASSED")
       parts = sorted(set(re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", text, re.M)))
+      if not parts:  # a case has ended the process
+        parts = re.findall(r"^\[ RUN      \] ([\w/]+\.[\w/]+)", text, re.M)[-1:]
       failed += [part if part in name else f"{name}: {part}" for part in parts] or [name]
     elif status == "notrun" and not any(why.get("message", "").startswith("SKIP_") for why in test.iter("skipped")):
       failed.append(f"{name}: {text.strip() or 'did not run'}")

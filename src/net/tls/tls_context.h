@@ -15,6 +15,7 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
 
 #include "src/drivers/openssl.h"
 #include "src/net/tls/tls_settings.h"
@@ -39,6 +40,12 @@ class TlsContext {
   drivers::Ssl* new_ssl(TlsRole role) const;
   /// The BIO method that reads and writes through a TlsWire.
   const drivers::SslBioMethod* wire_method() const { return wire_method_; }
+  /// To be held during a step of a handshake. Steps with certificates are taken one after the other: OpenSSL
+  /// adds to the certificates, which all connections share, what it derives from them, and orders that by
+  /// means that a thread sanitizer does not see.
+  std::unique_lock<std::mutex> lock_step() const {
+    return mode_ == TlsSettings::Mode::cert ? std::unique_lock(steps_) : std::unique_lock<std::mutex>();
+  }
 
  private:
   TlsContext(const drivers::OpenSslTable& openssl, TlsSettings::Mode mode);
@@ -59,6 +66,7 @@ class TlsContext {
   drivers::SslContext* const context_;
   const drivers::SslBioMethod* wire_method_ = nullptr;
   std::array<unsigned char, 32> key_{};  ///< psk: derived from the secret
+  mutable std::mutex steps_;             ///< cert: lock_step()
 };
 
 }  // namespace weir

@@ -67,6 +67,7 @@ Result<bool> TlsSession::handshake() {
 
 Result<bool> TlsSession::take_step() {
   if (!greeted_) {
+    const auto alone = context_->lock_step();
     int why = 0;
     const int result = role_ == TlsRole::connects ? openssl().ssl_connect(ssl_) : openssl().ssl_accept(ssl_);
     if (result != 1) return is_for_later(result, why) ? Result<bool>(false) : fail(why);

@@ -47,7 +47,7 @@ def number(version):
 
 class LinkedVersions(unittest.TestCase):
   names = {}
-  library = compiler = ""
+  shared_object = compiler = ""
 
   def of(self, version):
     """The names of that version; twins included."""
@@ -78,9 +78,9 @@ class LinkedVersions(unittest.TestCase):
         self.compile(program, text, theirs, "-Wl,-z,now", "-fPIC", "-pie", "-ldl")
         os.remove(theirs)
         self.assertIn("NOW", self.run_command("readelf", "-d", program))
-        environment = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(self.library))
+        environment = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(self.shared_object))
         environment.pop("WEIR_NCCL_VERSION", None)
-        said = self.run_command(program, self.library, env=environment)
+        said = self.run_command(program, self.shared_object, env=environment)
         self.assertGreaterEqual(int(said), int("{0}{1:02}{2:02}".format(*number(version))))
 
   def test_a_name_that_is_missing_is_noticed(self):
@@ -90,8 +90,8 @@ class LinkedVersions(unittest.TestCase):
       self.compile(program, MAIN.format(declarations="void ncclNever(void);", addresses="ncclNever"), theirs, "-Wl,-z,now",
                    "-fPIC", "-pie", "-ldl")
       os.remove(theirs)
-      done = subprocess.run([program, self.library], capture_output=True, text=True, check=False,
-                            env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(self.library)))
+      done = subprocess.run([program, self.shared_object], capture_output=True, text=True, check=False,
+                            env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(self.shared_object)))
       self.assertNotEqual(done.returncode, 0)
       self.assertIn("ncclNever", done.stderr)
 
@@ -111,5 +111,5 @@ def read_names(path):
 
 if __name__ == "__main__":
   LinkedVersions.names = read_names(sys.argv[1])
-  LinkedVersions.library, LinkedVersions.compiler = os.path.abspath(sys.argv[2]), sys.argv[3]
+  LinkedVersions.shared_object, LinkedVersions.compiler = os.path.abspath(sys.argv[2]), sys.argv[3]
   unittest.main(argv=sys.argv[:1])

@@ -41,6 +41,9 @@ if(WEIR_SANITIZE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # g++ 12 imagines them in std::function of instrumented code
   add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${WEIR_SANITIZE})
+  # What the sanitizers know of each check is data with addresses: 2.5 million of them in a test program, which would be relocated
+  # whenever one begins.
+  add_link_options($<$<AND:$<CXX_COMPILER_ID:GNU>,$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>>:-no-pie>)
   if(WEIR_SANITIZE MATCHES thread)
     # It does not model fences: what only a fence orders it reports as a race, which is the safe side.
     add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

@@ -148,6 +148,7 @@ TEST(RootLink, DoesNotBelieveARootWithoutTheSecret) {
     EXPECT_EQ(status.code(), Code::remote_error);
     EXPECT_THAT(status.message(),
                 ::testing::AnyOf(HasSubstr("does not know the secret"), HasSubstr("has another secret")));
+    EXPECT_THAT(status.message(), HasSubstr("may have ended, and this one have its port"));
   }
 }
 

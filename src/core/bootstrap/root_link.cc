@@ -194,8 +194,9 @@ Status RootLink::take_strange(BytesView frame) {
 
 Status RootLink::stranger(std::string_view what) {
   strange_ = true;
-  const std::string_view remedy =
-      id_.fixed ? "; expected the same WEIR_SECRET or WEIR_SECRET_FILE on all ranks" : "";
+  const std::string_view remedy = id_.fixed
+                                      ? "; expected the same WEIR_SECRET or WEIR_SECRET_FILE on all ranks"
+                                      : "; the one that made it may have ended, and this one have its port";
   return Status(Code::remote_error, fmt::format("{}, {}{}", where(id_, hello_), what, remedy));
 }
 

@@ -16,6 +16,7 @@
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
 #include "tests/algorithms/some_layout.h"
+#include "tests/base/sanitized.h"
 #include "tests/ir/draw.h"
 
 namespace weir::algorithms {
@@ -72,7 +73,7 @@ TEST_P(EveryEntry, IsVerifiedForManyRanks) {
 
 /// With two slots per channel, apart and in place: no deadlock, no race, the same sums.
 TEST_P(EveryEntry, RunsAsPrograms) {
-  each_plan(16, {1, 3}, [](const ir::Plan& plan, const std::string& words) {
+  each_plan(testing::kSanitized ? 8 : 16, {1, 3}, [](const ir::Plan& plan, const std::string& words) {
     std::vector<exec::Program> programs;
     for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
       auto program = exec::lower(plan, rank);

@@ -11,6 +11,7 @@
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/cluster_networks.h"
 #include "tests/algorithms/ground_truth.h"
+#include "tests/base/sanitized.h"
 
 namespace weir::algorithms {
 namespace {
@@ -211,7 +212,7 @@ TEST(Cluster, AMissingRailCostsItsHostAlone) {
 
 /// Plans spelled out go over the same edges, which another judge counts.
 TEST(Cluster, WhateverTheClusterPlansHoldAndStandForTrees) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < testing::enough(200); ++seed) {
     const Network network = uneven_cluster(seed);
     auto blocks = one_block_each(network);
     if (seed % 5 == 4) {

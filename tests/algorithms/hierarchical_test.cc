@@ -19,6 +19,7 @@
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
 #include "tests/algorithms/lowered_and_checked.h"
+#include "tests/base/sanitized.h"
 
 namespace weir::algorithms {
 namespace {
@@ -67,11 +68,12 @@ void each_random_nesting(int times, Visit&& visit) {
 }
 
 TEST(Hierarchical, AnyNestingIsRightAndRunsWithTwoSlots) {
-  each_random_nesting(150, [](const ir::Plan& plan, const Levels&, const std::string& words) {
-    ASSERT_EQ(ir::verify(plan).message(), "") << words;
-    ASSERT_EQ(lowered_and_checked(plan), "") << words;
-    ASSERT_EQ(plan.scratch_chunks, 0u) << words;
-  });
+  each_random_nesting(testing::enough(150),
+                      [](const ir::Plan& plan, const Levels&, const std::string& words) {
+                        ASSERT_EQ(ir::verify(plan).message(), "") << words;
+                        ASSERT_EQ(lowered_and_checked(plan), "") << words;
+                        ASSERT_EQ(plan.scratch_chunks, 0u) << words;
+                      });
 }
 
 /// By move: the block that it carries. Each move names a chunk of it, or a value of which that is known.

@@ -17,6 +17,7 @@
 #include "src/exec/plan_proof.h"
 #include "tests/algorithms/msccl_runtime.h"
 #include "tests/algorithms/some_layout.h"
+#include "tests/base/sanitized.h"
 #include "tests/topology/make_graph.h"
 
 namespace weir::msccl {
@@ -157,7 +158,7 @@ class RandomTrees {
 };
 
 TEST(MscclRuntime, RunsRandomTreesInAnyLanes) {
-  for (uint32_t seed = 0; seed < 150; ++seed) {
+  for (uint32_t seed = 0; seed < testing::enough(150); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     expect_runs(RandomTrees(seed).plan());
   }

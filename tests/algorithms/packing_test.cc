@@ -16,6 +16,7 @@
 #include "algorithms/proof/tree_proof.h"
 #include "tests/algorithms/cut_bandwidth.h"
 #include "tests/algorithms/ground_truth.h"
+#include "tests/base/sanitized.h"
 
 namespace weir::algorithms {
 namespace {
@@ -40,7 +41,7 @@ void expect_sound(const Network& network, const Packed& packed, const Rational& 
 
 TEST(Packing, ReachesKnownOptima) {
   for (const AllGatherTruth& truth : all_gather_truths()) {
-    if (truth.ranks > 64) continue;
+    if (truth.ranks > (testing::kSanitized ? 16 : 64)) continue;
     const Network network = truth.network();
     const auto packed = pack(network, everybody(network), units(truth.each));
     ASSERT_TRUE(packed.ok()) << truth.name << ": " << packed.status().message();
@@ -74,7 +75,7 @@ TEST(Packing, OneHopIsNotEnoughForOneRoot) {
 
 TEST(Packing, AsManyTreesAsNeededLoseNothing) {
   for (const AllGatherTruth& truth : all_gather_truths()) {
-    if (truth.ranks > 32 || truth.trees_per_root == 0) continue;
+    if (truth.ranks > (testing::kSanitized ? 16 : 32) || truth.trees_per_root == 0) continue;
     const Network network = truth.network();
     const auto packed = pack_few(network, everybody(network), units(truth.each), truth.trees_per_root);
     ASSERT_TRUE(packed.ok()) << truth.name << ": " << packed.status().message();

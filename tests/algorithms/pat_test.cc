@@ -19,6 +19,7 @@
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
 #include "tests/algorithms/lowered_and_checked.h"
+#include "tests/base/sanitized.h"
 
 namespace weir::algorithms {
 namespace {
@@ -147,7 +148,7 @@ TEST(PatSchedule, FarStepsCarryLittle) {
 }
 
 TEST(Pat, AnyHostsAreRightAndRunWithTwoSlots) {
-  for (const Case& each : random_cases(50)) {
+  for (const Case& each : random_cases(testing::enough(50))) {
     for (const Collective kind : kPatKinds) {
       for (const uint32_t chunks : {1u, 3u}) {
         const ir::Plan plan = pat_plan(kind, each.ranks, each.hosts, each.aggregate, chunks);
@@ -172,7 +173,7 @@ TEST(Pat, MoreHostsThanAggregateToo) {
 
 TEST(Pat, AnyOrderOfRanksWillDo) {
   std::mt19937 random(3);
-  for (const Case& each : random_cases(40)) {
+  for (const Case& each : random_cases(testing::enough(40))) {
     std::vector<Rank> order(static_cast<size_t>(each.ranks));
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);

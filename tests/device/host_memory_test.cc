@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/base/sanitized.h"
 #include "tests/device/process_state.h"
 
 namespace weir::device {
@@ -127,7 +128,7 @@ TEST(MemoryRegistry, ReadersBesideWriters) {
       }
     });
   }
-  for (int turn = 0; turn < 300; ++turn) {
+  for (int turn = 0; turn < testing::enough(300); ++turn) {
     void* several[8];
     for (void*& one : several) one = registry.allocate(4096).value();
     for (void* one : several) ASSERT_TRUE(registry.free(one).ok());

@@ -11,6 +11,7 @@
 
 #include "src/device/reduce_kernels.h"
 #include "src/device/reduce_scalar.h"
+#include "tests/base/sanitized.h"
 #include "tests/device/reduce_operations.h"
 
 namespace weir::device {
@@ -196,7 +197,7 @@ TEST_P(EveryKernel, StreamingStores) {
 }
 
 TEST_P(EveryKernel, ManyRandomValues) {
-  constexpr size_t kCount = 200000;
+  constexpr size_t kCount = testing::enough(200000);
   for (const RedOp op : kOps) {
     const Case pair(GetParam(), op, 2, kCount, 50);
     for (const Kernels& kernels : supported_kernels()) {

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "algorithms/ir/builder.h"
-#include "tests/algorithms/some_layout.h"
 #include "tests/exec/programs.h"
 
 namespace weir::exec {
@@ -15,23 +14,6 @@ using ir::input;
 using ir::output;
 using ir::value;
 using ::testing::HasSubstr;
-
-/// Every algorithm of the catalogue, 1 to 16 ranks, roots, chunk counts: lowered and proved, both placements.
-TEST(Check, EveryAlgorithmIsRightOnEveryRank) {
-  for (const algorithms::Entry& entry : algorithms::catalogue()) {
-    for (int ranks = 1; ranks <= 16; ++ranks) {
-      for (const uint32_t factor : {1u, 3u}) {
-        const algorithms::Layout layout = algorithms::some_layout(ranks);
-        ir::Shape shape{entry.kind, ranks, 0, algorithms::default_chunks(entry, ranks, layout) * factor};
-        if (has_root(entry.kind)) shape.root = ranks * 2 / 3;
-        auto plan = algorithms::emit(entry.algorithm, shape, layout);
-        ASSERT_TRUE(plan.ok()) << label(entry, ranks) << ": " << plan.status().message();
-        const Status proof = check_all(lower_all(*plan), 2);
-        ASSERT_TRUE(proof.ok()) << label(entry, ranks) << ": " << proof.message();
-      }
-    }
-  }
-}
 
 /// A ring all-gather written by hand as one lane per rank: send own block, then receive, keep and pass on in
 /// one step. No rank can receive the next message before its own slot is free, so the messages in flight need

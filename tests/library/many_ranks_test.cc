@@ -7,18 +7,14 @@
 #include <thread>
 #include <vector>
 
+#include "tests/base/sanitized.h"
 #include "tests/library/processes.h"
 
 namespace weir::testing {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kMany = 16;  // threads of a process
-constexpr int kSome = 6;
-#else
-constexpr int kMany = 256;
-constexpr int kSome = 48;
-#endif
+constexpr int kMany = kSanitized ? 16 : 256;  // threads of a process
+constexpr int kSome = kSanitized ? 6 : 48;
 
 /// One rank's part: sums over all, over all of the same parity, and who is where.
 void take_part(const ncclUniqueId& id, int ranks, int rank) {
@@ -90,11 +86,7 @@ std::vector<Ending> run_logged(int processes, int hosts) {
 }
 
 TEST(ManyRanks, OneProcessOfAHostMakesTheTableAndThePlanOfAll) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  constexpr int kProcesses = 32;
-#else
-  constexpr int kProcesses = 64;
-#endif
+  constexpr int kProcesses = kSanitized ? 32 : 64;
   for (const int hosts : {1, 2}) {
     const std::vector<Ending> endings = run_logged(kProcesses, hosts);
     EXPECT_TRUE(all_well(endings));

@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "tests/base/sanitized.h"
 #include "tests/topology/pretend_network.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
@@ -129,7 +130,7 @@ TEST(Measured, SaysWhatUplinksCarry) {
 TEST(Measured, NoiseGivesNoLeaves) {
   for (const double noise : {0.02, 0.1, 0.3, 0.6}) {
     for (const int hosts : {1, 2, 3, 4, 5, 6, 8, 16, 40}) {
-      for (uint64_t seed = 1; seed <= 20; ++seed) {
+      for (uint64_t seed = 1; seed <= weir::testing::enough(20); ++seed) {
         PretendNetwork network = PretendNetwork::of({hosts}, 1);
         network.noise = noise;
         network.seed = seed;

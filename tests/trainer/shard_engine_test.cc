@@ -8,6 +8,7 @@
 #include <bit>
 #include <mutex>
 
+#include "tests/base/sanitized.h"
 #include "tests/trainer/toy.h"
 
 namespace weir::shard {
@@ -54,7 +55,7 @@ TEST(ShardEngine, AllStrategiesGiveTheSumsOfOneLoop) {
     toy::with_ranks(world, [&](int rank, ncclComm_t comm) {
       int next = first;
       for (const Way& way : ways(world))
-        for (int each = 0; each < 2; ++each) {
+        for (int each = 0; each < testing::enough(2); ++each) {
           const toy::Run run = variant(way, next += 5);
           SCOPED_TRACE(text_of(world, run));
           Result<toy::Outcome> outcome = toy::train(comm, run);
@@ -84,7 +85,7 @@ TEST(ShardEngine, CanonicalBitsAreTheSameInAnyWorldAndStrategy) {
     toy::with_ranks(world, [&](int rank, ncclComm_t comm) {
       int next = first;
       for (const Way& way : ways(world))
-        for (int each = 0; each < 2; ++each) {
+        for (int each = 0; each < testing::enough(2); ++each) {
           toy::Run run = variant(way, next += 7);
           run.options.canonical = true;
           SCOPED_TRACE(text_of(world, run));

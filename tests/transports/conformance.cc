@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/base/sanitized.h"
 #include "tests/device/process_state.h"
 #include "tests/transports/link.h"
 #include "transports/faulty.h"
@@ -359,12 +360,13 @@ TEST_P(Conformance, WhatWasFlushedComesAfterTheSenderClosed) {
 }
 
 TEST_P(Conformance, AnswersPingWithPong) {
+  constexpr uint64_t kTimes = enough(500);
   run_pair(GetParam().kind, [&](Peer& peer) {
     Link link(GetParam(), peer);
     const auto sender = link.sender(spec_for(peer, 0, 1, 64));
     const auto receiver = link.receiver(spec_for(peer, 0, 1, 64));
     await_ready(*sender, *receiver);
-    for (uint64_t i = 0; i < 500; ++i) {
+    for (uint64_t i = 0; i < kTimes; ++i) {
       if (peer.rank() == 0) send(*sender, 0, i, 8);
       receive(*receiver, peer.other(), i, 8);
       if (peer.rank() == 1) send(*sender, 1, i, 8);
@@ -519,8 +521,8 @@ TEST_P(Conformance, SurvivesAKilledPeer) {
       Fate::is_killed);
 }
 
-TEST_P(Conformance, CarriesTenThousandMessages) {
-  constexpr uint64_t kMessages = 10000;
+TEST_P(Conformance, CarriesThousandsOfMessages) {
+  constexpr uint64_t kMessages = enough(10'000);
   run_pair(GetParam().kind, [&](Peer& peer) {
     Link link(GetParam(), peer);
     const LinkSpec spec = spec_for(peer, 11, 4, 2048);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 namespace weir::testing {
 namespace {
@@ -59,6 +60,16 @@ Status refusal(End& end, int timeout_ms) {
   }
   return ready.status();
 }
+
+/// What a message of a stream consists of, word by word.
+class Words {
+ public:
+  Words(uint64_t stream, uint64_t index) : word_(mix(stream * 0x9E3779B97F4A7C15u + index + 1)) {}
+  uint64_t next() { return std::exchange(word_, word_ * 6364136223846793005u + 1442695040888963407u); }
+
+ private:
+  uint64_t word_;
+};
 
 }  // namespace
 
@@ -116,20 +127,28 @@ bool serve(Receiver& receiver) {
 }
 
 void fill(std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index) {
-  uint64_t word = mix(stream * 0x9E3779B97F4A7C15u + index + 1);
-  for (uint32_t at = 0; at < bytes; at += 8) {
-    std::memcpy(data + at, &word, std::min<uint32_t>(8, bytes - at));
-    word = word * 6364136223846793005u + 1442695040888963407u;
+  Words words(stream, index);
+  const uint32_t whole = bytes & ~7u;
+  for (uint32_t at = 0; at < whole; at += 8) {
+    const uint64_t word = words.next();
+    std::memcpy(data + at, &word, sizeof(word));
   }
+  if (whole == bytes) return;
+  const uint64_t last = words.next();
+  std::memcpy(data + whole, &last, bytes - whole);
 }
 
 bool holds(const std::byte* data, uint32_t bytes, uint64_t stream, uint64_t index) {
-  uint64_t word = mix(stream * 0x9E3779B97F4A7C15u + index + 1);
-  for (uint32_t at = 0; at < bytes; at += 8) {
-    if (std::memcmp(data + at, &word, std::min<uint32_t>(8, bytes - at)) != 0) return false;
-    word = word * 6364136223846793005u + 1442695040888963407u;
+  Words words(stream, index);
+  const uint32_t whole = bytes & ~7u;
+  for (uint32_t at = 0; at < whole; at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, data + at, sizeof(word));
+    if (word != words.next()) return false;
   }
-  return true;
+  if (whole == bytes) return true;
+  const uint64_t last = words.next();
+  return std::memcmp(data + whole, &last, bytes - whole) == 0;
 }
 
 namespace {

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "algorithms/cluster/edges_at.h"
 #include "algorithms/cluster/host_trees.h"
 #include "algorithms/cluster/weights.h"
+#include "algorithms/network/max_flow.h"
 #include "algorithms/network/ratio.h"
 #include "src/base/index.h"
 
@@ -116,7 +118,32 @@ class Surroundings {
   std::vector<char> is_rank_;  // index: node
 };
 
-/// The nearest ranks whose paths together can carry the uplink's data, or all reachable ranks.
+/// What an uplink can send to the nearest `count` of the ranks at once and receive from them, up to `wanted`.
+/// Other ranks do not forward.
+int64_t carried(const HostShape& shape, int uplink, std::span<const Near> ranks, size_t count,
+                int64_t wanted) {
+  const Network& network = shape.network;
+  std::vector<char> is_rank(at(network.nodes));
+  for (const int32_t node : network.rank_nodes) is_rank[at(node)] = 1;
+  int64_t least = wanted;
+  for (const bool in : {true, false}) {
+    std::vector<Edge> edges;
+    for (Edge edge : network.edges) {
+      if (!in) std::swap(edge.from, edge.to);
+      if (!is_rank[at(edge.from)]) edges.push_back(edge);
+    }
+    const int32_t sink = network.nodes;
+    for (const Near& near : ranks.first(count))
+      edges.push_back({network.rank_nodes[at(near.gate.rank)], sink, wanted});
+    MaxFlow<int64_t> flow(network.nodes + 1, edges);
+    flow.set_supply(shape.uplinks[at(uplink)], wanted);
+    least = std::min(least, flow.run(sink, wanted));
+  }
+  return least;
+}
+
+/// The nearest ranks whose paths together can carry the uplink's data, or as much of it as the paths to all
+/// reachable ranks: where the way into the host is narrower than the uplink, ranks further away do not help.
 std::vector<Near> nearest(const HostShape& shape, const Surroundings& around, int uplink, int64_t wanted) {
   const Network& network = shape.network;
   const int32_t start = shape.uplinks[at(uplink)];
@@ -143,7 +170,11 @@ std::vector<Near> nearest(const HostShape& shape, const Surroundings& around, in
                    [&](const Near& a, const Near& b) { return hops(a) < hops(b); });
   size_t kept = 0;
   for (int64_t borne = 0; kept < found.size(); ++kept) {
-    if (borne >= wanted && hops(found[kept]) > hops(found[kept - 1])) break;
+    if (kept > 0 && hops(found[kept]) > hops(found[kept - 1])) {
+      if (borne >= wanted) break;
+      const int64_t most = carried(shape, uplink, found, found.size(), wanted);
+      if (carried(shape, uplink, found, kept, wanted) == most) break;
+    }
     borne = std::min(borne, wanted) + std::min(found[kept].capacity, wanted);
   }
   found.resize(kept);

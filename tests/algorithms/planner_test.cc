@@ -176,6 +176,21 @@ TEST(Planner, BroadcastsAndReductionsLeaveWaysToTheNicsFree) {
   }
 }
 
+/// GPUs further away reach a NIC over the same narrow link: they receive over NVLink instead.
+TEST(Planner, NicsBehindNarrowPcieAreServedByTheNearestGpus) {
+  for (const char* text : {"24 x (8 gpu nvswitch 450 pcie 32, 8 nic 50) leaf",
+                           "32 x (8 gpu nvswitch 450 pcie 16, 4 nic 50) leaf",
+                           "30 x (8 gpu nvswitch 300 pcie 16, 2 nic 50, 2 numa) leaf by 10 2:1"}) {
+    const Line line(text);
+    for (const Collective collective :
+         {Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce}) {
+      const auto plan = plan_collective(line.network, line.between_hosts, collective);
+      ASSERT_TRUE(plan.ok()) << plan.status().message();
+      EXPECT_EQ(plan->part_of_bound, 1) << text << ", " << name(collective);
+    }
+  }
+}
+
 TEST(Planner, EveryScheduleIsVerified) {
   for (const char* text :
        {"3 x (2 gpu mesh 100, 2 nic 25) leaf", "5 x (3 gpu nvswitch 100, 2 nic 25) rail leaf by 2 spine 2",

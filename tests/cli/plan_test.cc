@@ -34,6 +34,20 @@ TEST(Plan, SaysHowManyHostsDoIt) {
                                  HasSubstr("4 slots of 256 KiB"), HasSubstr("nothing can be faster")));
 }
 
+TEST(Plan, NotesWherePcieIsNarrowerThanCables) {
+  EXPECT_THAT(plan("'24 x (8 gpu nvswitch 450 pcie 32, 8 nic 50) leaf'").text,
+              AllOf(HasSubstr("note: PCIe gives 192 NICs less than their cables: 32 instead of 50 GB/s"),
+                    HasSubstr("the links allow 100%")));
+  EXPECT_THAT(plan("'24 x (8 gpu nvswitch 450 pcie 64, 8 nic 50) leaf'").text,
+              ::testing::Not(HasSubstr("note:")));
+}
+
+TEST(Plan, SaysWhenNoScheduleReachesWhatTheLinksAllow) {
+  const CommandResult result = plan("'(16 gpu mi250 50)' --collective allgather");
+  EXPECT_THAT(result.text, AllOf(HasSubstr("the links allow 100%, but no order of the moves"),
+                                 ::testing::Not(HasSubstr("nothing can be faster"))));
+}
+
 TEST(Plan, AsJsonHasExactFigures) {
   const CommandResult result =
       plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --collective broadcast --root 1 --json");

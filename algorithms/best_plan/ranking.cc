@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kFlowsOfPlan = 60'000;
 constexpr size_t kFinalists = 2;
 /// Differences of the times of equally fast plans. Trees use more lanes, which helps against latencies.
-constexpr double kEqual = 3e-3;
+constexpr double kEqual = 5e-4;
 
 Result<Schedule> simulated(ir::Plan plan, const Network& network, double bytes,
                            const sim::Channels& channels) {

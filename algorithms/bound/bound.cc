@@ -11,6 +11,7 @@
 
 #include "algorithms/bound/cut.h"
 #include "algorithms/bound/groups.h"
+#include "algorithms/bound/grown_sets.h"
 #include "algorithms/bound/partition.h"
 #include "src/base/index.h"
 
@@ -133,6 +134,7 @@ Result<Bound> all_to_all_bound(const Network& network) {
   }
   each_grouping(network,
                 [&](std::span<const int32_t> group, int32_t groups) { search.consider(group, groups); });
+  each_grown_set(network, [&](std::span<const int32_t> inside) { search.consider(inside, 1); });
   return std::move(search.best);
 }
 

@@ -48,7 +48,8 @@ struct Bound {
 ///     reach it if switches have equal capacities in and out.
 ///   - all_reduce: the narrowest cut, exactly; and the narrowest partition, exactly up to kExactPartition
 ///     ranks, else among natural groups (groups.h). Without partitions if switches reduce.
-///   - all_to_all: the narrowest of the cuts that limit the others and of natural groups.
+///   - all_to_all: the narrowest of the cuts that limit the others, of natural groups, and of sets that grow
+///     from single nodes (grown_sets.h).
 ///
 /// Switches that copy or reduce (Network::multicast) do not weaken any of the cuts.
 ///

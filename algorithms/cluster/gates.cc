@@ -76,10 +76,12 @@ struct Near {
 };
 
 /// For each node the first edge of the shortest path to `start` (towards) or the last edge of that from
-/// there, over switches; and its length.
+/// there, over switches; and its length. Of equally short paths it is the one over the wider edges: where
+/// GPUs without ranks forward, that over NVLink rather than over the root complex.
 struct Reach {
   std::vector<int32_t> edge;
   std::vector<int32_t> hops;
+  std::vector<double> slowness;  ///< sum of the reciprocal capacities of the path's edges
 };
 
 /// The searches of a host's uplinks. REQUIRES: the shape outlives it.
@@ -94,7 +96,8 @@ class Surroundings {
   }
 
   Reach reach(int32_t start, bool towards) const {
-    Reach reach{std::vector<int32_t>(at(network_.nodes), -1), std::vector<int32_t>(at(network_.nodes), -1)};
+    Reach reach{std::vector<int32_t>(at(network_.nodes), -1), std::vector<int32_t>(at(network_.nodes), -1),
+                std::vector<double>(at(network_.nodes))};
     std::vector<int32_t> order = {start};
     reach.hops[at(start)] = 0;
     for (size_t i = 0; i < order.size(); ++i) {
@@ -102,10 +105,14 @@ class Surroundings {
       for (const int32_t number : (towards ? entering_ : leaving_).of(order[i])) {
         const Edge& edge = network_.edges[at(number)];
         const int32_t next = towards ? edge.from : edge.to;
-        if (reach.hops[at(next)] >= 0) continue;
-        reach.hops[at(next)] = reach.hops[at(order[i])] + 1;
+        const int32_t hops = reach.hops[at(order[i])] + 1;
+        const double slowness = reach.slowness[at(order[i])] + 1.0 / static_cast<double>(edge.capacity);
+        const bool found = reach.hops[at(next)] >= 0;
+        if (found && (reach.hops[at(next)] < hops || reach.slowness[at(next)] <= slowness)) continue;
+        reach.hops[at(next)] = hops;
         reach.edge[at(next)] = number;
-        order.push_back(next);
+        reach.slowness[at(next)] = slowness;
+        if (!found) order.push_back(next);
       }
     }
     return reach;

@@ -15,10 +15,12 @@
 namespace weir::algorithms {
 namespace {
 
-/// Flows that are simulated for a plan; its other passes are extrapolated. The first plans are simulated
+/// Flows that are simulated for a plan; its other passes are extrapolated. The fastest plans are simulated
 /// again with as many flows as anybody else simulates, so that the prediction is the same.
 constexpr int64_t kFlowsOfPlan = 60'000;
 constexpr size_t kFinalists = 2;
+/// Where passes are extrapolated, the times of two plans may be wrong by this part of them.
+constexpr double kClose = 5e-3;
 /// Differences of the times of equally fast plans. Trees use more lanes, which helps against latencies.
 constexpr double kEqual = 5e-4;
 
@@ -69,6 +71,15 @@ double nth_time(const std::vector<RankedPlan>& plans, size_t n) {
   return seconds[n - 1];
 }
 
+/// The fastest plan first; but `own` before those that are equally fast.
+void sort_by_time(std::vector<RankedPlan>& plans, std::string_view own) {
+  const auto seconds = [](const RankedPlan& plan) { return plan.schedule.prediction.seconds; };
+  std::ranges::stable_sort(plans, {}, seconds);
+  const auto preferred = std::ranges::find(plans, own, &RankedPlan::name);
+  if (seconds(*preferred) * (1 - kEqual) > seconds(plans[0])) return;
+  std::rotate(plans.begin(), preferred, preferred + 1);
+}
+
 }  // namespace
 
 Result<Schedule> schedule(const BestPlan& best, const Network& network, double bytes,
@@ -106,13 +117,13 @@ Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, const B
     WEIR_TRY(run.status());
     plans.push_back({std::move(rival.named.name), std::move(*run)});
   }
-  const auto by_time = [](const RankedPlan& a, const RankedPlan& b) {
-    return a.schedule.prediction.seconds < b.schedule.prediction.seconds * (1 - kEqual);
-  };
-  std::ranges::stable_sort(plans, by_time);
-  const size_t finalists = std::min(plans.size(), kFinalists);
-  for (size_t i = 0; i < finalists; ++i) WEIR_TRY(simulate_well(plans[i].schedule, request, channels));
-  std::stable_sort(plans.begin(), plans.begin() + static_cast<ptrdiff_t>(finalists), by_time);
+  sort_by_time(plans, own);
+  const double last = plans[0].schedule.prediction.seconds * (1 + kClose);
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (i < kFinalists || plans[i].schedule.prediction.seconds <= last)
+      WEIR_TRY(simulate_well(plans[i].schedule, request, channels));
+  }
+  sort_by_time(plans, own);
   return plans;
 }
 

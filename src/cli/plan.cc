@@ -6,17 +6,14 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "algorithms/best_plan/ranking.h"
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/ir/text.h"
 #include "algorithms/msccl/msccl.h"
 #include "algorithms/mscclpp/mscclpp.h"
-#include "algorithms/network/relays.h"
 #include "algorithms/sim/simulate.h"
 #include "algorithms/sim/ways.h"
 #include "src/base/text.h"
@@ -24,83 +21,15 @@
 #include "src/cli/link_loads.h"
 #include "src/cli/narrow_nics.h"
 #include "src/cli/plan_page.h"
+#include "src/cli/plan_report.h"
 #include "src/cli/plan_table.h"
+#include "src/cli/rate_table.h"
 #include "src/cli/rings.h"
 
 namespace weir::cli {
 namespace {
 
-/// A plan and the figures that are printed for it.
-struct Report {
-  PlanTask task;
-  sim::Channels channels;
-  algorithms::BestPlan best;
-  std::vector<algorithms::RankedPlan> ranked;  ///< empty: too many ranks to simulate, or not asked for
-  double milliseconds = 0;
-  std::optional<int> relays;  ///< GPUs that only forward, if they may
-
-  int ranks() const { return task.network.ranks(); }
-  bool simulated() const { return !ranked.empty(); }
-  /// Whether the emitted plan consists of the trees of `best`.
-  bool of_trees() const { return best.trees() != nullptr && (!simulated() || ranked[0].name == "planned"); }
-  static double gb_per_s(double time) { return algorithms::kCapacityUnit / time; }
-  double bound_gb_per_s() const { return gb_per_s(best.bound.time.value()); }
-  /// What the loads of the links allow.
-  double links_gb_per_s() const { return gb_per_s(best.time.convert_to<double>()); }
-  double predicted_gb_per_s() const {
-    return simulated() ? ranked[0].schedule.prediction.algbw : links_gb_per_s();
-  }
-  double bus_gb_per_s() const { return predicted_gb_per_s() * sim::bus_factor(task.collective, ranks()); }
-  double seconds() const {
-    return simulated() ? ranked[0].schedule.prediction.seconds : task.bytes / 1e9 / links_gb_per_s();
-  }
-  std::string algorithm() const { return of_trees() || !simulated() ? best.algorithm() : ranked[0].name; }
-  /// Whether what the links allow is more than what is predicted. It is computed for the routes of the plan's
-  /// own trees, and moves take the shortest ones, which may be wider.
-  bool links_tell() const { return links_gb_per_s() > predicted_gb_per_s() * (1 - 1e-6); }
-  /// Whether the schedule is as fast as the links allow, but for its first and last messages.
-  bool reaches_links() const { return predicted_gb_per_s() >= 0.98 * links_gb_per_s(); }
-  double part_of_bound() const { return best.part_of_bound.convert_to<double>(); }
-  std::string exact_part() const { return best.part_of_bound.str(); }
-  std::string certificate() const { return algorithms::explain(best.bound, task.network, task.graph); }
-};
-
-/// Without latencies, the same plan would be best for all sizes.
-ChannelArguments with_latencies(ChannelArguments channels) {
-  if (channels.alpha_us == 0 && channels.hop_latency_us == 0) {
-    channels.alpha_us = kUsualAlphaUs;
-    channels.hop_latency_us = kUsualHopLatencyUs;
-  }
-  return channels;
-}
-
-Result<Report> plan(const PlanArguments& arguments) {
-  Report report;
-  auto task = load_plan_task(arguments.task);
-  WEIR_TRY(task.status());
-  report.task = std::move(*task);
-  if (const std::string note = narrow_nics(report.task); !note.empty())
-    fmt::print(stderr, "note: {}\n", note);
-  report.task.bytes = std::max(report.task.bytes, 1.0);  // rates of nothing are none
-  report.channels = channels_of(arguments.table ? with_latencies(arguments.channels) : arguments.channels);
-  const auto begin = std::chrono::steady_clock::now();
-  const algorithms::PlanRequest request = report.task.request(arguments.task.root);
-  auto best = algorithms::best_plan(request);
-  WEIR_TRY(best.status());
-  report.best = std::move(*best);
-  const int most = arguments.emit.empty() ? algorithms::kMostRankedRanks : algorithms::kMostSpelled;
-  if (arguments.task.relay) report.relays = algorithms::relays_in(report.task.network, report.task.graph);
-  if (report.ranks() <= most && !arguments.table && !arguments.task.relay) {
-    auto ranked = algorithms::ranked_plans(request, report.best, report.channels);
-    WEIR_TRY(ranked.status());
-    report.ranked = std::move(*ranked);
-  }
-  report.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  return report;
-}
-
-std::string json_of(const Report& report, const PlanArguments& arguments) {
+std::string json_of(const PlanReport& report, const PlanArguments& arguments) {
   nlohmann::ordered_json json = {{"collective", name(report.task.collective)},
                                  {"bytes", arguments.task.bytes},
                                  {"ranks", report.ranks()},
@@ -127,7 +56,7 @@ std::string json_of(const Report& report, const PlanArguments& arguments) {
 }
 
 /// The second fastest plan, and its busiest links; empty if there is none.
-std::string runner_up(const Report& report) {
+std::string runner_up(const PlanReport& report) {
   if (report.ranked.size() < 2) return "";
   const auto& [name, next] = report.ranked[1];
   const std::vector<LinkGroup> groups = group_links(report.task, next.prediction.edge_bytes);
@@ -138,7 +67,7 @@ std::string runner_up(const Report& report) {
 }
 
 /// The assumptions of the simulation.
-std::string assumptions(const Report& report) {
+std::string assumptions(const PlanReport& report) {
   if (report.relays) return "from the loads of the links: moves of relays are not simulated";
   if (!report.simulated())
     return fmt::format("from the loads of the links: more than {} ranks are not simulated here",
@@ -154,7 +83,7 @@ std::string assumptions(const Report& report) {
   return fmt::format("simulated with {} per channel{}", slots, latencies);
 }
 
-std::string words_of(const Report& report, const PlanArguments& arguments) {
+std::string words_of(const PlanReport& report, const PlanArguments& arguments) {
   std::string text = fmt::format("{} of {} bytes over {} ranks\n", name(report.task.collective),
                                  arguments.task.bytes, report.ranks());
   text += fmt::format("plan         {}\n", report.of_trees() || !report.simulated()
@@ -181,7 +110,7 @@ std::string words_of(const Report& report, const PlanArguments& arguments) {
   return text;
 }
 
-std::string html_of(const Report& report) {
+std::string html_of(const PlanReport& report) {
   const auto figure = [](double gb_per_s) { return fmt::format("{:.4g} GB/s", gb_per_s); };
   std::vector<std::pair<std::string, std::string>> numbers = {
       {"algbw", figure(report.predicted_gb_per_s())},
@@ -200,7 +129,7 @@ std::string html_of(const Report& report) {
 }
 
 /// The plan in the form that --emit names.
-Result<std::string> text_of(const Report& report, const PlanArguments& arguments) {
+Result<std::string> text_of(const PlanReport& report, const PlanArguments& arguments) {
   const ir::Plan& plan = report.ranked[0].schedule.plan;
   if (arguments.emit == "plan") {
     ir::Plan named = plan;
@@ -272,12 +201,23 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->excludes(table)
       ->excludes(emit);
   add_channels(command, arguments.channels);
+  const std::vector<CLI::Option*> others = command->get_options();
+  auto* compare = command->add_flag(
+      "--compare", arguments.compare,
+      "Print figures that others have published for well-known machines, and those of weir's plans for the "
+      "same machines; with --json or alone");
+  for (CLI::Option* other : others) {
+    if (other != json && other != command->get_help_ptr()) compare->excludes(other);
+  }
 }
 
 int run_plan(const PlanArguments& arguments) {
   if (arguments.emit == "nccl-graph") return print_rings(arguments);
-  auto report = plan(arguments);
+  if (arguments.compare) return print_comparison(arguments.json);
+  auto report = plan_report(arguments);
   if (!report.ok()) return fail(report.status());
+  if (const std::string note = narrow_nics(report->task); !note.empty())
+    fmt::print(stderr, "note: {}\n", note);
   if (!arguments.emit.empty() && !report->simulated()) {
     return fail({Code::invalid_argument,
                  fmt::format("the plan for {} ranks would have too many moves: expected at most {} ranks",

@@ -24,6 +24,7 @@ struct PlanArguments {
   ChannelArguments channels;  ///< simulated channels for --table
   std::string emit;           ///< "plan", "msccl-xml", "mscclpp-json", "nccl-graph"; empty: print a summary
   std::string host;           ///< for "nccl-graph": the host whose rings are written; empty: the only one
+  bool compare = false;       ///< published figures beside ours; the task does not count
   bool in_place = false;      ///< for "mscclpp-json": mark the plan for calls in place
 };
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/cli/plan_report.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "algorithms/cluster/cluster_trees.h"
+#include "algorithms/network/relays.h"
+#include "src/cli/channels.h"
+
+namespace weir::cli {
+namespace {
+
+/// Without latencies, the same plan would be best for all sizes.
+ChannelArguments with_latencies(ChannelArguments channels) {
+  if (channels.alpha_us == 0 && channels.hop_latency_us == 0) {
+    channels.alpha_us = kUsualAlphaUs;
+    channels.hop_latency_us = kUsualHopLatencyUs;
+  }
+  return channels;
+}
+
+}  // namespace
+
+Result<PlanReport> plan_report(const PlanArguments& arguments) {
+  PlanReport report;
+  auto task = load_plan_task(arguments.task);
+  WEIR_TRY(task.status());
+  report.task = std::move(*task);
+  report.task.bytes = std::max(report.task.bytes, 1.0);  // rates of nothing are none
+  report.channels = channels_of(arguments.table ? with_latencies(arguments.channels) : arguments.channels);
+  const auto begin = std::chrono::steady_clock::now();
+  const algorithms::PlanRequest request = report.task.request(arguments.task.root);
+  auto best = algorithms::best_plan(request);
+  WEIR_TRY(best.status());
+  report.best = std::move(*best);
+  const int most = arguments.emit.empty() ? algorithms::kMostRankedRanks : algorithms::kMostSpelled;
+  if (arguments.task.relay) report.relays = algorithms::relays_in(report.task.network, report.task.graph);
+  if (report.ranks() <= most && !arguments.table && !arguments.task.relay) {
+    auto ranked = algorithms::ranked_plans(request, report.best, report.channels);
+    WEIR_TRY(ranked.status());
+    report.ranked = std::move(*ranked);
+  }
+  report.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// weir plan --compare: our figures are those of weir plan, and each figure of others has its source.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/weir_command.h"
+
+namespace weir::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using weir::testing::weir_command;
+
+/// It takes seconds.
+const nlohmann::json& comparison() {
+  static const auto rows = nlohmann::json::parse(weir_command("plan --compare --json").text);
+  return rows;
+}
+
+TEST(Comparison, OursIsWhatWeirPlanSays) {
+  int compared = 0;
+  for (const nlohmann::json& row : comparison()) {
+    SCOPED_TRACE(row["machine"].get<std::string>());
+    EXPECT_GT(row["bound_GBps"], 0);
+    EXPECT_LE(row["predicted_GBps"].get<double>(), row["bound_GBps"].get<double>() * (1 + 1e-9));
+    if (row["kind"] == "none") {
+      EXPECT_TRUE(row["published_GBps"].is_null());
+      EXPECT_TRUE(row["ratio"].is_null());
+    } else {
+      EXPECT_DOUBLE_EQ(row["ratio"],
+                       row["predicted_GBps"].get<double>() / row["published_GBps"].get<double>());
+    }
+    const std::string line = row["line"];
+    if (line.starts_with("2 ") || line.starts_with("20 ")) continue;  // these take a second
+    const auto plan = nlohmann::json::parse(weir_command(fmt::format("plan '{}' --collective {} --json", line,
+                                                                     row["collective"].get<std::string>()))
+                                                .text);
+    const bool bus = row["measure"] == "busbw";
+    const double factor = bus ? plan["busbw_GBps"].get<double>() / plan["algbw_GBps"].get<double>() : 1;
+    EXPECT_NEAR(row["predicted_GBps"], plan["algbw_GBps"].get<double>() * factor, 1e-9);
+    EXPECT_NEAR(row["bound_GBps"], plan["bound_GBps"].get<double>() * factor, 1e-9);
+    EXPECT_EQ(row["simulated"], plan["simulated"]);
+    ++compared;
+  }
+  EXPECT_GE(compared, 6);
+}
+
+TEST(Comparison, EachFigureHasItsSource) {
+  const std::string table = weir_command("plan --compare").text;
+  for (const char* machine :
+       {"2 hosts of 16 dies of MI250", "20 DGX A100", "64 hosts of 8 H800", "A800", "2,048 GCDs of Frontier"})
+    EXPECT_THAT(table, HasSubstr(machine));
+  int last = 0;
+  for (const nlohmann::json& row : comparison()) {
+    EXPECT_THAT(row["source"].get<std::string>(), ::testing::ContainsRegex("\\(.*20[0-9][0-9]")) << row;
+    EXPECT_THAT(table, HasSubstr("] " + row["source"].get<std::string>()));
+    ++last;
+  }
+  EXPECT_GE(last, 10);
+  EXPECT_THAT(table,
+              AllOf(HasSubstr("no figure in GB/s was found"), HasSubstr("ratio = predicted / published")));
+}
+
+TEST(Comparison, TakesNoTaskOfItsOwn) {
+  for (const char* more : {"'(4 gpu mesh 100)'", "--collective allgather", "--emit plan", "--table"}) {
+    const auto result = weir_command(std::string("plan --compare ") + more);
+    EXPECT_EQ(result.code, 2) << more;
+    EXPECT_THAT(result.text, HasSubstr("excludes --compare")) << more;
+  }
+}
+
+}  // namespace
+}  // namespace weir::cli

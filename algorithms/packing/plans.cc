@@ -78,7 +78,7 @@ struct Division {
   int64_t chunks(int64_t trees) const { return trees / factor * parts; }
 };
 
-Division divided(const Halves& halves, int parts) {
+Division divided(const Halves& halves, int parts, bool single = false) {
   std::vector<Bundle> up = halves.up != nullptr ? bundles_of(*halves.up) : std::vector<Bundle>();
   std::vector<Bundle> down = halves.down != nullptr ? bundles_of(*halves.down) : std::vector<Bundle>();
   Division division;
@@ -88,7 +88,9 @@ Division divided(const Halves& halves, int parts) {
   for (Share share : shares_of(std::move(up), std::move(down), any.shares.size())) {
     share.first = division.chunks(share.first);
     share.chunks /= division.factor;
-    for (int part = 0; part < parts; ++part) {
+    const int64_t pieces = single ? share.chunks * parts : parts;
+    if (single) share.chunks = 1;
+    for (int64_t piece = 0; piece < pieces; ++piece) {
       division.shares.push_back(share);
       share.first += share.chunks;
     }
@@ -101,6 +103,9 @@ std::vector<int> depths(const Tree& tree, size_t ranks) {
   for (const TreeEdge& edge : tree.edges) depth[at(edge.to)] = depth[at(edge.from)] + 1;
   return depth;
 }
+
+/// More trees of one chunk than this make messages too small.
+constexpr int kMostSingles = 256;
 
 /// A move before it is written.
 struct TreeMove {
@@ -305,7 +310,7 @@ Result<ir::Plan> plan_with(Collective collective, const Halves& halves, const Mo
         "trees per root");
   }
   const Packing& any = halves.up != nullptr ? *halves.up : *halves.down;
-  const Division division = divided(halves, order.parts);
+  const Division division = divided(halves, order.parts, order.single);
   const auto shape = shape_of(collective, any, division);
   WEIR_TRY(shape.status());
   const std::vector<uint32_t> region = regions(any, division);
@@ -319,12 +324,23 @@ Result<ir::Plan> plan_with(Collective collective, const Halves& halves, const Mo
 
 std::vector<MoveOrder> move_orders(const Halves& halves) {
   const auto shares = static_cast<int>(divided(halves, 1).shares.size());
+  const auto singles = static_cast<int>(divided(halves, 1, true).shares.size());
   const bool both = halves.up != nullptr && halves.down != nullptr;
   const int lanes = ir::kMaxLanes / (both ? 2 : 1);
   std::vector<MoveOrder> orders;
   for (int parts = 1; shares * parts <= lanes; parts *= 2)
     orders.push_back({.by_level = true, .groups = shares * parts, .parts = parts});
   if (both && shares <= ir::kMaxLanes) orders.push_back({.by_level = true, .groups = shares, .apart = false});
+  // Trees with several chunks and with one get equal parts of a link unless they are divided.
+  if (singles > shares) {
+    if (singles <= lanes) orders.push_back({.by_level = true, .groups = singles, .single = true});
+    if (both && singles <= ir::kMaxLanes)
+      orders.push_back({.by_level = true, .groups = singles, .apart = false, .single = true});
+    if (singles > lanes && singles <= kMostSingles) {
+      orders.push_back({.by_level = true, .groups = lanes, .single = true});
+      orders.push_back({.groups = lanes, .single = true});
+    }
+  }
   for (const int phases : {2, 1, 4}) {
     for (int groups = lanes / phases; groups >= 1; groups /= 2) {
       if (groups < shares) orders.push_back({.by_level = true, .groups = groups, .phases = phases});

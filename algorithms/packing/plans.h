@@ -31,6 +31,7 @@ struct MoveOrder {
   int phases = 1;         ///< number of lanes of a group; the levels of a tree use them in turn
   bool apart = true;      ///< an all-reduce sums in other lanes than it spreads
   int parts = 1;          ///< each tree is divided into this number of equal trees
+  bool single = false;    ///< trees of several chunks are divided into trees of one, which share links evenly
   bool operator==(const MoveOrder&) const = default;
 };
 

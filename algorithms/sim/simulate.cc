@@ -14,15 +14,19 @@ namespace {
 
 constexpr int64_t kFewestPasses = 8;  // minimum to measure the cost of passes in the steady state
 
-/// The time at which the flows before `end` have all ended.
-double end_of(const Timeline& timeline, FlowId end) {
-  return *std::max_element(timeline.ended.begin(), timeline.ended.begin() + end);
-}
-
 int64_t flows_per_pass(const ir::Plan& plan) {
   int64_t flows = 0;
   for (const ir::Move& move : plan.moves) flows += move.src == move.dst ? 1 : 2;
   return std::max<int64_t>(1, flows);
+}
+
+Result<double> seconds_of(const ir::Plan& plan, const Tiling& tiling, int64_t passes, const Network& network,
+                          FlowRoutes& routes, const Channels& channels) {
+  auto made = plan_flows(plan, tiling, passes, network, routes, channels);
+  WEIR_TRY(made.status());
+  const auto timeline = made->flows.simulate();
+  WEIR_TRY(timeline.status());
+  return timeline->seconds;
 }
 
 }  // namespace
@@ -57,11 +61,12 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
   prediction.edge_bytes = std::move(timeline->edge_bytes);
   prediction.flows = static_cast<int64_t>(made->flows.size());
   if (passes < tiling.passes) {
-    // The passes of the second half, without the last one, which may be shorter.
-    const auto last = static_cast<size_t>(passes - 2), half = last / 2;
-    const double period =
-        (end_of(*timeline, made->pass_ends[last]) - end_of(*timeline, made->pass_ends[half])) /
-        static_cast<double>(last - half);
+    // Half as many passes are simulated as well. Ends of passes in one simulation do not tell: some trees run
+    // ahead of others, whose later passes are then faster.
+    const int64_t fewer = passes / 2;
+    auto half = seconds_of(plan, tiling, fewer, network, routes, channels);
+    WEIR_TRY(half.status());
+    const double period = (prediction.seconds - *half) / static_cast<double>(passes - fewer);
     prediction.seconds += static_cast<double>(tiling.passes - passes) * period;
     const double simulated = static_cast<double>(passes - 1) * tiling.tile_bytes + tiling.last_bytes();
     for (double& load : prediction.edge_bytes) load *= tiling.chunk_bytes / simulated;

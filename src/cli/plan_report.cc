@@ -2,12 +2,15 @@
 
 #include "src/cli/plan_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/network/relays.h"
+#include "src/base/index.h"
 #include "src/cli/channels.h"
 
 namespace weir::cli {
@@ -29,6 +32,12 @@ Result<PlanReport> plan_report(const PlanArguments& arguments) {
   auto task = load_plan_task(arguments.task);
   WEIR_TRY(task.status());
   report.task = std::move(*task);
+  if (report.ranks() == 1) {
+    const topology::Index device = report.task.network.origin[at(report.task.network.rank_nodes[0])];
+    return Status(Code::invalid_argument,
+                  fmt::format("one rank alone needs no plan: expected several GPUs or hosts, found only {}",
+                              report.task.graph.describe(device)));
+  }
   report.task.bytes = std::max(report.task.bytes, 1.0);  // rates of nothing are none
   report.channels = channels_of(arguments.table ? with_latencies(arguments.channels) : arguments.channels);
   const auto begin = std::chrono::steady_clock::now();

@@ -78,6 +78,34 @@ TEST(Schedule, TreesReachWhatTheirLinksAllow) {
   }
 }
 
+/// Trees that run ahead of others leave them links for themselves in the end, which says nothing of the rest.
+TEST(Schedule, PassesThatAreNotSimulatedTakeAsLong) {
+  const Line dies("(16 gpu mi250 50)");
+  const auto plan = plan_collective(dies.network, dies.between_hosts, Collective::all_gather);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto trees = planned_trees(*plan, dies.network);
+  ASSERT_TRUE(trees.ok()) << trees.status().message();
+  const auto moves = plan_with(Collective::all_gather, trees->halves(), {.by_level = true, .groups = 27});
+  ASSERT_TRUE(moves.ok()) << moves.status().message();
+  constexpr sim::Channels kSmall{.slot_bytes = 64 << 10, .slots = 8};
+  sim::FlowRoutes routes(dies.network);
+  const auto all = sim::simulate(*moves, 2 * kBytes, dies.network, routes, kSmall);
+  const auto some = sim::simulate(*moves, 2 * kBytes, dies.network, routes, kSmall, 60'000);
+  ASSERT_TRUE(all.ok() && some.ok());
+  EXPECT_FALSE(all->extrapolated);
+  EXPECT_TRUE(some->extrapolated);
+  EXPECT_NEAR(some->algbw / all->algbw, 1, 0.05);
+}
+
+TEST(Schedule, TreesOfSeveralChunksAreDivided) {
+  const Line dies("(16 gpu mi250 50)");
+  const auto plan = plan_collective(dies.network, dies.between_hosts, Collective::all_gather);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto moves = schedule(*plan, dies.network, 4 * kBytes, kChannels);
+  ASSERT_TRUE(moves.ok()) << moves.status().message();
+  EXPECT_GE(moves->prediction.algbw, 0.96 * kCapacityUnit / plan->time.convert_to<double>());
+}
+
 /// Blocks of a host that visit the same hosts share its gates, each with few of them.
 TEST(Schedule, BlocksUseFewGates) {
   const Line cluster("20 x (8 gpu nvswitch 300, 8 nic 25) leaf");

@@ -20,13 +20,24 @@ int64_t flows_per_pass(const ir::Plan& plan) {
   return std::max<int64_t>(1, flows);
 }
 
-Result<double> seconds_of(const ir::Plan& plan, const Tiling& tiling, int64_t passes, const Network& network,
-                          FlowRoutes& routes, const Channels& channels) {
+struct Run {
+  Timeline timeline;
+  int64_t flows = 0;
+};
+
+/// With bursts the second of two equal runs, which begins with the tokens that the first one left.
+Result<Run> run(const ir::Plan& plan, const Tiling& tiling, int64_t passes, const Network& network,
+                FlowRoutes& routes, const Channels& channels) {
   auto made = plan_flows(plan, tiling, passes, network, routes, channels);
   WEIR_TRY(made.status());
-  const auto timeline = made->flows.simulate();
+  auto timeline = made->flows.simulate();
   WEIR_TRY(timeline.status());
-  return timeline->seconds;
+  if (channels.burst > 0) {
+    made->flows.set_tokens(std::move(timeline->tokens));
+    timeline = made->flows.simulate();
+    WEIR_TRY(timeline.status());
+  }
+  return Run{std::move(*timeline), static_cast<int64_t>(made->flows.size())};
 }
 
 }  // namespace
@@ -46,27 +57,20 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
   const Tiling tiling = tile(plan, bytes, channels);
   const int64_t affordable = std::max(kFewestPasses, most_flows / flows_per_pass(plan));
   const int64_t passes = std::min(tiling.passes, affordable);
-  auto made = plan_flows(plan, tiling, passes, network, routes, channels);
+  auto made = run(plan, tiling, passes, network, routes, channels);
   WEIR_TRY(made.status());
-  auto timeline = made->flows.simulate();
-  WEIR_TRY(timeline.status());
-  if (channels.burst > 0) {
-    made->flows.set_tokens(std::move(timeline->tokens));
-    timeline = made->flows.simulate();
-    WEIR_TRY(timeline.status());
-  }
 
   Prediction prediction;
-  prediction.seconds = timeline->seconds;
-  prediction.edge_bytes = std::move(timeline->edge_bytes);
-  prediction.flows = static_cast<int64_t>(made->flows.size());
+  prediction.seconds = made->timeline.seconds;
+  prediction.edge_bytes = std::move(made->timeline.edge_bytes);
+  prediction.flows = made->flows;
   if (passes < tiling.passes) {
     // Half as many passes are simulated as well. Ends of passes in one simulation do not tell: some trees run
     // ahead of others, whose later passes are then faster.
     const int64_t fewer = passes / 2;
-    auto half = seconds_of(plan, tiling, fewer, network, routes, channels);
+    const auto half = run(plan, tiling, fewer, network, routes, channels);
     WEIR_TRY(half.status());
-    const double period = (prediction.seconds - *half) / static_cast<double>(passes - fewer);
+    const double period = (prediction.seconds - half->timeline.seconds) / static_cast<double>(passes - fewer);
     prediction.seconds += static_cast<double>(tiling.passes - passes) * period;
     const double simulated = static_cast<double>(passes - 1) * tiling.tile_bytes + tiling.last_bytes();
     for (double& load : prediction.edge_bytes) load *= tiling.chunk_bytes / simulated;

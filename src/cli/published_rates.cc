@@ -40,7 +40,8 @@ constexpr PublishedRate kRates[] = {
     {"64 hosts of 8 H800 on rails", "64 x (8 gpu nvswitch 200 pcie 64, 8 nic 50) rail leaf",
      Collective::all_gather, 0, false, RateKind::none, kSyccl},
     {"32 hosts of 8 H100, 8 NDR NICs", "32 x (8 gpu nvswitch 450 pcie 64, 8 nic 50) rail leaf",
-     Collective::all_gather, 200, true, RateKind::measured, "NVIDIA/nccl issue 1218 (2024): NCCL, 2 GB"},
+     Collective::all_gather, 200, true, RateKind::measured,
+     "NVIDIA/nccl issue 1218 (2024): NCCL, 2 GB; whether busbw is not said"},
     {"2,048 GCDs of Frontier", "256 x (8 gpu mi250 50, 4 nic 25) leaf", Collective::all_gather, 0, false,
      RateKind::none, kPccl},
 };

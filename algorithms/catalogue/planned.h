@@ -16,9 +16,9 @@
 
 namespace weir::algorithms {
 
-/// Planning for more ranks, or for networks with more edges (close to a full mesh), takes more than 50 ms of
+/// Planning for more ranks, or for networks with more edges (close to a full mesh), takes more than 100 ms of
 /// CPU time.
-inline constexpr int kMostPlannedRanks = 16;
+inline constexpr int kMostPlannedRanks = 32;
 inline constexpr size_t kMostPlannedEdges = 144;
 
 /// Adds the network between the positions to a layout, and plans for it up to kMostPlannedRanks and

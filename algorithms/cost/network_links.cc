@@ -9,7 +9,8 @@
 
 namespace weir::cost {
 
-std::shared_ptr<const NetworkLinks> NetworkLinks::of(const algorithms::Network& network) {
+std::shared_ptr<const NetworkLinks> NetworkLinks::of(const algorithms::Network& network,
+                                                     std::span<const int> host_of) {
   const int places = network.ranks();
   if (places < 2 || places > kMostPlaces) return nullptr;
   auto links = std::make_shared<NetworkLinks>();
@@ -26,6 +27,7 @@ std::shared_ptr<const NetworkLinks> NetworkLinks::of(const algorithms::Network& 
       if (!route.ok()) return nullptr;
       links->edges_.insert(links->edges_.end(), route->begin(), route->end());
       for (const int32_t edge : *route) per_byte = std::max(per_byte, links->of_edge(edge));
+      if (host_of[static_cast<size_t>(src)] == host_of[static_cast<size_t>(dst)]) continue;
       for (const Rank end : {src, dst}) {
         double& fastest = links->fastest_[static_cast<size_t>(end)];
         fastest = std::min(fastest, per_byte);
@@ -33,9 +35,15 @@ std::shared_ptr<const NetworkLinks> NetworkLinks::of(const algorithms::Network& 
     }
   }
   links->first_.push_back(links->edges_.size());
-  for (Rank place = 0; place < places; ++place)
-    links->slowest_neighbours_ =
-        std::max(links->slowest_neighbours_, links->per_byte(place, (place + 1) % places));
+  std::vector<Rank> firsts;  // of every host
+  for (Rank place = 0; place < places; ++place) {
+    const auto at = static_cast<size_t>(place);
+    if (place == 0 || host_of[at] != host_of[at - 1]) firsts.push_back(place);
+  }
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    const Rank next = firsts[(i + 1) % firsts.size()];
+    links->slowest_neighbours_ = std::max(links->slowest_neighbours_, links->per_byte(firsts[i], next));
+  }
   return links;
 }
 

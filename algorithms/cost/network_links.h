@@ -23,8 +23,9 @@ class NetworkLinks {
   static constexpr int kMostPlaces = 64;
 
   /// Null for a network of fewer than two or more than kMostPlaces ranks, and if no path connects two of
-  /// them.
-  static std::shared_ptr<const NetworkLinks> of(const algorithms::Network& network);
+  /// them. `host_of`: index: position; ranks of one host are consecutive.
+  static std::shared_ptr<const NetworkLinks> of(const algorithms::Network& network,
+                                                std::span<const int> host_of);
 
   /// The edges between two different positions.
   std::span<const int32_t> route(Rank src, Rank dst) const {
@@ -33,9 +34,11 @@ class NetworkLinks {
   }
   /// Seconds per byte of the narrowest edge between them.
   double per_byte(Rank src, Rank dst) const { return per_byte_[pair_of(src, dst)]; }
-  /// Seconds per byte from a position to the position that it reaches fastest, or that reaches it fastest.
+  /// Seconds per byte from a position to the position of another host that it reaches fastest, or that
+  /// reaches it fastest.
   double fastest(Rank place) const { return fastest_[static_cast<size_t>(place)]; }
-  /// The maximum over all positions and their successors: the slowest hop of a ring in their order.
+  /// The maximum over the first positions of all hosts and their successors: the slowest hop of a ring over
+  /// hosts, as rates between hosts are measured.
   double slowest_neighbours() const { return slowest_neighbours_; }
 
   size_t edges() const { return of_edge_.size(); }

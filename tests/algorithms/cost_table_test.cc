@@ -205,7 +205,7 @@ Environment hosts_with(const std::vector<double>& gigabytes) {
   std::vector<char> between(static_cast<size_t>(network.nodes));
   between[static_cast<size_t>(hub)] = 1;
   algorithms::join(around.layout, network, between);
-  around.links = NetworkLinks::of(*around.layout.network);
+  around.links = NetworkLinks::of(*around.layout.network, around.host_of);
   return around;
 }
 
@@ -246,6 +246,36 @@ TEST(CostTable, MeasuredRatesAreDividedIntoLinksAndEnds) {
   EXPECT_LT(ratio(1e-5), 1) << "the ends are slower than any link";
 }
 
+/// Four hosts of two ranks, one host at half the rate: the share of the ends is found between hosts, although
+/// ranks of one host reach each other faster.
+TEST(CostTable, ASlowHostOfSeveralRanksAsksForPlannedTrees) {
+  algorithms::Network network;
+  const int32_t hub = sim::node(network);
+  Environment around = regular(8, 2, 8, kServers);
+  for (int host = 0; host < 4; ++host) {
+    const int32_t at = sim::node(network);
+    sim::cable(network, at, hub, host == 1 ? 0.01 : 0.02);
+    for (int rank = 0; rank < 2; ++rank) {
+      around.layout.order.push_back(2 * host + rank);
+      sim::cable(network, sim::rank_node(network), at, 10);
+    }
+  }
+  std::vector<char> between(static_cast<size_t>(network.nodes));
+  between[static_cast<size_t>(hub)] = 1;
+  algorithms::join(around.layout, network, between);
+  around.links = NetworkLinks::of(*around.layout.network, around.host_of);
+  ASSERT_NE(around.links, nullptr);
+  EXPECT_DOUBLE_EQ(around.links->slowest_neighbours(), 1 / 1e7);
+  EXPECT_DOUBLE_EQ(around.links->fastest(0), 1 / 2e7) << "its neighbour on the host does not count";
+  EXPECT_DOUBLE_EQ(around.links->fastest(2), 1 / 1e7);
+  for (const double beta : {1e-8, 1e-7, 1.07e-7}) {
+    around.rates.between.beta = beta;
+    const CostTable table(Collective::all_reduce, around);
+    EXPECT_EQ(table.at(kLarge).best.entry->algorithm, "planned") << beta;
+    EXPECT_NEAR(table.seconds("ring", kLarge) / table.seconds("planned", kLarge), 2.0 * 7 / 8, 0.15) << beta;
+  }
+}
+
 TEST(NetworkLinks, AreTheNarrowestOnTheWay) {
   const Environment around = hosts_with({0.02, 0.04, 0.01});
   const NetworkLinks& links = *around.links;
@@ -254,8 +284,10 @@ TEST(NetworkLinks, AreTheNarrowestOnTheWay) {
   EXPECT_DOUBLE_EQ(links.fastest(1), 1 / 2e7) << "nobody can take more";
   EXPECT_DOUBLE_EQ(links.slowest_neighbours(), 1 / 1e7);
   EXPECT_EQ(links.route(0, 2).size(), 2u);
-  EXPECT_EQ(NetworkLinks::of(sim::star(1, 1)), nullptr);
-  EXPECT_EQ(NetworkLinks::of(sim::star(NetworkLinks::kMostPlaces + 1, 1)), nullptr);
+  EXPECT_EQ(NetworkLinks::of(sim::star(1, 1), std::vector<int>(1)), nullptr);
+  EXPECT_EQ(NetworkLinks::of(sim::star(NetworkLinks::kMostPlaces + 1, 1),
+                             std::vector<int>(NetworkLinks::kMostPlaces + 1)),
+            nullptr);
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "algorithms/bound/bound.h"
+#include "algorithms/network/host_ranks.h"
 #include "algorithms/network/network.h"
 #include "algorithms/network/relays.h"
 #include "tests/algorithms/ground_truth.h"
+#include "topology/formats/fabric_file.h"
 #include "topology/formats/synthetic.h"
 
 namespace weir::algorithms {
@@ -191,6 +194,56 @@ TEST(Explain, NamesPackages) {
       "the 2 xGMI links into package 1 are the bottleneck: 3/5 of all bytes must pass through 100 GB/s");
   EXPECT_EQ(why(graph, five, Collective::all_reduce),
             "the 2 xGMI links into package 1 are the bottleneck: all bytes must pass through 100 GB/s");
+}
+
+/// Three hosts below two leaves, each with two NICs of 25 GB/s; the second NIC of the last host has `rate`.
+Graph three_hosts(const char* rate) {
+  auto read = topology::read_fabric_file({"fabric", std::string(R"(weir fabric 1
+leaf leaf[0-1]
+host node[0-2]
+attach node[0-1] nic mlx5_[0-1] to leaf[0-1] 200G rail 0-1
+attach node2 nic mlx5_0 to leaf0 200G
+attach node2 nic mlx5_1 to leaf1 )") + rate + "\n"});
+  EXPECT_TRUE(read.ok()) << read.status().message();
+  return *graph_of(*read);
+}
+
+TEST(NetworkOfHosts, RanksOfOneHostShareItsCables) {
+  const Graph graph = three_hosts("200G");
+  const std::vector<Index> each = graph.all(NodeKind::host);
+  const std::vector<Index> hosts = {each[1], each[0], each[1], each[2], each[1]};
+  const auto network = network_of_hosts(graph, hosts, 400);
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  EXPECT_EQ(check(*network).message(), "");
+  EXPECT_EQ(network->ranks(), 5);
+  EXPECT_EQ(network->origin.size(), static_cast<size_t>(network->nodes));
+  EXPECT_EQ(network->link_kinds.size(), network->edges.size());
+  for (size_t rank = 0; rank < hosts.size(); ++rank)
+    EXPECT_EQ(network->origin[static_cast<size_t>(network->rank_nodes[rank])], hosts[rank]) << rank;
+  // Hosts of one rank need four of five blocks, by two cables of 25 GB/s.
+  EXPECT_EQ(gb_per_s(*network, Collective::all_gather), "125/2");
+  const auto alone = network_of_hosts(graph, each, 400);
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_EQ(alone->nodes, 5) << "three hosts and two leaves";
+  for (size_t rank = 0; rank < each.size(); ++rank)
+    EXPECT_EQ(alone->origin[static_cast<size_t>(alone->rank_nodes[rank])], each[rank]) << rank;
+}
+
+TEST(NetworkOfHosts, KnowsTheSpeedOfAllCablesOfAHost) {
+  const Graph graph = three_hosts("?");
+  const auto network = network_of_hosts(graph, graph.all(NodeKind::host), 400);
+  ASSERT_FALSE(network.ok());
+  EXPECT_NE(network.status().message().find("host node2"), std::string::npos) << network.status().message();
+  EXPECT_NE(network.status().message().find("has no known bandwidth"), std::string::npos);
+}
+
+TEST(NetworkOfHosts, RefusesWhatIsNoRate) {
+  const Graph graph = three_hosts("200G");
+  for (const double rate : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    const auto network = network_of_hosts(graph, graph.all(NodeKind::host), rate);
+    ASSERT_FALSE(network.ok()) << rate;
+    EXPECT_NE(network.status().message().find("expected a rate above 0"), std::string::npos);
+  }
 }
 
 }  // namespace

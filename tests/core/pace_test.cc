@@ -70,7 +70,7 @@ TEST(Pace, OfAFastHostIsNotThatOfTheSlowest) {
   }
   cost::Environment around = cost::regular(3, 1, 8, kRates);
   around.rates.between.beta = 4e-8;  // of the slowest
-  around.links = cost::NetworkLinks::of(network);
+  around.links = cost::NetworkLinks::of(network, around.host_of);
   ASSERT_NE(around.links, nullptr);
   const std::vector<Rank> order = {0, 1, 2};
   std::vector<exec::Channel> channels;

@@ -223,6 +223,44 @@ TEST_F(Choice, UnlikeHostsTakePlannedTrees) {
   EXPECT_THAT(log_on("0.05G"), Not(HasSubstr("planned")));
 }
 
+/// Hosts of two ranks, of which one has a slow cable: ranks of a host share memory and the cable.
+TEST_F(Choice, UnlikeHostsOfSeveralRanksTakePlannedTrees) {
+  const auto log_on = [&](const std::string& rate) {
+    const std::string fabric = write("fabric",
+                                     "weir fabric 1\nleaf leaf0\nhost node[0-3]\n"
+                                     "attach node[0-1],node3 to leaf0 0.05G\nattach node2 to leaf0 " +
+                                         rate + "\n");
+    EXPECT_TRUE(all_well(run_ranks(8, [&](const Rank& rank) {
+      setenv("NCCL_HOSTID", ("node" + std::to_string(rank.rank() % 4)).c_str(), 1);
+      setenv("WEIR_FABRIC_FILE", fabric.c_str(), 1);
+      setenv("WEIR_CALIBRATION", "0", 1);
+      setenv("NCCL_DEBUG", "INFO", 1);
+      setenv("NCCL_DEBUG_SUBSYS", "INIT,TUNING", 1);
+      setenv("NCCL_DEBUG_FILE", path("log" + std::to_string(rank.rank())).c_str(), 1);
+      ncclComm_t comm = rank.connect();
+      const size_t count = 1'000'003;
+      std::vector<int> data(count), sum(count);
+      for (size_t i = 0; i < count; ++i) data[i] = static_cast<int>(i) * (rank.rank() + 1);
+      expect_success(ncclAllReduce(data.data(), sum.data(), count, ncclInt, ncclSum, comm, nullptr), "sum");
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(sum[i], 36 * static_cast<int>(i)) << i;
+      expect_success(ncclCommDestroy(comm), "ncclCommDestroy");
+    })));
+    std::string logs[2];
+    for (const size_t rank : {0u, 4u}) {
+      std::ostringstream text;
+      text << std::ifstream(path("log" + std::to_string(rank))).rdbuf();
+      logs[rank == 4u ? 1 : 0] = text.str();
+    }
+    return std::pair(logs[0], logs[1]);
+  };
+  const auto [slow, other_rank] = log_on("0.025G");
+  EXPECT_THAT(slow, AllOf(ContainsRegex("all_reduce from +[0-9]+[KM] +planned "),
+                          HasSubstr("all_reduce: 4000012 bytes -> planned in ")));
+  EXPECT_THAT(other_rank, HasSubstr("all_reduce: 4000012 bytes -> planned in "));
+  const auto [alike, unused] = log_on("0.05G");
+  EXPECT_THAT(alike, Not(HasSubstr("planned")));
+}
+
 TEST_F(Choice, NcclAlgoIsRespected) {
   const std::string exchange = "collectives through shared memory";
   EXPECT_THAT(log_of_sums({}), HasSubstr(exchange));

@@ -13,6 +13,7 @@
 #include "algorithms/catalogue/planned.h"
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/cost/leaf_border.h"
+#include "algorithms/network/host_ranks.h"
 #include "src/base/log.h"
 #include "src/core/channels/credit.h"
 #include "src/core/communicator/set_up_step.h"
@@ -128,11 +129,14 @@ std::string_view order_words(SumOrder order) {
   return "";
 }
 
-/// Adds the network between hosts to the layout if each host has one rank and all bandwidths are known. With
-/// several ranks per host, the links inside hosts have no known bandwidths that plans and costs could use.
-void join_hosts(const JobTopology& cluster, algorithms::Layout& layout) {
-  if (cluster.hosts.size() < 2 || cluster.hosts.size() > cost::NetworkLinks::kMostPlaces) return;
-  auto network = algorithms::network_of(cluster.graph, cluster.hosts);
+/// Adds the network between the ranks to the layout if there are several hosts and all bandwidths are known.
+/// `inside`: rates that all ranks know, of the memory through which ranks of one host exchange data.
+void join_hosts(const JobTopology& cluster, const cost::ChannelRates& inside, algorithms::Layout& layout) {
+  const std::vector<topology::Index>& hosts = cluster.hosts;
+  const bool single = std::ranges::adjacent_find(hosts, std::ranges::not_equal_to()) == hosts.end();
+  if (single || hosts.size() > cost::NetworkLinks::kMostPlaces) return;
+  const double gb_per_s = 1e-9 / std::max(inside.beta, 1e-15);
+  auto network = algorithms::network_of_hosts(cluster.graph, hosts, gb_per_s);
   if (!network.ok()) return;
   const std::vector<char> between = algorithms::switches_between_hosts(*network, cluster.graph);
   algorithms::join(layout, std::move(*network), between);
@@ -467,7 +471,7 @@ algorithms::Layout Resources::layout() const {
   }
   limit_rings(layout, peer_table->shared_settings.least_rings, peer_table->shared_settings.most_rings);
   if (bootstrap->rank() == 0) log_rings(layout);
-  join_hosts(peer_table->cluster, layout);
+  join_hosts(peer_table->cluster, stated_rates().inside, layout);
   return layout;
 }
 
@@ -489,12 +493,11 @@ void Resources::make_selector(const algorithms::Layout& layout, const SharedScra
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
   cost::Environment by_rank = around;
   by_rank.layout = algorithms::layout_by_rank(layout.order.size());
-  if (layout.network) around.links = cost::NetworkLinks::of(*layout.network);
-  auto leaves = around.links == nullptr
-                    ? cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts)
-                    : std::nullopt;
+  auto leaves =
+      layout.network ? std::nullopt : cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts);
   if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
+  if (layout.network) around.links = cost::NetworkLinks::of(*layout.network, around.host_of);
   around.layout = layout;
   selector = std::make_unique<Selector>(std::move(around), std::move(by_rank), peer_table->order,
                                         peer_table->shared_settings.filter(), peer_table->tables);
@@ -508,13 +511,18 @@ void Resources::limit_senders(Runtime& runtime) const {
   WEIR_INFO(net, "tcp: receive credit for peers on other hosts: {} bytes (WEIR_CREDIT)", bytes);
 }
 
+/// The rates that transports or the cost file state: the same on all ranks, and in every run.
+cost::Rates Resources::stated_rates() const {
+  return peer_table->shared_settings.override(
+      environment_of(peer_table->peer_infos, bootstrap->peers()).rates);
+}
+
 /// Gets the rates; called last, since they may have to be measured with everything else in place.
 Status Resources::settle_rates(const Options& options) {
   auto rates = select_rates(
       {options, *bootstrap, *routes, peer_table->peer_infos, peer_table->shared_settings}, *execution);
   WEIR_TRY(rates.status());
-  const cost::Rates stated = environment_of(peer_table->peer_infos, bootstrap->peers()).rates;
-  selector->set_rates(*rates, peer_table->shared_settings.override(stated));
+  selector->set_rates(*rates, stated_rates());
   if (bootstrap->rank() != 0 || bootstrap->size() == 1 || log_level() < LogLevel::info) return {};
   WEIR_INFO(init, "Costs: {}", core::describe(selector->environment()));
   if (exchanged[static_cast<size_t>(Collective::all_reduce)]) return {};

@@ -138,6 +138,7 @@ struct Resources {
   void make_execution(const Options& options);
   void make_selector(const algorithms::Layout& layout, const SharedScratch& scratch);
   Status settle(Runtime& runtime, const Config& config);
+  cost::Rates stated_rates() const;
   Status settle_rates(const Options& options);
   Status take_tuning_result();
   Status take_loaded_plans(const Config& config, const std::string& path);

@@ -52,7 +52,7 @@ ir::Plan refined(ir::Plan plan, uint32_t times) {
 
 }  // namespace
 
-void join(Layout& layout, Network by_rank, std::span<const char> between_hosts) {
+void join(Layout& layout, Network by_rank, std::span<const char> between_hosts, int most_lanes) {
   const std::vector<int32_t> nodes = by_rank.rank_nodes;
   for (size_t place = 0; place < nodes.size(); ++place)
     by_rank.rank_nodes[place] = nodes[static_cast<size_t>(layout.order[place])];
@@ -64,7 +64,7 @@ void join(Layout& layout, Network by_rank, std::span<const char> between_hosts) 
   for (const auto kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
     const auto best = plan_collective(*layout.network, between_hosts, kind);
     if (!best.ok() || !gains(*best, layout)) continue;
-    auto moves = schedule(*best, *layout.network, kLongMessage, kChannels, kMostFlows);
+    auto moves = schedule(*best, *layout.network, kLongMessage, kChannels, kMostFlows, most_lanes);
     if (!moves.ok()) continue;
     moves->plan.algorithm = "planned";
     plans.push_back(std::move(moves->plan));

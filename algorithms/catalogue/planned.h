@@ -23,9 +23,10 @@ inline constexpr size_t kMostPlannedEdges = 144;
 
 /// Adds the network between the positions to a layout, and plans for it up to kMostPlannedRanks and
 /// kMostPlannedEdges. `by_rank`: its rank r is the layout's rank r; `between_hosts`: index: node, as from
-/// switches_between_hosts(). Collectives without a plan that is better than rings are skipped. REQUIRES: as
-/// many ranks as in the layout.
-void join(Layout& layout, Network by_rank, std::span<const char> between_hosts);
+/// switches_between_hosts(). Collectives without a plan that is better than rings are skipped. A rank uses at
+/// most `most_lanes` lanes. REQUIRES: as many ranks as in the layout.
+void join(Layout& layout, Network by_rank, std::span<const char> between_hosts,
+          int most_lanes = ir::kMaxLanes);
 
 /// The plan computed by join(), or null.
 const ir::Plan* planned_for(Collective kind, int ranks, const Layout& layout);

@@ -322,19 +322,19 @@ Result<ir::Plan> plan_with(Collective collective, const Halves& halves, const Mo
   return writer.take();
 }
 
-std::vector<MoveOrder> move_orders(const Halves& halves) {
+std::vector<MoveOrder> move_orders(const Halves& halves, int most_lanes) {
   const auto shares = static_cast<int>(divided(halves, 1).shares.size());
   const auto singles = static_cast<int>(divided(halves, 1, true).shares.size());
   const bool both = halves.up != nullptr && halves.down != nullptr;
-  const int lanes = ir::kMaxLanes / (both ? 2 : 1);
+  const int lanes = std::max(most_lanes / (both ? 2 : 1), 1);
   std::vector<MoveOrder> orders;
   for (int parts = 1; shares * parts <= lanes; parts *= 2)
     orders.push_back({.by_level = true, .groups = shares * parts, .parts = parts});
-  if (both && shares <= ir::kMaxLanes) orders.push_back({.by_level = true, .groups = shares, .apart = false});
+  if (both && shares <= most_lanes) orders.push_back({.by_level = true, .groups = shares, .apart = false});
   // Trees with several chunks and with one get equal parts of a link unless they are divided.
   if (singles > shares) {
     if (singles <= lanes) orders.push_back({.by_level = true, .groups = singles, .single = true});
-    if (both && singles <= ir::kMaxLanes)
+    if (both && singles <= most_lanes)
       orders.push_back({.by_level = true, .groups = singles, .apart = false, .single = true});
     if (singles > lanes && singles <= kMostSingles) {
       orders.push_back({.by_level = true, .groups = lanes, .single = true});
@@ -346,7 +346,9 @@ std::vector<MoveOrder> move_orders(const Halves& halves) {
       if (groups < shares) orders.push_back({.by_level = true, .groups = groups, .phases = phases});
     }
   }
-  for (int groups = lanes; groups >= 8; groups /= 2) orders.push_back({.groups = std::min(groups, shares)});
+  const int fewest = std::clamp(lanes / 4, 1, 8);
+  for (int groups = lanes; groups >= fewest; groups /= 2)
+    orders.push_back({.groups = std::min(groups, shares)});
   return orders;
 }
 

@@ -49,7 +49,8 @@ struct Halves {
 /// not_supported instead. An order by trees always works.
 Result<ir::Plan> plan_with(Collective collective, const Halves& halves, const MoveOrder& order = {});
 
-/// All orders that are worth a try for these packings, the most promising ones first.
-std::vector<MoveOrder> move_orders(const Halves& halves);
+/// All orders that are worth a try for these packings if a rank has so many lanes, the most promising ones
+/// first.
+std::vector<MoveOrder> move_orders(const Halves& halves, int most_lanes = ir::kMaxLanes);
 
 }  // namespace weir::algorithms

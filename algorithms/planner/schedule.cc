@@ -2,8 +2,12 @@
 
 #include "algorithms/planner/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "algorithms/cluster/cluster_trees.h"
@@ -50,6 +54,18 @@ void make_equal(Packing& a, Packing& b) {
   divide(b, trees_of_a / common);
 }
 
+/// Lanes of the rank that uses the most, or channels from a rank to another one if these are more.
+int lanes_of(const ir::Plan& plan) {
+  int most = 0;
+  std::map<std::pair<Rank, Rank>, std::set<std::pair<int, int>>> channels;
+  for (const ir::Move& move : plan.moves) {
+    most = std::max({most, move.src_lane + 1, move.dst_lane + 1});
+    if (move.src != move.dst) channels[{move.src, move.dst}].emplace(move.src_lane, move.dst_lane);
+  }
+  for (const auto& [ends, between] : channels) most = std::max(most, static_cast<int>(between.size()));
+  return most;
+}
+
 }  // namespace
 
 Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& network) {
@@ -74,7 +90,7 @@ Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& ne
 }
 
 Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, double bytes,
-                          const sim::Channels& channels, int64_t most_flows) {
+                          const sim::Channels& channels, int64_t most_flows, int most_lanes) {
   const auto trees = planned_trees(plan, network);
   WEIR_TRY(trees.status());
   if (has_large_hosts(plan)) most_flows /= kFewerFlows;
@@ -82,10 +98,17 @@ Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, do
   std::optional<Schedule> best;
   Status refused;
   int64_t flows = 0;
-  for (const MoveOrder& order : move_orders(trees->halves())) {
+  for (const MoveOrder& order : move_orders(trees->halves(), most_lanes)) {
     auto moves = plan_with(plan.collective, trees->halves(), order);
     if (!moves.ok()) {
       refused = moves.status();
+      continue;
+    }
+    if (const int lanes = lanes_of(*moves); lanes > most_lanes) {
+      refused =
+          Status(Code::invalid_argument,
+                 fmt::format("the plan uses {} lanes of a rank, or channels between two: expected at most {}",
+                             lanes, most_lanes));
       continue;
     }
     sim::FlowRoutes routes(network);

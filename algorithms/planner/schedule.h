@@ -38,9 +38,11 @@ struct Schedule {
 inline constexpr int64_t kMostOrderFlows = 1'500'000;
 
 /// The fastest order of the moves with these channels, for a collective of `bytes`; not verified: see
-/// ir::verify(). No further order is tried after `most_flows`. Errors: those of planned_trees(), plan_with()
-/// and sim::simulate().
+/// ir::verify(). No further order is tried after `most_flows`. Orders in which a rank uses more than
+/// `most_lanes` lanes, or as many channels to another rank, are left out: kernels have fewer. Errors: those
+/// of planned_trees(), plan_with() and sim::simulate(); invalid_argument if no order has so few lanes.
 Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, double bytes,
-                          const sim::Channels& channels, int64_t most_flows = kMostOrderFlows);
+                          const sim::Channels& channels, int64_t most_flows = kMostOrderFlows,
+                          int most_lanes = ir::kMaxLanes);
 
 }  // namespace weir::algorithms

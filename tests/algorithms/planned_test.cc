@@ -161,6 +161,20 @@ TEST(Planned, RunsAsPrograms) {
   }
 }
 
+TEST(Planned, UsesNoMoreLanesThanThereAre) {
+  const Network network = unlike_mesh(6);
+  Layout layout = layout_on(network);
+  join(layout, network, std::vector<char>(6), 8);
+  ASSERT_NE(planned_for(Collective::all_reduce, 6, layout), nullptr);
+  const ir::Plan plan = plan_of("planned", Collective::all_reduce, layout);
+  for (const ir::Move& move : plan.moves) {
+    EXPECT_LT(move.src_lane, 8);
+    EXPECT_LT(move.dst_lane, 8);
+  }
+  join(layout, network, std::vector<char>(6), 1);
+  EXPECT_EQ(planned_for(Collective::all_reduce, 6, layout), nullptr) << "sums and results need two";
+}
+
 TEST(Planned, IsMadeOnceForAllCopies) {
   const Layout layout = layout_on(star_of({2, 1, 2}));
   const Layout copy = layout;

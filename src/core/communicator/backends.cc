@@ -6,10 +6,14 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "algorithms/catalogue/planned.h"
+#include "algorithms/cluster/hosts.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/core/communicator/resources.h"
 #include "src/core/placement/near_ports.h"
+#include "src/exec/gpu/segment_table.h"
+#include "topology/model/assumed_rates.h"
 
 namespace weir::core {
 namespace {
@@ -90,6 +94,36 @@ Result<std::unique_ptr<Bootstrap>> device_bootstrap(const BackendOwner& owner, B
   return own;
 }
 
+/// The layout of the hosts, with the network between the GPUs instead of that between hosts, and plans for
+/// it.
+algorithms::Layout device_layout(const Resources& resources) {
+  algorithms::Layout layout = resources.plans->layout();
+  layout.network.reset();
+  layout.plans = nullptr;
+  const JobTopology& cluster = resources.peer_table->cluster;
+  std::vector<std::string> addresses;
+  for (const PeerInfo& peer_info : resources.peer_table->peer_infos) addresses.push_back(peer_info.gpu);
+  const std::vector<topology::Index> gpus = cluster.gpus_of(addresses);
+  if (gpus.size() < 2) return layout;
+  const bool single =
+      std::ranges::adjacent_find(cluster.hosts, std::ranges::not_equal_to()) == cluster.hosts.end();
+  const bool logs = resources.bootstrap->rank() == 0;
+  topology::Graph graph = cluster.graph;
+  if (single) {
+    const std::string assumed = topology::assume_rates(graph);
+    if (logs && !assumed.empty()) WEIR_INFO(graph, "assumed rates of links: {}", assumed);
+  }
+  auto network = algorithms::network_of(graph, gpus);
+  if (!network.ok()) {
+    if (logs)
+      WEIR_INFO(graph, "no plans are made for the links between the GPUs: {}", network.status().message());
+    return layout;
+  }
+  const std::vector<char> between = algorithms::switches_between_hosts(*network, graph);
+  algorithms::join(layout, std::move(*network), between, exec::gpu::GpuSegmentTable::kRings);
+  return layout;
+}
+
 /// Meets the others on their GPUs, where all ranks are on some; null: they do not reach each other's memory.
 /// Collective.
 Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& owner,
@@ -112,7 +146,7 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& o
   dependencies.gpus = owner.gpus;
   dependencies.aborted = &owner.lifecycle.aborted();
   dependencies.routes = resources.routes.get();
-  dependencies.layout = resources.plans->layout();
+  dependencies.layout = device_layout(resources);
   dependencies.order = resources.peer_table->order;
   dependencies.loaded = resources.loaded_plans.get();
   dependencies.bootstrap = std::move(*own);

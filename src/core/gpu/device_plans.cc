@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/catalogue/direct.h"
 #include "algorithms/catalogue/ordered.h"
+#include "algorithms/catalogue/planned.h"
 #include "algorithms/ir/rank_order.h"
 #include "algorithms/ir/verify.h"
 #include "src/base/log.h"
@@ -34,6 +36,7 @@ constexpr size_t kShardBytes = size_t{16} << 10;
 constexpr size_t kPacketShardBytes = size_t{1} << 10;
 
 constexpr std::string_view kDirect = "direct";
+constexpr std::string_view kPlanned = "planned";
 
 /// Bytes that a rank sends with one_shot.
 size_t sent_bytes(int ranks, size_t bytes) { return bytes * static_cast<size_t>(ranks - 1); }
@@ -66,7 +69,21 @@ std::string_view other_algorithm(Collective kind, std::string_view first) {
   }
 }
 
+/// The network of a layout, with the node of each rank instead of each position.
+algorithms::Network by_rank(const algorithms::Layout& layout) {
+  algorithms::Network network = *layout.network;
+  for (size_t place = 0; place < layout.order.size(); ++place)
+    network.rank_nodes[static_cast<size_t>(layout.order[place])] = layout.network->rank_nodes[place];
+  return network;
+}
+
 }  // namespace
+
+DevicePlans::DevicePlans(Dependencies dependencies) : dependencies_(std::move(dependencies)) {
+  const algorithms::Layout& layout = dependencies_.layout;
+  if (layout.network && layout.plans != nullptr && !layout.plans->empty())
+    times_ = std::make_unique<PlanTimes>(by_rank(layout));
+}
 
 /// A network needs few blocks, so that the others stay free for the rest of the GPU's work.
 std::vector<DeviceChoice> DevicePlans::choices(Collective kind, int ranks, size_t bytes, Means means,
@@ -101,7 +118,7 @@ size_t DevicePlans::tile_bytes(const exec::gpu::Ready& ready, size_t bytes, uint
 /// A plan of WEIR_PLAN_FILE that kernels cannot run gives way to the library's choice; one of a call does
 /// not.
 std::vector<DeviceChoice> DevicePlans::candidates(Collective kind, Rank root, size_t bytes, bool scales,
-                                                  const ir::LoadedPlan* asked) const {
+                                                  const ir::LoadedPlan* asked) {
   const exec::gpu::RunParameters slots{exec::gpu::RingProtocol::bandwidth,
                                        exec::gpu::GpuSegmentTable::kRings};
   if (asked != nullptr) return {{asked->key, slots, asked}};
@@ -109,10 +126,49 @@ std::vector<DeviceChoice> DevicePlans::candidates(Collective kind, Rank root, si
                       : dependencies_.direct && !scales ? Means::direct
                                                         : Means::slots;
   std::vector<DeviceChoice> all = choices(kind, dependencies_.ranks, bytes, means, dependencies_.order);
+  if (const auto trees = faster_trees(kind, bytes, all.front())) all.insert(all.begin(), *trees);
   if (dependencies_.loaded == nullptr) return all;
   if (const ir::LoadedPlan* const loaded = dependencies_.loaded->find(kind, root, bytes); loaded != nullptr)
     all.insert(all.begin(), {loaded->key, slots, loaded});
   return all;
+}
+
+std::optional<DeviceChoice> DevicePlans::faster_trees(Collective kind, size_t bytes,
+                                                      const DeviceChoice& other) {
+  if (times_ == nullptr || keeps_rank_order(kind) ||
+      algorithms::planned_for(kind, dependencies_.ranks, dependencies_.layout) == nullptr)
+    return std::nullopt;
+  const DeviceChoice trees{kPlanned,
+                           {exec::gpu::RingProtocol::bandwidth, exec::gpu::GpuSegmentTable::kRings}};
+  const auto size_class = static_cast<int>(std::bit_width(bytes));
+  const auto [known, added] = trees_faster_.try_emplace({kind, size_class, other.algorithm}, false);
+  if (added) {
+    const auto faster = are_trees_faster(trees, other, kind, std::bit_floor(bytes));
+    if (faster.ok())
+      known->second = *faster;
+    else
+      WEIR_INFO(tuning, "{} on GPUs: no planned trees: {}", name(kind), faster.status().message());
+  }
+  return known->second ? std::optional(trees) : std::nullopt;
+}
+
+/// What reads other ranks' buffers has no messages whose costs could be simulated: its links alone count.
+Result<bool> DevicePlans::are_trees_faster(const DeviceChoice& trees, const DeviceChoice& other,
+                                           Collective kind, size_t bytes) {
+  const Made& made = make(trees, kind, 0);
+  WEIR_TRY(made.status);
+  const auto first = plan_of(trees, kind, 0);
+  WEIR_TRY(first.status());
+  const auto second = plan_of(other, kind, 0);
+  WEIR_TRY(second.status());
+  const auto own = times_->of_messages(*first, bytes, made.message_bytes);
+  WEIR_TRY(own.status());
+  const auto others = other.algorithm == kDirect ? times_->of_links(*second, bytes)
+                                                 : times_->of_messages(*second, bytes, made.message_bytes);
+  WEIR_TRY(others.status());
+  WEIR_INFO(tuning, "{} on GPUs: from {} bytes: planned {:.1f} us, {} {:.1f} us", name(kind), bytes,
+            *own * 1e6, other.algorithm, *others * 1e6);
+  return *own < *others;
 }
 
 Result<DevicePlans::Chosen> DevicePlans::find(Collective kind, Rank root, size_t bytes, bool scales,
@@ -156,7 +212,8 @@ Result<ir::Plan> DevicePlans::plan_of(const DeviceChoice& choice, Collective kin
   if (entry == nullptr)
     return Status(Code::internal_error,
                   fmt::format("there is no algorithm {} for {}", choice.algorithm, name(kind)));
-  if (!dependencies_.far || keeps_rank_order(kind))
+  const bool in_rank_order = !dependencies_.far && choice.algorithm != kPlanned;
+  if (in_rank_order || keeps_rank_order(kind))
     return algorithms::emit(choice.algorithm, {kind, ranks, root, algorithms::default_chunks(*entry, ranks)});
   const uint32_t chunks = algorithms::default_chunks(*entry, ranks, dependencies_.layout);
   return algorithms::emit_in_order(choice.algorithm, {kind, ranks, root, chunks}, dependencies_.layout);
@@ -189,6 +246,9 @@ Result<DevicePlans::Made> DevicePlans::emit(const DeviceChoice& choice, Collecti
   auto ready = dependencies_.executor->prepare(*plan, programs, choice.way);
   WEIR_TRY(ready.status());
   made.ready = std::move(*ready);
+  uint32_t most = 1;
+  for (const ir::Move& move : plan->moves) most = std::max(most, move.chunks);
+  made.message_bytes = made.ready->tile_bytes * most;
   return made;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,6 +14,7 @@
 #include "src/base/log.h"
 #include "src/base/printable.h"
 #include "topology/formats/nccl_xml.h"
+#include "topology/formats/source.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
 #include "topology/model/merge.h"
@@ -162,6 +164,23 @@ Status JobTopology::dump(Rank rank, const std::string& file) const {
   stream.close();
   if (stream) return {};
   return {Code::system_error, fmt::format("the topology could not be written to {}", file)};
+}
+
+std::vector<Index> JobTopology::gpus_of(std::span<const std::string> addresses) const {
+  const std::vector<Index> holders = topology::hosts_of(graph);
+  std::map<std::pair<Index, std::string>, Index> by_address;  // key: host and PCI address
+  for (const Index gpu : graph.all(NodeKind::gpu))
+    by_address.try_emplace(
+        {holders[static_cast<size_t>(gpu)], graph.get<topology::GpuFacts>(gpu)->pci.address}, gpu);
+  std::vector<Index> gpus;
+  for (size_t rank = 0; rank < addresses.size(); ++rank) {
+    std::string address;
+    if (!topology::parse_pci_address(addresses[rank], address)) return {};
+    const auto found = by_address.find({hosts[rank], address});
+    if (found == by_address.end() || std::ranges::find(gpus, found->second) != gpus.end()) return {};
+    gpus.push_back(found->second);
+  }
+  return gpus;
 }
 
 std::vector<RankPlace> JobTopology::places() const {

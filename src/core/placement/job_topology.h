@@ -6,6 +6,7 @@
 /// Tests: tests/library/topology_test.cc
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct JobTopology {
   static Result<JobTopology> assemble(const std::vector<Bytes>& contributions,
                                       const std::vector<PeerAddress>& peers);
 
+  /// The GPU of each rank, a node of `graph`; `addresses[r]` is the PCI address of rank r's. Empty if a GPU
+  /// is not in the topology, or if two ranks share one.
+  std::vector<topology::Index> gpus_of(std::span<const std::string> addresses) const;
   /// The places of all ranks.
   std::vector<RankPlace> places() const;
   /// Writes the host of a rank as a topology file of NCCL or RCCL. Errors: system_error.

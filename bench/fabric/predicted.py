@@ -20,6 +20,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "netlab"))
 from network import BURST, Impossible, Network, missing_tools  # noqa: E402
+from ranks import favoured, kept_niceness  # noqa: E402
 
 # A full frame at an MTU of 1500, as a token bucket counts it (no preamble, no checksum): Ethernet 14, IPv4
 # 20, TCP 20 and its timestamps 12; the rest is payload. Every second frame is acknowledged by a frame of 66
@@ -102,13 +103,15 @@ def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
   return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)["seconds"] * 1000
 
 
-def run(network, programs, niceness, program, sizes, repeats, ranks, **variables):
-  """Returns {bytes: milliseconds of each repeat, until the slowest rank has finished}. All start together after a barrier."""
-  with tempfile.TemporaryDirectory() as folder:
+def run(network, programs, niceness, program, sizes, repeats, ranks, host_of=None, **variables):
+  """Returns {bytes: milliseconds of each repeat, until the slowest rank has finished}. All start together after a barrier. `host_of`:
+  index: rank; None: one rank on each host."""
+  with tempfile.TemporaryDirectory() as folder, kept_niceness():
     result = os.path.join(folder, "result.json")
-    command = ["nice", "-n", f"{niceness}", os.path.join(programs, f"{program}_perf"), "-b", f"{sizes[0]}", "-e", f"{sizes[-1]}", "-f",
-               f"{GROWTH}", "-n", f"{repeats}", "-w", "1", "-c", "0", "-z", "3", "-I", "1"]
-    processes = [network.start(rank, rank, ranks, command + (["-J", result] if rank == 0 else []),
+    command = [os.path.join(programs, f"{program}_perf"), "-b", f"{sizes[0]}", "-e", f"{sizes[-1]}", "-f", f"{GROWTH}", "-n", f"{repeats}",
+               "-w", "1", "-c", "0", "-z", "3", "-I", "1"]
+    host_of = host_of or range(ranks)
+    processes = [network.start(host_of[rank], rank, ranks, favoured(niceness, command + (["-J", result] if rank == 0 else [])),
                                WEIR_SLOT_BYTES=f"{SLOT_BYTES}", **variables)
                  for rank in range(ranks)]  # waiting ranks sleep: many polling ranks would leave no time for the network
     try:

@@ -36,9 +36,9 @@ class Machine:
 
 
 class Mesh(Network):
-  def __init__(self, machine, share, send_buffer=0):
-    """`share`: of the machine's rates, what the cables have. `send_buffer`: as in Network."""
-    super().__init__([machine.gpus], 0, [0], lossless=True, send_buffer=send_buffer)
+  def __init__(self, machine, share, send_buffer=0, **keywords):
+    """`share`: of the machine's rates, what the cables have. The others: as in Network."""
+    super().__init__([machine.gpus], 0, [0], lossless=True, send_buffer=send_buffer, **keywords)
     self.machine, self.share = machine, share
 
   def address(self, host, rail=0):

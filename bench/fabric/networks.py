@@ -47,7 +47,7 @@ def hosts(*lines):
 
 
 CASES = (
-    Case("16 dies of MI250", "mi250_16.xml", "all_gather", 4 << 20, 0.8, gpus=True),
+    Case("16 dies of MI250", "mi250_16.xml", "all_gather", 16 << 20, 1.2, gpus=True),
     Case("8 dies of MI250X", "mi250x_8.xml", "all_reduce", 2 << 20, 0.8, gpus=True),
     Case("one slow host", hosts("leaf leaf0", "host node[0-3]", "attach node[0-1],node3 to leaf0 200G", "attach node2 to leaf0 100G"),
          "all_reduce", 2 << 20, 12),
@@ -122,7 +122,7 @@ class Bench:
       return [*found, ("ring", ("--algorithm", "ring"), {"WEIR_ALGO": "ring"})]
     rings = self.call("plan", self.topology, "--emit", "nccl-graph")
     graph = self.write("graph.xml", rings)
-    order = [int(gpu) for gpu in re.findall(r'<gpu dev="([0-9]+)"', rings.split("<channel>", 1)[1].split("</channel>", 1)[0])]
+    order = [int(gpu, 16) for gpu in re.findall(r'<gpu dev="([0-9a-f]+)"', rings.split("<channel>", 1)[1].split("</channel>", 1)[0])]
     # Graph files are for ranks of one host, which here have to use TCP all the same.
     variables = {"NCCL_GRAPH_FILE": graph, "NCCL_HOSTID": "machine", "WEIR_TRANSPORTS": "loop,tcp", "WEIR_FAST": "0"}
     if found[0][0] != "ring_set":

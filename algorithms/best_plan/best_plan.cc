@@ -164,9 +164,13 @@ Result<BestPlan> best_plan(const PlanRequest& request) {
   if (!is_for_trees(request.collective)) return best_listed(request);
   auto planned = plan_collective(request.network, request.between_hosts, request.collective, request.root);
   WEIR_TRY(planned.status());
-  BestPlan best{{}, planned->bound, planned->time, planned->part_of_bound, {}};
-  best.edge_bytes = edge_bytes(*planned, request.network, request.bytes);
-  best.plan = std::move(*planned);
+  return of_trees(std::move(*planned), request);
+}
+
+BestPlan of_trees(CollectivePlan planned, const PlanRequest& request) {
+  BestPlan best{{}, planned.bound, planned.time, planned.part_of_bound, {}};
+  best.edge_bytes = edge_bytes(planned, request.network, request.bytes);
+  best.plan = std::move(planned);
   return best;
 }
 

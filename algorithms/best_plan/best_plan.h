@@ -61,4 +61,7 @@ inline constexpr int kMostListedRanks = 512;
 /// gather or scatter of more than kMostListedRanks ranks.
 Result<BestPlan> best_plan(const PlanRequest& request);
 
+/// A plan of the planner for this request.
+BestPlan of_trees(CollectivePlan planned, const PlanRequest& request);
+
 }  // namespace weir::algorithms

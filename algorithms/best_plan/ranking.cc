@@ -71,6 +71,14 @@ double nth_time(const std::vector<RankedPlan>& plans, size_t n) {
   return seconds[n - 1];
 }
 
+Result<Schedule> schedule_fewer(BestPlan& best, const PlanRequest& request, const sim::Channels& channels) {
+  if (best.trees() == nullptr) return schedule(best, request.network, request.bytes, channels);
+  CollectivePlan plan = *best.trees();
+  auto made = schedule_fewer(plan, request.network, request.bytes, channels);
+  if (made.ok() && plan.time != best.time) best = of_trees(std::move(plan), request);
+  return made;
+}
+
 /// The fastest plan first; but `own` before those that are equally fast.
 void sort_by_time(std::vector<RankedPlan>& plans, std::string_view own) {
   const auto seconds = [](const RankedPlan& plan) { return plan.schedule.prediction.seconds; };
@@ -102,11 +110,11 @@ std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view
   return plans;
 }
 
-Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, const BestPlan& best,
+Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPlan& best,
                                              const sim::Channels& channels) {
   std::vector<RankedPlan> plans;
   const std::string own = best.trees() != nullptr ? "planned" : best.algorithm();
-  auto first = schedule(best, request.network, request.bytes, channels);
+  auto first = schedule_fewer(best, request, channels);
   WEIR_TRY(first.status());
   plans.push_back({own, std::move(*first)});
   auto rivals = rivals_of(request, own);

@@ -40,9 +40,9 @@ std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view
 inline constexpr int kMostRankedRanks = 160;
 
 /// The schedule of `best` and plans of the catalogue; the fastest one is first, and `best` is before others
-/// that are equally fast. Plans whose loads of the links alone make them slower than two others are left out.
-/// Errors: those of schedule().
-Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, const BestPlan& best,
+/// that are equally fast. Where fewer trees are faster (schedule_fewer()), they become those of `best`. Plans
+/// whose loads of the links alone make them slower than two others are left out. Errors: those of schedule().
+Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPlan& best,
                                              const sim::Channels& channels);
 
 }  // namespace weir::algorithms

@@ -62,9 +62,9 @@ void join(Layout& layout, Network by_rank, std::span<const char> between_hosts, 
   if (ranks < 2 || ranks > kMostPlannedRanks || layout.network->edges.size() > kMostPlannedEdges) return;
   std::vector<ir::Plan> plans;
   for (const auto kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
-    const auto best = plan_collective(*layout.network, between_hosts, kind);
+    auto best = plan_collective(*layout.network, between_hosts, kind);
     if (!best.ok() || !gains(*best, layout)) continue;
-    auto moves = schedule(*best, *layout.network, kLongMessage, kChannels, kMostFlows, most_lanes);
+    auto moves = schedule_fewer(*best, *layout.network, kLongMessage, kChannels, kMostFlows, most_lanes);
     if (!moves.ok()) continue;
     moves->plan.algorithm = "planned";
     plans.push_back(std::move(moves->plan));

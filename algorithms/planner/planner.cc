@@ -92,13 +92,18 @@ Result<CollectivePlan> plan_collective(const Network& network, std::span<const c
   auto trees = plan_trees(network, collective, root);
   if (!trees.ok()) return best.part_of_bound > 0 ? Result<CollectivePlan>(std::move(best)) : trees.status();
   if (best.part_of_bound > 0 && trees->part_of_bound <= best.part_of_bound) return best;
-  best.bound = trees->bound;
-  best.up.reset();
-  best.down.reset();
-  best.time = trees->time;
-  best.part_of_bound = trees->part_of_bound;
-  best.trees = std::move(*trees);
-  return best;
+  return of_trees(std::move(*trees));
+}
+
+CollectivePlan of_trees(TreePlan trees) {
+  CollectivePlan plan;
+  plan.collective = trees.collective;
+  plan.root = trees.root;
+  plan.bound = trees.bound;
+  plan.time = trees.time;
+  plan.part_of_bound = trees.part_of_bound;
+  plan.trees = std::move(trees);
+  return plan;
 }
 
 std::vector<double> edge_bytes(const CollectivePlan& plan, const Network& network, double bytes) {

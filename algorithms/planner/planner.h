@@ -51,6 +51,9 @@ inline constexpr int kMostPackedRanks = 512;
 Result<CollectivePlan> plan_collective(const Network& network, std::span<const char> between_hosts,
                                        Collective collective, Rank root = 0);
 
+/// The plan that consists of these trees over all ranks.
+CollectivePlan of_trees(TreePlan trees);
+
 /// The load of each edge of the network, of `bytes` in total.
 std::vector<double> edge_bytes(const CollectivePlan& plan, const Network& network, double bytes);
 

@@ -18,6 +18,8 @@ namespace {
 
 /// An order whose simulated rate is this part of the packing's is good enough.
 constexpr double kEnough = 0.995;
+/// Where it is below this part, fewer trees are tried: they need fewer lanes.
+constexpr double kClose = 0.95;
 /// Flows that are simulated for one order.
 constexpr int64_t kFlowsOfOrder = 60'000;
 
@@ -66,6 +68,72 @@ int lanes_of(const ir::Plan& plan) {
   return most;
 }
 
+/// Simulates orders of moves, and keeps the fastest one.
+class Search {
+ public:
+  Search(const Network& network, double bytes, const sim::Channels& channels, int64_t most_flows,
+         int most_lanes)
+      : network_(network),
+        bytes_(bytes),
+        channels_(channels),
+        most_flows_(most_flows),
+        most_lanes_(most_lanes) {}
+
+  /// Of the fastest order so far. REQUIRES: there is one.
+  double seconds() const { return best_->prediction.seconds; }
+  /// The least that the loads of the links allow.
+  double limit(const CollectivePlan& plan) const {
+    return bytes_ / kCapacityUnit / 1e9 * plan.time.convert_to<double>();
+  }
+
+  /// Errors: those of schedule(); there is an order afterwards.
+  Status try_orders(const CollectivePlan& plan) {
+    const auto trees = planned_trees(plan, network_);
+    WEIR_TRY(trees.status());
+    const int64_t most_flows = has_large_hosts(plan) ? most_flows_ / kFewerFlows : most_flows_;
+    Status refused;
+    int64_t flows = 0;
+    for (const MoveOrder& order : move_orders(trees->halves(), most_lanes_)) {
+      auto moves = moves_in(order, plan.collective, *trees);
+      if (!moves.ok()) {
+        refused = moves.status();
+        continue;
+      }
+      sim::FlowRoutes routes(network_);
+      auto prediction =
+          sim::simulate(*moves, bytes_, network_, routes, channels_, std::min(kFlowsOfOrder, most_flows / 4));
+      WEIR_TRY(prediction.status());
+      flows += prediction->flows;
+      if (!best_ || prediction->seconds < seconds())
+        best_ = Schedule{std::move(*moves), std::move(*prediction)};
+      if (seconds() * kEnough <= limit(plan) || flows >= most_flows) break;
+    }
+    return best_ ? Status() : refused;
+  }
+
+  Schedule take() { return std::move(*best_); }
+
+ private:
+  Result<ir::Plan> moves_in(const MoveOrder& order, Collective collective, const PlannedTrees& trees) const {
+    auto moves = plan_with(collective, trees.halves(), order);
+    WEIR_TRY(moves.status());
+    if (const int lanes = lanes_of(*moves); lanes > most_lanes_) {
+      return Status(
+          Code::invalid_argument,
+          fmt::format("the plan uses {} lanes of a rank, or channels between two: expected at most {}", lanes,
+                      most_lanes_));
+    }
+    return moves;
+  }
+
+  const Network& network_;
+  const double bytes_;
+  const sim::Channels& channels_;
+  const int64_t most_flows_;
+  const int most_lanes_;
+  std::optional<Schedule> best_;
+};
+
 }  // namespace
 
 Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& network) {
@@ -91,37 +159,28 @@ Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& ne
 
 Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, double bytes,
                           const sim::Channels& channels, int64_t most_flows, int most_lanes) {
-  const auto trees = planned_trees(plan, network);
-  WEIR_TRY(trees.status());
-  if (has_large_hosts(plan)) most_flows /= kFewerFlows;
-  const double limit = bytes / kCapacityUnit / 1e9 * plan.time.convert_to<double>();
-  std::optional<Schedule> best;
-  Status refused;
-  int64_t flows = 0;
-  for (const MoveOrder& order : move_orders(trees->halves(), most_lanes)) {
-    auto moves = plan_with(plan.collective, trees->halves(), order);
-    if (!moves.ok()) {
-      refused = moves.status();
-      continue;
-    }
-    if (const int lanes = lanes_of(*moves); lanes > most_lanes) {
-      refused =
-          Status(Code::invalid_argument,
-                 fmt::format("the plan uses {} lanes of a rank, or channels between two: expected at most {}",
-                             lanes, most_lanes));
-      continue;
-    }
-    sim::FlowRoutes routes(network);
-    auto prediction =
-        sim::simulate(*moves, bytes, network, routes, channels, std::min(kFlowsOfOrder, most_flows / 4));
-    WEIR_TRY(prediction.status());
-    flows += prediction->flows;
-    if (!best || prediction->seconds < best->prediction.seconds)
-      best = Schedule{std::move(*moves), std::move(*prediction)};
-    if (best->prediction.seconds * kEnough <= limit || flows >= most_flows) break;
+  Search search(network, bytes, channels, most_flows, most_lanes);
+  WEIR_TRY(search.try_orders(plan));
+  return search.take();
+}
+
+Result<Schedule> schedule_fewer(CollectivePlan& plan, const Network& network, double bytes,
+                                const sim::Channels& channels, int64_t most_flows, int most_lanes) {
+  Search search(network, bytes, channels, most_flows, most_lanes);
+  WEIR_TRY(search.try_orders(plan));
+  if (network.ranks() > kMostFlatRanks) return search.take();
+  for (const int trees_per_root : {1, 2}) {
+    if (search.seconds() * kClose <= search.limit(plan)) break;
+    const PackingGoal goal{.optimal_trees = trees_per_root, .enough = 1, .most_trees = trees_per_root};
+    auto trees = plan_trees(network, plan.collective, plan.root, goal);
+    if (!trees.ok()) continue;
+    CollectivePlan fewer = of_trees(std::move(*trees));
+    const double before = search.seconds();
+    if (search.limit(fewer) >= before) continue;
+    WEIR_TRY(search.try_orders(fewer));
+    if (search.seconds() < before) plan = std::move(fewer);
   }
-  if (best) return std::move(*best);
-  return refused;
+  return search.take();
 }
 
 }  // namespace weir::algorithms

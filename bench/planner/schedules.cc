@@ -60,7 +60,7 @@ Result<double> rate_of_text(ir::Plan plan, const Network& network) {
 }
 
 Result<Figures> figures_of(const PlanRequest& request) {
-  const auto best = best_plan(request);
+  auto best = best_plan(request);
   WEIR_TRY(best.status());
   auto ranked = ranked_plans(request, *best, kChannels);
   WEIR_TRY(ranked.status());

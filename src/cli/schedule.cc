@@ -50,7 +50,7 @@ Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTas
   const int ranks = task.network.ranks();
   if (!arguments.algorithm.empty()) return algorithms::plan_by(arguments.algorithm, task.request(asked.root));
   if (arguments.plan.empty()) {
-    const auto best = algorithms::best_plan(task.request(asked.root));
+    auto best = algorithms::best_plan(task.request(asked.root));
     WEIR_TRY(best.status());
     auto ranked = algorithms::ranked_plans(task.request(asked.root), *best, channels);
     WEIR_TRY(ranked.status());

@@ -29,7 +29,7 @@ TEST_P(Clusters, ThePlanThatIsEmittedKeepsThePrediction) {
   for (const Collective collective : kThree) {
     SCOPED_TRACE(name(collective));
     const PlanRequest request = request_of(cluster, collective);
-    const auto best = best_plan(request);
+    auto best = best_plan(request);
     ASSERT_TRUE(best.ok()) << best.status().message();
     const auto ranked = ranked_plans(request, *best, kChannels);
     ASSERT_TRUE(ranked.ok()) << ranked.status().message();
@@ -104,6 +104,25 @@ TEST(Schedule, TreesOfSeveralChunksAreDivided) {
   const auto moves = schedule(*plan, dies.network, 4 * kBytes, kChannels);
   ASSERT_TRUE(moves.ok()) << moves.status().message();
   EXPECT_GE(moves->prediction.algbw, 0.96 * kCapacityUnit / plan->time.convert_to<double>());
+}
+
+/// The trees of two such hosts need more lanes than there are.
+TEST(Schedule, FewerTreesAreTakenWhereLanesAreTooFew) {
+  const Line cluster("2 x (8 gpu nvswitch 300, 8 nic 25) leaf");
+  auto plan = plan_collective(cluster.network, cluster.between_hosts, Collective::all_reduce);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const Rational least = plan->time;
+  constexpr int64_t kFewFlows = 200'000;
+  const auto all = schedule(*plan, cluster.network, kBytes, kChannels, kFewFlows);
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  const auto fewer = schedule_fewer(*plan, cluster.network, kBytes, kChannels, kFewFlows);
+  ASSERT_TRUE(fewer.ok()) << fewer.status().message();
+  EXPECT_LT(fewer->prediction.seconds, 0.7 * all->prediction.seconds);
+  EXPECT_EQ(ir::verify(fewer->plan).message(), "");
+  EXPECT_GT(plan->time, least) << "its links would allow more";
+  ASSERT_TRUE(plan->trees && plan->trees->down);
+  EXPECT_LE(plan->trees->down->trees_per_root, 2);
+  EXPECT_LE(kCapacityUnit / plan->time.convert_to<double>() * 0.95, fewer->prediction.algbw);
 }
 
 /// Blocks of a host that visit the same hosts share its gates, each with few of them.

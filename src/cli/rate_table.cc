@@ -25,6 +25,11 @@ struct Row {
   double predicted = 0;
   bool simulated = false;
 
+  /// Whether ours are those for another figure as well.
+  bool is_of(const PublishedRate& other) const {
+    return figure.line == std::string_view(other.line) && figure.collective == other.collective &&
+           figure.bus == other.bus;
+  }
   bool known() const { return figure.kind != RateKind::none; }
   double ratio() const { return predicted / figure.gb_per_s; }
   const char* measure() const { return figure.bus ? "busbw" : "algbw"; }
@@ -95,6 +100,11 @@ std::string table_of(const std::vector<Row>& rows) {
 int print_comparison(bool json) {
   std::vector<Row> rows;
   for (const PublishedRate& figure : published_rates()) {
+    if (!rows.empty() && rows.back().is_of(figure)) {
+      rows.push_back(rows.back());
+      rows.back().figure = figure;
+      continue;
+    }
     auto row = row_of(figure);
     if (!row.ok()) return report_failure("plan", row.status(), kExitUsage);
     rows.push_back(*row);

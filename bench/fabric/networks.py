@@ -151,7 +151,7 @@ def report(case, rows):
   for number, (name, seconds, times) in enumerate(rows):
     median = statistics.median(times)
     found.append(median / seconds)
-    tail = f"{ring[0] / seconds:>18.2f}{ring[1] / median:>10.2f}" if number + 1 < len(rows) else ""
+    tail = f"{ring[0] / seconds:>22.2f}{ring[1] / median:>10.2f}" if number + 1 < len(rows) else ""
     print(f"{case.name if number == 0 else '':<20}{case.collective if number == 0 else '':<12}{name:<14}{seconds:>10.3f}{median:>10.3f}"
           f"{median / seconds:>8.2f}{min(times):>9.3f}{max(times):>9.3f}{tail}", flush=True)
   return found
@@ -170,7 +170,7 @@ def main():
   if missing := missing_tools():
     sys.exit(missing)
   print(f"{'network':<20}{'collective':<12}{'plan':<14}{'predicted':>10}{'measured':>10}{'ratio':>8}{'fastest':>9}{'slowest':>9}"
-        f"{'ring / it: predicted':>18}{'measured':>9}", flush=True)
+        f"{'ring / it: predicted':>22}{'measured':>9}", flush=True)
   ratios = []
   try:
     for case in CASES:

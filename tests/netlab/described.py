@@ -44,12 +44,12 @@ class Cluster:
   def find_tree(self, switch):
     if switch in self.tree_of:
       return
-    number, todo, cables = len(set(self.tree_of.values())), [switch], 0
+    number, unseen, cables = len(set(self.tree_of.values())), [switch], 0
     members = {switch}
-    while todo:
-      near = self.neighbours(todo.pop())
+    while unseen:
+      near = self.neighbours(unseen.pop())
       cables += len(near)
-      todo += [other for other in near if other not in members]
+      unseen += [other for other in near if other not in members]
       members.update(near)
     if cables != 2 * (len(members) - 1):
       raise Impossible(f"{len(members)} switches with {cables // 2} cables between them: expected a tree")

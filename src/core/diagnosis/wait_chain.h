@@ -114,6 +114,7 @@ class WaitChain {
     if (probe_ == nullptr) {
       probe_ = std::make_unique<Inquiry>(own, uid, credentials, question);
       probed_ns_ = now;
+      (void)probe_->advance();
       return;
     }
     if (!probe_->done()) (void)probe_->advance();

@@ -15,7 +15,7 @@
 
 namespace weir {
 
-/// Not thread-safe. The destructor cancels the question.
+/// The first advance() begins to connect. Not thread-safe. The destructor cancels the question.
 class Inquiry {
  public:
   /// A question about a communicator, from a process that has the credentials of its job.

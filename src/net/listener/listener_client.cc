@@ -36,24 +36,18 @@ Inquiry::Inquiry(const SocketAddress& listener, uint64_t scope, const Credential
       question_(question.begin(), question.end()),
       outgoing_(
           OutgoingConnection::to(listener),
-          {HelloKind::question, {.scope = scope}, credentials, static_cast<uint32_t>(question.size())}) {
-  advance();
-}
+          {HelloKind::question, {.scope = scope}, credentials, static_cast<uint32_t>(question.size())}) {}
 
 Inquiry::Inquiry(const SocketAddress& listener, const ReportAccess& access, BytesView question)
     : listener_(listener),
       question_(question.begin(), question.end()),
-      outgoing_(OutgoingConnection::to(listener), report_request(access, question)) {
-  advance();
-}
+      outgoing_(OutgoingConnection::to(listener), report_request(access, question)) {}
 
 Inquiry::Inquiry(const SocketAddress& listener, OutgoingConnection::Connect connect, BytesView question)
     : listener_(listener),
       question_(question.begin(), question.end()),
       local_(true),
-      outgoing_(std::move(connect), report_request({}, question)) {
-  advance();
-}
+      outgoing_(std::move(connect), report_request({}, question)) {}
 
 pollfd Inquiry::waits_for() const {
   if (!outgoing_.admitted()) return outgoing_.waits_for();
@@ -178,7 +172,7 @@ std::vector<Answer> answers_of(std::vector<std::unique_ptr<Inquiry>> inquiries, 
   std::vector<pollfd> polls;
   std::vector<Inquiry*> open;
   for (const auto& inquiry : inquiries) {
-    if (!inquiry->done()) open.push_back(inquiry.get());
+    if (!inquiry->advance()) open.push_back(inquiry.get());
   }
   while (!open.empty() && !deadline.over()) advance_some(open, polls, deadline);
   std::vector<Answer> answers;
@@ -193,15 +187,12 @@ std::vector<Answer> ask_all(std::span<const SocketAddress> listeners, uint64_t s
   for (const SocketAddress& listener : listeners) {
     inquiries.push_back(std::make_unique<Inquiry>(listener, scope, credentials, question));
     inquiries.back()->hold();
-    open.push_back(inquiries.back().get());
+    if (!inquiries.back()->advance()) open.push_back(inquiries.back().get());
   }
   std::vector<pollfd> polls;
   for (const Deadline meeting = deadline.within_ms(kMeetMs); !open.empty() && !meeting.over();)
     advance_some(open, polls, meeting);
-  for (const auto& inquiry : inquiries) {
-    inquiry->release();
-    (void)inquiry->advance();
-  }
+  for (const auto& inquiry : inquiries) inquiry->release();
   return answers_of(std::move(inquiries), deadline);
 }
 

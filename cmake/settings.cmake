@@ -44,6 +44,10 @@ if(WEIR_SANITIZE)
   # What the sanitizers know of each check is data with addresses: 2.5 million of them in a test program, which would be relocated
   # whenever one begins.
   add_link_options($<$<AND:$<CXX_COMPILER_ID:GNU>,$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>>:-no-pie>)
+  find_program(WEIR_LLD ld.lld DOC "LLVM's linker: three times as fast with programs of this size")
+  if(WEIR_LLD)
+    add_link_options(-fuse-ld=lld)
+  endif()
   if(WEIR_SANITIZE MATCHES thread)
     # It does not model fences: what only a fence orders it reports as a race, which is the safe side.
     add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

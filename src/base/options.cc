@@ -11,11 +11,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "src/base/nccl_variables.h"
 #include "src/base/spelling.h"
@@ -362,11 +359,9 @@ std::string user_cache() {
 
 /// Returns false if there is no readable file at `path`.
 bool read_conf_file(const std::string& path, std::map<std::string, Options::Value>& values) {
-  std::ifstream file(path);
-  if (!file) return false;
-  std::ostringstream text;
-  text << file.rdbuf();
-  read_conf_text(text.str(), path, values);
+  const auto text = file_text(path);
+  if (!text) return false;
+  read_conf_text(*text, path, values);
   return true;
 }
 

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <initializer_list>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 namespace weir {
@@ -25,5 +27,13 @@ std::string bytes_words(double bytes) {
 }
 
 std::string seconds_words(double seconds) { return scaled(seconds, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}}); }
+
+std::optional<std::string> file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
 
 }  // namespace weir

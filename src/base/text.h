@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,9 @@ inline std::string plural(int64_t count, std::string_view word) {
 std::string bytes_words(double bytes);
 /// Formats a time: "1.5 s", "20 ms", "3.2 us": three digits.
 std::string seconds_words(double seconds);
+
+/// All of a file, which may be one of /proc without a size; nullopt: it cannot be opened.
+std::optional<std::string> file_text(const std::string& path);
 
 /// Compares two texts ignoring case; ASCII only.
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {

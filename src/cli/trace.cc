@@ -7,12 +7,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "src/base/output_file.h"
+#include "src/base/text.h"
 #include "src/cli/failure.h"
 
 namespace weir::cli {
@@ -61,18 +60,17 @@ ordered_json event_of(const core::OperationReport& one, int64_t begin_ns, int pr
 
 /// Adds one report, or all reports in the output of weir ps.
 Status add_reports(const std::string& path, std::vector<core::ProcessReport>& reports) {
-  std::ifstream file(path);
-  if (!file) return {Code::system_error, fmt::format("{} cannot be read", path)};
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto text = file_text(path);
+  if (!text) return {Code::system_error, fmt::format("{} cannot be read", path)};
   std::vector<std::string> texts;
   try {
-    const json whole = json::parse(text);
+    const json whole = json::parse(*text);
     if (whole.is_object() && whole.contains("processes")) {
       for (const json& process : whole["processes"]) {
         if (process.contains("report")) texts.push_back(process["report"].dump());
       }
     } else {
-      texts.push_back(text);
+      texts.push_back(*text);
     }
   } catch (const json::exception& error) {  // nlohmann reports parse errors only by exceptions
     return {Code::invalid_argument, fmt::format("{}: {}", path, error.what())};

@@ -9,8 +9,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -68,11 +66,6 @@ std::optional<End> end_of(std::string_view text) {
   return end;
 }
 
-std::string text_of(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 std::optional<uint32_t> connection_owner(std::string_view table, const SocketAddress& own,
@@ -97,7 +90,7 @@ std::optional<uint32_t> connection_owner(const Socket& connection) {
   const auto own = connection.local_address();
   if (!peer.ok() || !own.ok()) return std::nullopt;
   for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    if (const auto user = connection_owner(text_of(path), *peer, *own)) return user;
+    if (const auto user = connection_owner(file_text(path).value_or(""), *peer, *own)) return user;
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include "src/base/text.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace weir {
 namespace {
@@ -17,6 +18,14 @@ TEST(Words, HaveThreeDigitsAndTheUnitThatFits) {
   EXPECT_EQ(seconds_words(3.2e-6), "3.2 us");
   EXPECT_EQ(seconds_words(0.00099996), "1 ms");
   EXPECT_EQ(seconds_words(90), "90 s");
+}
+
+TEST(Text, OfAFileIsAllOfIt) {
+  const auto status = file_text("/proc/self/status");
+  ASSERT_TRUE(status.has_value());
+  EXPECT_NE(status->find("\nPid:\t" + std::to_string(getpid()) + "\n"), std::string::npos);
+  EXPECT_EQ(file_text("/dev/null"), "");
+  EXPECT_EQ(file_text("/nowhere/file"), std::nullopt);
 }
 
 TEST(Text, ListsAreSplit) {

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "src/base/text.h"
@@ -21,8 +19,7 @@ std::optional<PeerProcess> owner_of(const RegisteredListener& entry) {
 
 bool is_own_entry(const RegisteredListener& entry, const PeerProcess& owner) {
   if (owner.pid == 0 || owner.pid == entry.pid) return true;
-  std::ifstream file(fmt::format("/proc/{}/status", owner.pid));
-  return innermost_pid(std::string(std::istreambuf_iterator<char>(file), {})) == entry.pid;
+  return innermost_pid(file_text(fmt::format("/proc/{}/status", owner.pid)).value_or("")) == entry.pid;
 }
 
 int32_t innermost_pid(std::string_view status) {

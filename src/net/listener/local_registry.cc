@@ -11,8 +11,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "src/base/shortage.h"
 #include "src/base/text.h"
@@ -110,8 +108,7 @@ Result<std::optional<Socket>> connect_locally(const RegisteredListener& entry) {
 }
 
 std::vector<RegisteredListener> read_local_registry() {
-  std::ifstream file("/proc/net/unix");
-  return read_local_registry(std::string(std::istreambuf_iterator<char>(file), {}));
+  return read_local_registry(file_text("/proc/net/unix").value_or(""));
 }
 
 std::vector<RegisteredListener> read_local_registry(std::string_view text) {

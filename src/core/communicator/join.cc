@@ -74,6 +74,7 @@ Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomi
 
 Result<ParentBootstrap> ParentBootstrap::of(const Communicator& parent, const std::atomic<bool>& abort) {
   ParentBootstrap made;
+  if (parent.resources() != nullptr) parent.resources()->wait_idle();
   if (parent.lifecycle().revoked()) {
     auto fresh = Bootstrap::without(*parent.resources()->bootstrap, {}, &abort);
     WEIR_TRY(fresh.status());

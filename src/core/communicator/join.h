@@ -30,7 +30,8 @@ Result<JoinResult> join(Runtime& runtime, const GrowOrigin& from, const std::ato
 void decline(Runtime& runtime, const IdOrigin& from, const Status& why);
 
 /// Among which the ranks of a child find each other: the parent's own bootstrap, or, where the parent was
-/// revoked and answers nobody any more, a fresh one.
+/// revoked and answers nobody any more, a fresh one. What is under way on the parent is done first: it is
+/// watched by the same watchdog.
 class ParentBootstrap {
  public:
   static Result<ParentBootstrap> of(const Communicator& parent, const std::atomic<bool>& abort);

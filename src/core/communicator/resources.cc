@@ -325,6 +325,7 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
       {bootstrap->uid(), bootstrap->rank(), runtime.host(), bootstrap->credentials()},
       segment.get(),
       &runtime.local_segments(),
+      &runtime.memory(),
       listener.get(),
       &runtime.credit(),
       network,

@@ -21,8 +21,8 @@ class ForwardingSender : public Sender {
   void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
     inner_->publish(tag, bytes, payload);
   }
-  bool spares_copies(uint32_t bytes, bool stays) const override {
-    return inner_->spares_copies(bytes, stays);
+  SendMode send_mode(const Payload& payload, uint32_t bytes) const override {
+    return inner_->send_mode(payload, bytes);
   }
   void recall() override { inner_->recall(); }
   Status progress() override { return inner_->progress(); }

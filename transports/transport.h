@@ -108,6 +108,16 @@ struct Payload {
   bool stays = false;
 };
 
+/// What publish() does with a payload that has data.
+enum class SendMode : uint8_t {
+  copied,       ///< into the acquired slot
+  handed_on,    ///< at once, without a slot
+  kernel_read,  ///< a rendezvous: the receiver copies the bytes through the kernel
+  shared_read,  ///< a rendezvous: the receiver reads the bytes in memory that both processes map
+};
+
+constexpr bool is_rendezvous(SendMode mode) { return mode >= SendMode::kernel_read; }
+
 /// The sending end of a channel. Used by one thread at a time.
 class Sender {
  public:
@@ -118,13 +128,14 @@ class Sender {
   /// publish(), repeated calls return the same slot.
   virtual std::byte* acquire() = 0;
   /// Sends the acquired slot, or a message of other bytes in its place. `payload` may be reused after the
-  /// return unless it stays. REQUIRES: acquire() returned a slot; bytes <= slot_bytes, or it stays and
-  /// spares_copies(bytes, true).
+  /// return unless it stays. REQUIRES: acquire() returned a slot; bytes <= slot_bytes, or the mode is a
+  /// rendezvous.
   virtual void publish(uint64_t tag, uint32_t bytes, const Payload& payload) = 0;
   void publish(uint64_t tag, uint32_t bytes) { publish(tag, bytes, {}); }
-  /// Whether publish() need not copy such a payload, if it has data: by handing it on at once or, if it
-  /// stays, by rendezvous. Only a rendezvous may exceed slot_bytes.
-  virtual bool spares_copies(uint32_t /*bytes*/, bool /*stays*/) const { return false; }
+  /// How publish() would send such a payload. Only a rendezvous may exceed slot_bytes.
+  virtual SendMode send_mode(const Payload& /*payload*/, uint32_t /*bytes*/) const {
+    return SendMode::copied;
+  }
   /// Takes back what stays: the caller may reuse its memory at once. The receiver of such a message that it
   /// has not read yet fails. The channel cannot be used any more.
   virtual void recall() {}

@@ -32,11 +32,11 @@ struct Kind {
 };
 
 std::unique_ptr<Transport> loop(const TransportContext& context, const Options&) {
-  return make_loop(context.self, context.segment, context.local_segments);
+  return make_loop(context.self, context.segment, context.local_segments, context.memory);
 }
 
 std::unique_ptr<Transport> shm(const TransportContext& context, const Options& options) {
-  return make_shm(context.self, context.segment, options.shm_disable);
+  return make_shm(context.self, context.segment, options.shm_disable, context.memory);
 }
 
 std::unique_ptr<Transport> cma(const TransportContext& context, const Options&) {

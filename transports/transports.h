@@ -33,7 +33,8 @@ using VerbsLoader = std::function<Result<std::unique_ptr<drivers::Verbs>>()>;
 struct TransportContext {
   Identity self;
   Segment* segment = nullptr;
-  LocalSegments* local_segments = nullptr;  ///< one object for all ranks of the process
+  LocalSegments* local_segments = nullptr;         ///< one object for all ranks of the process
+  const device::MemoryRegistry* memory = nullptr;  ///< of the process: peers of this host may map it
   Listener* listener = nullptr;
   CreditBudget* credit = nullptr;  ///< one object for all ranks of the process
   NetworkChoice network;

@@ -18,10 +18,10 @@ device::Traffic traffic_to(const Place& place) {
 /// Smaller messages are always copied into slots.
 constexpr size_t kLeastRendezvous = 4096;
 
-/// Whether rendezvous pay in an operation with such blocks. A copy through the kernel spares the sender its
-/// own, but is slower than two that overlap once data exceed caches: so it pays where the sender is the
-/// slower end, and elsewhere while data are small (measured: docs/lab/changes.md).
-bool rendezvous_pay(const ir::Shape& shape, size_t block_bytes) {
+/// Whether reading through the kernel pays in an operation with such blocks. It spares the sender a copy, but
+/// is slower than two that overlap once data exceed caches: so it pays where the sender is the slower end,
+/// and elsewhere while data are small (measured: docs/lab/changes.md).
+bool kernel_reads_pay(const ir::Shape& shape, size_t block_bytes) {
   constexpr size_t kCached = 512 << 10;
   if (shape.kind == Collective::scatter) return true;
   if (shape.kind == Collective::gather) return block_bytes * static_cast<size_t>(shape.ranks) <= kCached;
@@ -33,8 +33,11 @@ bool is_buffer(const Place& place) {
   return place.kind == Place::Kind::input || place.kind == Place::Kind::output;
 }
 
-/// Whether the program writes nothing twice: then whatever is in a buffer stays there.
+/// Whether what is in a buffer stays there until the operation ends, once a message of it was sent: the
+/// program writes nothing twice, and the collective does not write to its input if the call is in place.
 bool keeps_buffers(const Program& program) {
+  const Collective kind = program.shape.kind;
+  if (reduces(kind) ? kind != Collective::reduce : kind == Collective::all_to_all) return false;
   std::set<uint32_t> written;
   for (const std::vector<Step>& steps : program.lanes) {
     for (const Step& step : steps) {
@@ -63,7 +66,7 @@ Run::Run(const Program& program, Binding binding)
   }
   for (Sender* sender : binding_.senders) {
     if (sender != nullptr) flushing_.push_back(sender);
-    spares_copies_.push_back(sender != nullptr && sender->spares_copies(0, false));
+    hands_on_.push_back(sender != nullptr && sender->send_mode({}, 0) == SendMode::handed_on);
   }
   rendezvous_.reserve(flushing_.size());
 }
@@ -76,8 +79,7 @@ void Run::start(const Work& work) {
     element_ = size_of(type_);
     division_ =
         divide_work(work.count, program_.shape.chunks, element_, std::min(tile_bytes_, binding_.tile_bytes));
-    fetches_ = rendezvous_pay(program_.shape, work.count * element_);
-    buffers_stay_ = fetches_ && keeps_buffers_;
+    kernel_reads_ = kernel_reads_pay(program_.shape, work.count * element_);
   }
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
@@ -150,14 +152,14 @@ inline bool Run::copy_one(const Step& step, Lane& lane) {
   if (sends && !slot_ready(to.index, lane)) return false;
   const Piece piece = division_.piece_of(step.part, lane.pass);
   const size_t bytes = piece.count * element_;
-  if (fetches_ && receives && bytes > 0 && incoming_[from.index] == nullptr) {
+  if (receives && bytes > 0 && incoming_[from.index] == nullptr) [[unlikely]] {
     if (!binding_.receivers[from.index]->fetch(destination(to, step.chunk + to.bias, piece, 0))) return false;
     if (sends) binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes));
     binding_.receivers[from.index]->release();
     return true;
   }
   const std::byte* const read = source(from, step.chunk + from.bias, piece, 0);
-  if (is_buffer(from) && may_rendezvous(to, bytes)) {
+  if (is_buffer(from) && may_rendezvous(to, read, bytes)) {
     send_buffer(to.index, read, bytes);
   } else if (spares_slot(step, 0)) {
     binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes), {read});
@@ -173,8 +175,8 @@ bool Run::move(const Step& step, Lane& lane) {
   if (step.sources == 1 && step.destinations == 1 && step.chunks == 1 && !work_->scales && !step.completes)
     return copy_one(step, lane);
   if (!channels_ready(step, lane)) return false;
-  if (fetches_ && !fetch_messages(step, lane)) return false;
-  const uint32_t rendezvous = buffers_stay_ ? rendezvous_with(step, lane.pass) : 0;
+  if (!fetch_messages(step, lane)) return false;
+  const uint32_t rendezvous = rendezvous_with(step, lane.pass);
   size_t offset = 0;  // offset of the chunk's piece in messages, in bytes
   const std::byte* whole = nullptr;
   for (uint32_t i = 0; i < step.chunks; ++i) {
@@ -231,23 +233,23 @@ bool Run::slot_ready(uint32_t channel, Lane& lane) {
 /// must be contiguous.
 inline bool Run::spares_slot(const Step& step, int destination) const {
   const Place& place = program_.places[step.dst[destination]];
-  return step.chunks == 1 && place.kind == Place::Kind::send && spares_copies_[place.index];
+  return step.chunks == 1 && place.kind == Place::Kind::send && hands_on_[place.index];
 }
 
-inline bool Run::may_rendezvous(const Place& to, size_t bytes) const {
-  return buffers_stay_ && bytes >= kLeastRendezvous && to.kind == Place::Kind::send &&
-         binding_.senders[to.index]->spares_copies(static_cast<uint32_t>(bytes), true);
+inline bool Run::may_rendezvous(const Place& to, const std::byte* data, size_t bytes) const {
+  if (!keeps_buffers_ || bytes < kLeastRendezvous || to.kind != Place::Kind::send) return false;
+  const SendMode mode = binding_.senders[to.index]->send_mode({data, true}, static_cast<uint32_t>(bytes));
+  return mode == SendMode::shared_read || (mode == SendMode::kernel_read && kernel_reads_);
 }
 
 /// The destinations that get the message of a step by rendezvous: bit d for destination d.
-uint32_t Run::rendezvous_with(const Step& step, size_t pass) const {
-  if (step.chunks != 1 || step.sources != 1) return 0;
+uint32_t Run::rendezvous_with(const Step& step, size_t pass) {
+  if (!keeps_buffers_ || work_->scales || step.completes || step.chunks != 1 || step.sources != 1) return 0;
   const size_t bytes = division_.piece_of(step.part, pass).count * element_;
-  bool has_buffer = is_buffer(program_.places[step.src[0]]);
-  for (int d = 0; d < step.destinations; ++d) has_buffer |= is_buffer(program_.places[step.dst[d]]);
+  const std::byte* const data = bytes >= kLeastRendezvous ? buffer_of(step, pass) : nullptr;
   uint32_t found = 0;
-  for (int d = 0; has_buffer && d < step.destinations; ++d)
-    if (may_rendezvous(program_.places[step.dst[d]], bytes)) found |= uint32_t{1} << d;
+  for (int d = 0; data != nullptr && d < step.destinations; ++d)
+    if (may_rendezvous(program_.places[step.dst[d]], data, bytes)) found |= uint32_t{1} << d;
   return found;
 }
 
@@ -282,7 +284,7 @@ bool Run::fetch_messages(const Step& step, Lane& lane) {
     if (from.kind != Place::Kind::receive || incoming_[from.index] != nullptr) continue;
     Receiver& receiver = *binding_.receivers[from.index];
     if (receiver.peek()->bytes == 0) continue;
-    std::byte* const to = buffers_stay_ && step.chunks == 1 ? written_buffer(step, lane.pass) : nullptr;
+    std::byte* const to = keeps_buffers_ && step.chunks == 1 ? written_buffer(step, lane.pass) : nullptr;
     lane.blocked_on = from.index;
     if (!receiver.fetch(to)) return false;
     incoming_[from.index] = to != nullptr ? to : receiver.peek()->data;

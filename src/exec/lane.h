@@ -72,8 +72,8 @@ class Run final : public Task {
                               uint32_t rendezvous);
   bool spares_slot(const Step& step, int destination) const;
   bool fetch_messages(const Step& step, Lane& lane);
-  bool may_rendezvous(const Place& to, size_t bytes) const;
-  uint32_t rendezvous_with(const Step& step, size_t pass) const;
+  bool may_rendezvous(const Place& to, const std::byte* data, size_t bytes) const;
+  uint32_t rendezvous_with(const Step& step, size_t pass);
   const std::byte* buffer_of(const Step& step, size_t pass);
   std::byte* written_buffer(const Step& step, size_t pass);
   void send_buffer(uint32_t channel, const std::byte* data, size_t bytes);
@@ -93,10 +93,9 @@ class Run final : public Task {
   std::vector<Lane> lanes_;  ///< the lanes that have steps
   std::vector<Sender*> flushing_;
   const bool keeps_buffers_;         ///< buffers keep what they have until the operation ends
-  bool fetches_ = false;             ///< messages may come by rendezvous
-  bool buffers_stay_ = false;        ///< messages of buffers may go by rendezvous
+  bool kernel_reads_ = false;        ///< messages of buffers may be read through the kernel
   std::vector<Sender*> rendezvous_;  ///< senders that sent so in this operation
-  std::vector<bool> spares_copies_;  ///< whether the channel's sender can send from any memory, by channel
+  std::vector<bool> hands_on_;       ///< whether the channel's sender can send from any memory, by channel
   std::vector<std::byte> scaled_;    ///< one tile of own input after scaling
   std::vector<const std::byte*> incoming_;  ///< message of the current step, by channel
   std::vector<std::byte*> outgoing_;        ///< slot of the current step, by channel

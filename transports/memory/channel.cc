@@ -45,11 +45,12 @@ struct alignas(16) RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 16);
 constexpr uint64_t kPresent = uint64_t{1} << 32;
-// The bytes are in the sender: the payload is their address, or a part of them.
+// The bytes are in the sender: the payload is a RendezvousSource, or a part of them.
 constexpr uint64_t kRendezvous = uint64_t{1} << 33;
-// Bits from here on: number of the part in the payload, from 1; 0: the address.
+// Bits from here on: number of the part in the payload, from 1; 0: where they are.
 constexpr int kPartShift = 34;
 constexpr uint32_t kMostRendezvous = 1 << 20;  // read at a time: aborts need not wait for long
+constexpr uint32_t kLeastShared = 2048;        // smallest rendezvous in memory that the receiver maps
 
 /// Where a record starts: its byte position counted over all laps of the ring, and its offset in this lap.
 struct Cursor {
@@ -120,7 +121,8 @@ class Block {
 
 class MemorySender final : public Sender {
  public:
-  MemorySender(PeerSegment peer, const LinkSpec& spec) : peer_(std::move(peer)), spec_(spec), block_(spec) {}
+  MemorySender(PeerSegment peer, const LinkSpec& spec, const device::MemoryRegistry* registry)
+      : peer_(std::move(peer)), spec_(spec), registry_(registry), block_(spec) {}
   ~MemorySender() override {
     if (!connected_) return;
     block_.control().state.fetch_or(kLeft, std::memory_order_release);
@@ -148,10 +150,10 @@ class MemorySender final : public Sender {
       return different_shapes(outgoing_name(spec_), spec_, control.slots, control.slot_bytes);
     }
     writable_ = block.ring().bytes();
-    if (spec_.rendezvous_bytes == 0 || spec_.slot_bytes < sizeof(RemoteAddress)) return true;
+    if (spec_.rendezvous_bytes == 0 || spec_.slot_bytes < kLeastShared) return true;
     block.control().sender = MemoryOwner::self();
-    least_rendezvous_ = spec_.rendezvous_bytes;
-    unread_.reserve(block.ring().bytes() / std::min(spec_.rendezvous_bytes, spec_.slot_bytes) + 1);
+    may_stay_ = true;
+    unread_.reserve(block.ring().bytes() / std::min(least_kernel_read(), kLeastShared) + 1);
     return true;
   }
 
@@ -161,17 +163,20 @@ class MemorySender final : public Sender {
     return has_room() || look_for_room() ? block_.payload(next_) : nullptr;
   }
 
-  bool spares_copies(uint32_t bytes, bool stays) const override {
-    return stays && bytes >= least_rendezvous_ && bytes <= kMostRendezvous;
+  SendMode send_mode(const Payload& payload, uint32_t bytes) const override {
+    if (!payload.stays || !may_stay_ || bytes > kMostRendezvous) return SendMode::copied;
+    if (bytes >= kLeastShared && registry_ != nullptr && registry_->find(payload.data, bytes))
+      return SendMode::shared_read;
+    return bytes >= least_kernel_read() ? SendMode::kernel_read : SendMode::copied;
   }
 
   void publish(uint64_t tag, uint32_t bytes, const Payload& payload) override {
-    if (payload.data == nullptr || !spares_copies(bytes, payload.stays)) {
+    if (payload.data == nullptr || !is_rendezvous(send_mode(payload, bytes))) {
       fill_slot(payload, bytes);
       announce(tag, kPresent | bytes, bytes);
       return;
     }
-    std::memcpy(block_.payload(next_), &payload.data, sizeof payload.data);
+    std::memcpy(block_.payload(next_), &source_of(payload.data, bytes), sizeof(RendezvousSource));
     forget_read();
     unread_.push_back({next_, 0, payload.data, bytes});
     announce(tag, kPresent | kRendezvous | bytes, std::min(bytes, spec_.slot_bytes));
@@ -209,6 +214,25 @@ class MemorySender final : public Sender {
     uint64_t parts = 0;  // parts of slot_bytes that went through the ring
   };
 
+  uint32_t least_kernel_read() const {
+    return std::max<uint32_t>(spec_.rendezvous_bytes, sizeof(RendezvousSource));
+  }
+
+  /// Where the bytes are; most are in the block of the last ones.
+  const RendezvousSource& source_of(const std::byte* data, uint32_t bytes) {
+    source_.address = reinterpret_cast<RemoteAddress>(data);
+    const auto located = registry_ != nullptr ? registry_->find(data, bytes) : std::nullopt;
+    if (!located) {
+      source_.block = {};
+    } else if (located->block != source_.block) {
+      const auto handle = registry_->handle(located->block);
+      source_.block = handle ? located->block : device::BlockId{};
+      if (handle) source_.handle = *handle;
+    }
+    if (located) source_.offset = located->offset;
+    return source_;
+  }
+
   /// Publishes the record at the next place, with a payload of `payload` bytes.
   void announce(uint64_t tag, uint64_t word, uint32_t payload) {
     RecordHeader& header = block_.header(next_);
@@ -230,7 +254,7 @@ class MemorySender final : public Sender {
   void settle() {
     if (block_.released().asked.load(std::memory_order_acquire) == answered_) return;
     ++answered_;
-    least_rendezvous_ = kNever;
+    may_stay_ = false;
     forget_read();
     Unread& oldest = unread_.front();
     const uint64_t from = oldest.parts++ * spec_.slot_bytes;
@@ -254,21 +278,28 @@ class MemorySender final : public Sender {
 
   PeerSegment peer_;
   const LinkSpec spec_;
+  const device::MemoryRegistry* const registry_;
   Block block_;
   bool connected_ = false;
   Cursor next_ = Ring::first();  // position of the next message
   uint64_t writable_ = 0;        // position up to which the ring is known to be free
   uint64_t sent_ = 0;
-  static constexpr uint32_t kNever = UINT32_MAX;
-  uint32_t least_rendezvous_ = kNever;  // smallest message sent so
-  std::vector<Unread> unread_;          // messages that the receiver may not have read yet, the oldest first
-  uint64_t answered_ = 0;               // parts of them that went through the ring
+  bool may_stay_ = false;       // messages may go by rendezvous
+  RendezvousSource source_;     // that of the last one
+  std::vector<Unread> unread_;  // messages that the receiver may not have read yet, the oldest first
+  uint64_t answered_ = 0;       // parts of them that went through the ring
 };
 
 class MemoryReceiver final : public Receiver {
  public:
-  MemoryReceiver(Segment& segment, PeerSegment peer, const LinkSpec& spec, const ChannelPlace& place)
-      : segment_(segment), peer_(std::move(peer)), spec_(spec), place_(place), block_(place.block, spec) {
+  MemoryReceiver(Segment& segment, PeerSegment peer, const LinkSpec& spec, const ChannelPlace& place,
+                 AttachedBlocks& attached)
+      : segment_(segment),
+        peer_(std::move(peer)),
+        spec_(spec),
+        place_(place),
+        block_(place.block, spec),
+        attached_(attached) {
     new (&block_.released()) ReleasedCacheLine{};
     new (&block_.header(next_)) RecordHeader{};
     ControlCacheLine& control = block_.control();
@@ -318,9 +349,9 @@ class MemoryReceiver final : public Receiver {
     std::byte* const payload = block_.payload(next_);
     bool whole = false;
     if (part_ == 0) {
-      RemoteAddress from = 0;
-      std::memcpy(&from, payload, sizeof from);
-      whole = read_memory(block_.control().sender, from, to != nullptr ? to : payload, message_.bytes);
+      RendezvousSource source;
+      std::memcpy(&source, payload, sizeof source);
+      whole = read(source, to != nullptr ? to : payload);
     } else {
       const uint64_t before = (part_ - 1) * spec_.slot_bytes;
       const auto bytes = std::min<uint64_t>(message_.bytes - before, spec_.slot_bytes);
@@ -369,11 +400,19 @@ class MemoryReceiver final : public Receiver {
   }
 
  private:
+  bool read(const RendezvousSource& source, std::byte* to) {
+    const std::byte* const from = attached_.find(spec_.peer, source, message_.bytes);
+    if (from == nullptr) return read_memory(block_.control().sender, source.address, to, message_.bytes);
+    std::memcpy(to, from, message_.bytes);
+    return true;
+  }
+
   Segment& segment_;
   PeerSegment peer_;
   const LinkSpec spec_;
   const ChannelPlace place_;
   const Block block_;
+  AttachedBlocks& attached_;
   Message message_;
   bool held_ = false;     // message_ is the oldest message
   bool wanting_ = false;  // the last poll found no message
@@ -386,13 +425,14 @@ class MemoryReceiver final : public Receiver {
 
 }  // namespace
 
-Result<std::unique_ptr<Sender>> open_memory_sender(PeerSegment peer, const LinkSpec& spec) {
+Result<std::unique_ptr<Sender>> open_memory_sender(PeerSegment peer, const LinkSpec& spec,
+                                                   const device::MemoryRegistry* registry) {
   WEIR_TRY(check_spec(spec));
-  return std::unique_ptr<Sender>(std::make_unique<MemorySender>(std::move(peer), spec));
+  return std::unique_ptr<Sender>(std::make_unique<MemorySender>(std::move(peer), spec, registry));
 }
 
 Result<std::unique_ptr<Receiver>> open_memory_receiver(Segment& segment, PeerSegment peer,
-                                                       const LinkSpec& spec) {
+                                                       const LinkSpec& spec, AttachedBlocks& attached) {
   WEIR_TRY(check_spec(spec));
   const size_t bytes = Block(spec).bytes();
   Result<ChannelPlace> place = segment.ring_pool().take(bytes);
@@ -403,7 +443,8 @@ Result<std::unique_ptr<Receiver>> open_memory_receiver(Segment& segment, PeerSeg
     segment.ring_pool().give_back(*place, bytes);
     return announced;
   }
-  return std::unique_ptr<Receiver>(std::make_unique<MemoryReceiver>(segment, std::move(peer), spec, *place));
+  return std::unique_ptr<Receiver>(
+      std::make_unique<MemoryReceiver>(segment, std::move(peer), spec, *place, attached));
 }
 
 }  // namespace weir

@@ -16,9 +16,11 @@
 ///   header, payload       sender, the header's word   receiver   a message; the word is cleared before the
 ///                         last                                   record before it is announced
 ///
-/// A large message whose bytes stay in the sender is a rendezvous: its payload is their address, in a record
-/// as long as if it had the bytes, at most slot_bytes. The receiver reads them there (memory_owner.h). If it
-/// cannot, it asks for them part by part: the sender puts a part into the record, its number into the header.
+/// A large message whose bytes stay in the sender is a rendezvous: its payload says where they are, in a
+/// record as long as if it had the bytes, at most slot_bytes. The receiver reads them there: in memory of the
+/// sender's registry, which it maps (attached_blocks.h), or through the kernel (memory_owner.h). If it can do
+/// neither, it asks for them part by part: the sender puts a part into the record, its number into the
+/// header.
 ///
 /// After each message the sender rings the receiver's doorbell. Every few KiB the receiver reports free space
 /// and rings the sender's doorbell.
@@ -32,16 +34,20 @@
 
 #include <memory>
 
+#include "transports/memory/attached_blocks.h"
 #include "transports/memory/segment.h"
 #include "transports/transport.h"
 
 namespace weir {
 
-/// The sending end of channel spec.channel to the owner of `peer`.
-Result<std::unique_ptr<Sender>> open_memory_sender(PeerSegment peer, const LinkSpec& spec);
+/// The sending end of channel spec.channel to the owner of `peer`. The peer may map memory of `registry`,
+/// which outlives it; null: it maps none.
+Result<std::unique_ptr<Sender>> open_memory_sender(PeerSegment peer, const LinkSpec& spec,
+                                                   const device::MemoryRegistry* registry);
 
-/// The receiving end, in `segment`. REQUIRES: `segment` outlives it. Rings the doorbell of `peer`.
+/// The receiving end, in `segment`. REQUIRES: `segment` and `attached` outlive it. Rings the doorbell of
+/// `peer`.
 Result<std::unique_ptr<Receiver>> open_memory_receiver(Segment& segment, PeerSegment peer,
-                                                       const LinkSpec& spec);
+                                                       const LinkSpec& spec, AttachedBlocks& attached);
 
 }  // namespace weir

@@ -10,8 +10,9 @@ namespace {
 
 class Loop final : public MemoryTransport {
  public:
-  Loop(const Identity& self, Segment* segment, LocalSegments* segments)
-      : MemoryTransport("loop", self, segment), segments_(segments) {
+  Loop(const Identity& self, Segment* segment, LocalSegments* segments,
+       const device::MemoryRegistry* registry)
+      : MemoryTransport("loop", self, segment, registry), segments_(segments) {
     if (segment != nullptr && segments != nullptr) segments->add(segment->memory());
   }
 
@@ -30,8 +31,9 @@ class Loop final : public MemoryTransport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_loop(const Identity& self, Segment* segment, LocalSegments* segments) {
-  return std::make_unique<Loop>(self, segment, segments);
+std::unique_ptr<Transport> make_loop(const Identity& self, Segment* segment, LocalSegments* segments,
+                                     const device::MemoryRegistry* registry) {
+  return std::make_unique<Loop>(self, segment, segments, registry);
 }
 
 }  // namespace weir

@@ -12,7 +12,9 @@
 
 namespace weir {
 
-/// `segment` may be null. `disabled`: the user forbids shared memory (NCCL_SHM_DISABLE).
-std::unique_ptr<Transport> make_shm(const Identity& self, Segment* segment, bool disabled);
+/// `segment` may be null. `disabled`: the user forbids shared memory (NCCL_SHM_DISABLE). Peers may map memory
+/// of `registry`.
+std::unique_ptr<Transport> make_shm(const Identity& self, Segment* segment, bool disabled,
+                                    const device::MemoryRegistry* registry = nullptr);
 
 }  // namespace weir

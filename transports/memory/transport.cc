@@ -62,14 +62,14 @@ Result<PeerSegment> MemoryTransport::peer(BytesView peer_address) const {
 Result<std::unique_ptr<Sender>> MemoryTransport::open_sender(BytesView peer_address, const LinkSpec& spec) {
   Result<PeerSegment> mapped = peer(peer_address);
   if (!mapped.ok()) return mapped.status();
-  return open_memory_sender(std::move(*mapped), spec);
+  return open_memory_sender(std::move(*mapped), spec, registry_);
 }
 
 Result<std::unique_ptr<Receiver>> MemoryTransport::open_receiver(BytesView peer_address,
                                                                  const LinkSpec& spec) {
   Result<PeerSegment> mapped = peer(peer_address);
   if (!mapped.ok()) return mapped.status();
-  return open_memory_receiver(*segment_, std::move(*mapped), spec);
+  return open_memory_receiver(*segment_, std::move(*mapped), spec, attached_);
 }
 
 Result<SegmentView> MemoryTransport::map(BytesView peer_address) {

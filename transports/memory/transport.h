@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "src/net/tls/credentials.h"
+#include "transports/memory/attached_blocks.h"
 #include "transports/memory/segment.h"
 #include "transports/memory/segment_mapper.h"
 #include "transports/transport.h"
@@ -34,10 +35,11 @@ class MemoryTransport : public Transport, private SegmentMapper {
   SegmentMapper* segment_mapper() final { return this; }
 
  protected:
-  /// `segment` may be null; then address() is empty and no peer can be reached. It outlives the transport and
-  /// its ends.
-  MemoryTransport(std::string_view name, const Identity& self, Segment* segment)
-      : name_(name), self_(self), segment_(segment) {}
+  /// `segment` may be null; then address() is empty and no peer can be reached. Peers may map memory of
+  /// `registry`; null: of none. Both outlive the transport and its ends.
+  MemoryTransport(std::string_view name, const Identity& self, Segment* segment,
+                  const device::MemoryRegistry* registry)
+      : name_(name), self_(self), segment_(segment), registry_(registry) {}
 
   /// Maps the segment into this address space, or returns the reason why that fails.
   virtual Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const = 0;
@@ -63,6 +65,8 @@ class MemoryTransport : public Transport, private SegmentMapper {
   const std::string_view name_;
   const Identity self_;
   Segment* const segment_;
+  const device::MemoryRegistry* const registry_;
+  AttachedBlocks attached_;
   mutable std::map<Rank, PeerSegment> peers_;  // segments that are mapped so far
 };
 

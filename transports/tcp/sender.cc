@@ -98,7 +98,9 @@ class TcpSender final : public Sender {
     const size_t taken = sent - std::min(sent, sizeof(FrameHeader));
     std::memcpy(slots_[message % kept_] + taken, data + taken, bytes - taken);
   }
-  bool spares_copies(uint32_t /*bytes*/, bool stays) const override { return !several_ && !stays; }
+  SendMode send_mode(const Payload& payload, uint32_t /*bytes*/) const override {
+    return !several_ && !payload.stays ? SendMode::handed_on : SendMode::copied;
+  }
 
   Status progress() override {
     if (!ready_) return ready().status();

@@ -18,9 +18,9 @@ constexpr uint32_t kPairChannel = 1u << 20;
 /// yielding the core would take (docs/performance.md).
 constexpr int kLooks = 50;
 
-/// Largest transfer by rendezvous if the group only sends: then two copies overlap, and larger ones take less
-/// time so (docs/lab/changes.md).
-constexpr size_t kMostRendezvousAlone = 1 << 20;
+/// Largest transfer that is read through the kernel if the group only sends: then two copies overlap, and
+/// larger ones take less time so (docs/lab/changes.md).
+constexpr size_t kMostKernelReadAlone = 1 << 20;
 
 /// Size of messages by rendezvous: other directions and aborts need not wait for long.
 constexpr size_t kRendezvousBytes = 1 << 20;
@@ -69,7 +69,8 @@ Status Pairs::add(Rank peer, bool sends, void* data, size_t bytes, bool check) {
   transfer.total = bytes;
   transfer.tag = uint64_t{++direction->begun} << 32 | (check ? pair_signature(bytes) : 0);
   const size_t slots = size_t{links_.sizes().slots} * links_.sizes().pair_bytes;
-  transfer.may_stay = group_receives_ || (bytes > slots && bytes <= kMostRendezvousAlone);
+  transfer.may_stay = group_receives_ || bytes > slots;
+  transfer.kernel_read = group_receives_ || bytes <= kMostKernelReadAlone;
   return {};
 }
 
@@ -106,6 +107,12 @@ std::vector<Rank> Pairs::awaited() const {
   return ranks;
 }
 
+bool Pairs::goes_by_rendezvous(const Sender& sender, const Transfer& transfer, size_t bytes) {
+  if (!transfer.may_stay) return false;
+  const SendMode mode = sender.send_mode({transfer.data, true}, static_cast<uint32_t>(bytes));
+  return mode == SendMode::shared_read || (mode == SendMode::kernel_read && transfer.kernel_read);
+}
+
 /// Sends messages while slots are free. True if any was sent.
 bool Pairs::send(Direction& direction) {
   Sender& sender = *direction.sender;
@@ -115,7 +122,7 @@ bool Pairs::send(Direction& direction) {
     std::byte* const slot = sender.acquire();
     if (slot == nullptr) break;
     size_t now = std::min(transfer.left, kRendezvousBytes);
-    if (transfer.may_stay && sender.spares_copies(static_cast<uint32_t>(now), true)) {
+    if (goes_by_rendezvous(sender, transfer, now)) {
       sender.publish(transfer.tag, static_cast<uint32_t>(now), {transfer.data, true});
       direction.rendezvous = true;
     } else {

@@ -40,8 +40,9 @@ class Pairs final : public exec::Task {
     std::byte* data;  ///< first byte that is left
     size_t left;
     size_t total;
-    uint64_t tag;   ///< number of the transfer in its direction << 32, and signature
-    bool may_stay;  ///< a send: messages may go by rendezvous
+    uint64_t tag;      ///< number of the transfer in its direction << 32, and signature
+    bool may_stay;     ///< a send: messages may go by rendezvous
+    bool kernel_read;  ///< also if the receiver reads them through the kernel
   };
   /// One direction towards one peer: it has `sender` or `receiver`.
   struct Direction {
@@ -61,6 +62,7 @@ class Pairs final : public exec::Task {
   }
   Status open(Rank peer, bool sends);
   Status add(Rank peer, bool sends, void* data, size_t bytes, bool check);
+  static bool goes_by_rendezvous(const Sender& sender, const Transfer& transfer, size_t bytes);
   bool send(Direction& direction);
   bool receive(Direction& direction);
   Status mismatch(const Direction& direction) const;

@@ -4,12 +4,13 @@
 #include <thread>
 
 #include "tests/api/gpu.h"
+#include "tests/base/sanitized.h"
 
 namespace weir::api {
 namespace {
 
 // One that fits a slot, one of several pieces and a rest, whether they are cut by count or by block.
-constexpr size_t kCounts[] = {1000, 2'500'001};
+constexpr size_t kCounts[] = {1000, weir::testing::kSanitized ? 1'100'001 : 2'500'001};
 
 class GpuCollectives : public UsesGpu {};
 

@@ -16,7 +16,7 @@ device::Traffic traffic_to(const Place& place) {
 }
 
 /// Smaller messages are always copied into slots.
-constexpr size_t kLeastRendezvous = 4096;
+constexpr size_t kLeastRendezvous = 8192;
 
 /// Whether reading through the kernel pays in an operation with such blocks. It spares the sender a copy, but
 /// is slower than two that overlap once data exceed caches: so it pays where the sender is the slower end,
@@ -37,7 +37,7 @@ bool is_buffer(const Place& place) {
 /// program writes nothing twice, and the collective does not write to its input if the call is in place.
 bool keeps_buffers(const Program& program) {
   const Collective kind = program.shape.kind;
-  if (reduces(kind) ? kind != Collective::reduce : kind == Collective::all_to_all) return false;
+  if (reduces(kind) || kind == Collective::all_to_all) return false;
   std::set<uint32_t> written;
   for (const std::vector<Step>& steps : program.lanes) {
     for (const Step& step : steps) {

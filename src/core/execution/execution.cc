@@ -166,19 +166,24 @@ bool Execution::begin_point_to_point(const Operation& operation) {
 bool Execution::begin_pairs() {
   pairs_begun_ = true;
   if (dependencies_.speeds != nullptr) dependencies_.speeds->note(bytes_of(operations_[next_ - 1]));
-  dependencies_.activity->begin(sequence_, 0, summary_of(operations_[next_ - 1]));
+  if (dependencies_.profile != nullptr) [[unlikely]]
+    dependencies_.profile->begin_pairs();
+  const Status begun = dependencies_.pairs->start(operations_, dependencies_.check);
+  opening_ = !dependencies_.links->settled();
+  if (begun.ok() && !opening_) [[likely]]
+    dependencies_.pairs->send_first();
+  dependencies_.activity->begin(
+      sequence_, 0,
+      summary_of(operations_[next_ - 1]));  // now that the peers need not wait for it
   for (const Operation& other : operations_.subspan(next_)) {
     if (is_pair(other)) dependencies_.activity->note(sequence_, summary_of(other));
   }
-  if (dependencies_.profile != nullptr) [[unlikely]]
-    dependencies_.profile->begin_pairs();
-  if (Status begun = dependencies_.pairs->start(operations_, dependencies_.check); !begun.ok()) {
+  if (!begun.ok()) {
     fail(explain_opening(begun));
     return false;
   }
   prepared_ = nullptr;
   task_ = dependencies_.pairs;
-  opening_ = !dependencies_.links->settled();
   return true;
 }
 

@@ -74,6 +74,11 @@ Status Pairs::add(Rank peer, bool sends, void* data, size_t bytes, bool check) {
   return {};
 }
 
+void Pairs::send_first() {
+  for (Direction* const direction : busy_)
+    if (direction->sender != nullptr) send(*direction);
+}
+
 exec::Progress Pairs::advance() {
   bool moved = false;
   bool receives = false;

@@ -26,6 +26,8 @@ class Pairs final : public exec::Task {
   /// Begins the sends and receives among `operations`; opens channels that are new (wait for Links::ready()
   /// before advance()). REQUIRES: the last batch is done; `operations` has a send or receive.
   Status start(std::span<const Operation> operations, bool check);
+  /// Sends what there is room for, before the first advance(). REQUIRES: Links::settled().
+  void send_first();
 
   exec::Progress advance() override;
   Status serve(Rank& peer) override;

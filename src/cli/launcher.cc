@@ -124,9 +124,11 @@ std::vector<std::pair<std::string, std::string>> rank_environment(const LaunchRe
   if (!secret.empty()) variables.emplace_back("WEIR_SECRET", secret);
   if (!preload.empty()) {
     const std::string folder = std::filesystem::path(preload).parent_path();
-    variables.emplace_back("LD_PRELOAD", prepended(preload, "LD_PRELOAD"));
     variables.emplace_back("LD_LIBRARY_PATH", prepended(folder, "LD_LIBRARY_PATH"));
   }
+  std::string loaded = request.heap;
+  if (!preload.empty()) loaded += (loaded.empty() ? "" : ":") + preload;
+  if (!loaded.empty()) variables.emplace_back("LD_PRELOAD", prepended(loaded, "LD_PRELOAD"));
   return variables;
 }
 

@@ -25,6 +25,7 @@ struct LaunchRequest {
   std::optional<std::string>
       comm_id;          ///< NCCL_COMM_ID; nullopt: a free port of the loopback interface; empty: unset
   std::string preload;  ///< library for LD_PRELOAD; empty: none
+  std::string heap;     ///< another one, loaded before it; empty: none
 };
 
 /// Each rank has RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID,

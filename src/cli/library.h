@@ -11,5 +11,7 @@ namespace weir::cli {
 
 /// Path of weir's libnccl.so.2 relative to this program's folder, in the build tree or as installed.
 Result<std::string> find_nccl_library();
+/// The same of libweir_heap.so.
+Result<std::string> find_heap_library();
 
 }  // namespace weir::cli

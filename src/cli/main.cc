@@ -34,6 +34,7 @@ struct RunArguments {
   std::string bind = "auto";
   std::string comm_id;
   std::string preload;  ///< "true": use weir's own library
+  bool shared_heap = false;
 };
 
 void add_run(CLI::App& app, RunArguments& arguments) {
@@ -65,6 +66,9 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   run->add_flag(
       "--preload", arguments.preload,
       "Load weir's libnccl.so.2, or the library of --preload=PATH, before any other libnccl (LD_PRELOAD)");
+  run->add_flag("--shared-heap", arguments.shared_heap,
+                "Put allocations of malloc from 64 KiB on into shared memory, which the ranks of the machine "
+                "read where it is (LD_PRELOAD of libweir_heap.so)");
 }
 
 int run(RunArguments arguments, std::vector<std::string> command) {
@@ -93,6 +97,11 @@ int run(RunArguments arguments, std::vector<std::string> command) {
     arguments.preload = *library;
   }
   request.preload = arguments.preload;
+  if (arguments.shared_heap) {
+    Result<std::string> library = find_heap_library();
+    if (!library.ok()) return report_failure("run", library.status(), kExitUsage);
+    request.heap = *library;
+  }
   Result<int> code = Launcher(std::move(request)).run();
   return code.ok() ? *code : report_failure("run", code.status(), kExitCannotRun);
 }

@@ -10,6 +10,7 @@
 #include "src/core/bootstrap/job_secret.h"
 #include "src/core/channels/credit.h"
 #include "src/core/diagnosis/process_report.h"
+#include "src/device/preloaded_heap.h"
 #include "src/drivers/profiler.h"
 #include "src/net/listener/report_readers.h"
 
@@ -69,6 +70,7 @@ Runtime::Runtime(Options options)
       kernels_(options_.gpu_kernels),
       process_(random_number()) {
   prepare_doorbells();  // cheapest while the process has few threads
+  if (const Status heap = device::adopt_preloaded_heap(memory_); !heap.ok()) WEIR_WARN("{}", heap.message());
 }
 
 Timeouts Runtime::timeouts() const {

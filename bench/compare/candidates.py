@@ -99,6 +99,8 @@ _RELEASE_GATHER = {f"MPIR_CVAR_{op}_POSIX_INTRA_ALGORITHM": "release_gather"
 CANDIDATES = (
     Candidate("weir", "weir", "compare_weir", mode="private"),
     Candidate("weir_shared", "weir_shared", "compare_weir", mode="shared"),
+    Candidate("weir_heap", "weir_heap", "compare_weir", mode="private",
+              environment=(("LD_PRELOAD", "{build}/lib/libweir_heap.so"),)),
     _openmpi("openmpi"),
     _openmpi("openmpi_sm", *_mca(coll_sm_priority=90)),
     _openmpi("openmpi_han", *_mca(coll_han_priority=90, coll_adapt_priority=80)),
@@ -144,7 +146,8 @@ def run(candidate, build, ranks, options, timeout):
   folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
   with tempfile.NamedTemporaryFile(prefix="weir-compare-", dir=folder) as control:
     command = candidate.command(build, ranks, control.name) + options
-    process = subprocess.Popen(command, env=dict(os.environ, **dict(candidate.environment)), text=True,
+    environment = {name: value.format(build=os.path.abspath(build)) for name, value in candidate.environment}
+    process = subprocess.Popen(command, env=os.environ | environment, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     try:
       out, err = process.communicate(timeout=timeout)

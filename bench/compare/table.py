@@ -9,7 +9,7 @@ import candidates
 
 FIELDS = ("op", "ranks", "bytes", "candidate", "repetition", "median_us", "avg_us", "min_us", "calls", "ok", "probe_us",
           "mixed")
-COLUMNS = (*candidates.PEERS, "limit", "reference", "reference_shared", "weir", "weir_shared")
+COLUMNS = (*candidates.PEERS, "limit", "reference", "reference_shared", "weir", "weir_shared", "weir_heap")
 FAMILY = {candidate.name: candidate.family for candidate in candidates.CANDIDATES}
 
 

@@ -29,7 +29,7 @@ using weir::heap::SharedHeap;
 
 #define WEIR_EXPORT extern "C" __attribute__((visibility("default")))
 
-SharedHeap* heap = nullptr;  // set before the program has threads
+SharedHeap* heap = nullptr;  // set while the process has one thread
 
 size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
@@ -44,6 +44,23 @@ size_t wanted_bytes() {
   return std::min({memory, limit_of(RLIMIT_FSIZE), limit_of(RLIMIT_AS) / 4});
 }
 
+/// Locks the newest heap last: a thread that has it waits for no other.
+void before_fork(SharedHeap* of) {
+  if (of->older() != nullptr) before_fork(of->older());
+  of->before_fork();
+}
+
+void after_fork_in_parent() {
+  for (SharedHeap* one = heap; one != nullptr; one = one->older()) one->after_fork_in_parent();
+}
+
+/// Without memory for a heap of its own, the child uses that of the C library.
+void after_fork_in_child() {
+  for (SharedHeap* one = heap; one != nullptr; one = one->older()) one->after_fork_in_child();
+  const char* call = nullptr;
+  if (SharedHeap* const own = SharedHeap::create(wanted_bytes(), call, heap); own != nullptr) heap = own;
+}
+
 __attribute__((constructor)) void begin() {
   const char* call = nullptr;
   heap = SharedHeap::create(wanted_bytes(), call);
@@ -52,8 +69,7 @@ __attribute__((constructor)) void begin() {
                  std::strerror(errno));
     return;
   }
-  pthread_atfork([] { heap->before_fork(); }, [] { heap->after_fork_in_parent(); },
-                 [] { heap->after_fork_in_child(); });
+  pthread_atfork([] { before_fork(heap); }, after_fork_in_parent, after_fork_in_child);
 }
 
 /// Null: it belongs to the C library's heap.
@@ -61,7 +77,12 @@ void* large(size_t bytes, size_t alignment, bool zeroes) {
   return bytes >= SharedHeap::kLeast && heap != nullptr ? heap->allocate(bytes, alignment, zeroes) : nullptr;
 }
 
-bool is_large(const void* memory) { return heap != nullptr && heap->contains(memory); }
+/// The heap that has the memory; null: the C library's.
+SharedHeap* heap_of(const void* memory) {
+  SharedHeap* one = heap;
+  while (one != nullptr && !one->contains(memory)) one = one->older();
+  return one;
+}
 
 void* aligned(size_t alignment, size_t bytes) {
   const bool is_power = alignment != 0 && (alignment & (alignment - 1)) == 0;
@@ -99,9 +120,10 @@ WEIR_EXPORT void* malloc(size_t bytes) {
 }
 
 WEIR_EXPORT void free(void* memory) {
-  if (!is_large(memory)) return __libc_free(memory);
+  SharedHeap* const of = heap_of(memory);
+  if (of == nullptr) return __libc_free(memory);
   const int error = errno;
-  heap->free(memory);
+  of->free(memory);
   errno = error;
 }
 
@@ -113,16 +135,17 @@ WEIR_EXPORT void* calloc(size_t count, size_t bytes) {
 
 WEIR_EXPORT void* realloc(void* memory, size_t bytes) {
   if (memory == nullptr) return malloc(bytes);
-  if (!is_large(memory)) {
+  SharedHeap* const of = heap_of(memory);
+  if (of == nullptr) {
     void* const to = moved(memory, bytes);
     return to != nullptr ? to : __libc_realloc(memory, bytes);
   }
-  const size_t had = heap->size_of(memory);
-  if (bytes > had / 2 && heap->extend(memory, bytes)) return memory;
+  const size_t had = of->size_of(memory);
+  if (bytes > had / 2 && of->extend(memory, bytes)) return memory;
   void* const to = bytes > 0 ? malloc(bytes) : nullptr;
   if (bytes > 0 && to == nullptr) return nullptr;
   if (to != nullptr) std::memcpy(to, memory, std::min(bytes, had));
-  heap->free(memory);
+  of->free(memory);
   return to;
 }
 
@@ -153,5 +176,6 @@ WEIR_EXPORT int posix_memalign(void** memory, size_t alignment, size_t bytes) {
 }
 
 WEIR_EXPORT size_t malloc_usable_size(void* memory) {
-  return is_large(memory) ? heap->size_of(memory) : usable(memory);
+  SharedHeap* const of = heap_of(memory);
+  return of != nullptr ? of->size_of(memory) : usable(memory);
 }

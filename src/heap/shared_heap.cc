@@ -35,7 +35,7 @@ void* at(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
-SharedHeap* SharedHeap::create(size_t bytes, const char*& call) {
+SharedHeap* SharedHeap::create(size_t bytes, const char*& call, SharedHeap* older) {
   bytes = bytes / kPage * kPage;
   call = "making it within ulimit -f and -v";
   errno = EFBIG;
@@ -60,10 +60,11 @@ SharedHeap* SharedHeap::create(size_t bytes, const char*& call) {
   }
   madvise(memory, bytes, MADV_DONTFORK);
   madvise(memory, bytes, MADV_HUGEPAGE);  // where the kernel has huge pages of shared memory
-  return new (own) SharedHeap(file, reinterpret_cast<uintptr_t>(memory), bytes);
+  return new (own) SharedHeap(file, reinterpret_cast<uintptr_t>(memory), bytes, older);
 }
 
-SharedHeap::SharedHeap(int file, uintptr_t begin, size_t bytes) : file_(file), begin_(begin), bytes_(bytes) {
+SharedHeap::SharedHeap(int file, uintptr_t begin, size_t bytes, SharedHeap* older)
+    : file_(file), begin_(begin), bytes_(bytes), older_(older) {
   untouched_.add(begin, bytes);
 }
 

@@ -5,8 +5,8 @@
 /// Freed pages are kept for later allocations, up to a part of the heap; others are given back at once.
 ///
 /// fork(): the child gets a private copy of all allocations, as it would of other memory, while the parent
-/// waits; the child allocates elsewhere. A process that is made without handlers of pthread_atfork (clone()
-/// by itself) does not have the heap at all, so that it cannot change the parent's memory.
+/// waits; the child allocates in another heap. A process that is made without handlers of pthread_atfork
+/// (clone() by itself) does not have the heap at all, so that it cannot change the parent's memory.
 ///
 /// Thread-safe. Uses the C library's heap for its tables, never malloc.
 /// Tests: tests/heap/shared_heap_test.cc
@@ -27,8 +27,8 @@ class SharedHeap {
   static constexpr size_t kLeast = 64 << 10;
 
   /// A heap of at most `bytes`, whole pages. Null if the system refuses: `call` is what failed, and errno
-  /// why.
-  static SharedHeap* create(size_t bytes, const char*& call);
+  /// why. `older`: that of the process before it was forked, or null.
+  static SharedHeap* create(size_t bytes, const char*& call, SharedHeap* older = nullptr);
   SharedHeap(const SharedHeap&) = delete;
   SharedHeap& operator=(const SharedHeap&) = delete;
 
@@ -45,13 +45,14 @@ class SharedHeap {
   /// Where peers may find it; null in a forked child, which has a copy.
   void* shared() const { return is_copy_ ? nullptr : reinterpret_cast<void*>(begin_); }
   size_t bytes() const { return bytes_; }
+  SharedHeap* older() const { return older_; }
 
   void before_fork();
   void after_fork_in_parent();
   void after_fork_in_child();
 
  private:
-  SharedHeap(int file, uintptr_t begin, size_t bytes);
+  SharedHeap(int file, uintptr_t begin, size_t bytes, SharedHeap* older);
   uintptr_t take(size_t bytes, size_t alignment, bool zeroes);
   void give_back(uintptr_t begin, size_t bytes);
   void copy_allocations();
@@ -63,6 +64,7 @@ class SharedHeap {
   const int file_;
   const uintptr_t begin_;
   const size_t bytes_;
+  SharedHeap* const older_;
   std::mutex mutex_;
   Allocations allocations_;  ///< bytes by address
   PageRanges untouched_;     ///< free, without memory: zeroes

@@ -102,6 +102,30 @@ TEST(NvidiaSmi, BlanksInsteadOfTabs) {
   EXPECT_EQ(nvidia_smi_of(write_nvidia_smi(matrix)), matrix);
 }
 
+/// As in a container whose CPUs are all of one socket, with the tab that the tool adds before the last
+/// column.
+TEST(NvidiaSmi, AnEmptyAffinityShiftsNoColumn) {
+  for (const char* const last : {"\tN/A", "\t\tN/A", "\t\tN/A\t"}) {
+    std::string text = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n";
+    text += std::string("GPU0\t X \tNV18\tNODE\t0-35\t0") + last + "\n";
+    text += std::string("GPU1\tNV18\t X \tSYS\t\t1") + last + "\n";
+    text += "NIC0\tNODE\tSYS\t X \t\t\t\t\n";
+    const NvidiaSmi matrix = nvidia_smi_of(text);
+    EXPECT_EQ(matrix.devices[0].cpu_affinity, "0-35");
+    EXPECT_EQ(matrix.devices[1].cpu_affinity, "");
+    EXPECT_EQ(matrix.devices[1].numa_affinity, "1");
+    EXPECT_EQ(matrix.devices[1].gpu_numa, "N/A");
+    const Graph machine = graph(matrix);
+    const auto nodes = machine.all(NodeKind::numa);
+    ASSERT_THAT(nodes, SizeIs(2));
+    for (const int number : {0, 1}) {
+      const NumaFacts& facts = *machine.get<NumaFacts>(nodes[static_cast<size_t>(number)]);
+      EXPECT_EQ(facts.number, number);
+      EXPECT_EQ(facts.affinity.empty(), number == 1);
+    }
+  }
+}
+
 TEST(NvidiaSmi, GapsAreNotedAndStay) {
   const std::string text =
       "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\n"

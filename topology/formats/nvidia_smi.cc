@@ -145,8 +145,10 @@ Status NvidiaSmiReader::read_head(std::string_view line) {
 }
 
 Status NvidiaSmiReader::read_behind(size_t row, std::vector<std::string_view> behind) {
-  // The tool sometimes aligns with an additional tab.
-  if (behind.size() > columns_.size()) std::erase(behind, std::string_view());
+  // The tool aligns with an additional tab, mostly before the last column; other empty fields are values.
+  for (size_t i = behind.size(); i-- > 0 && behind.size() > columns_.size();) {
+    if (behind[i].empty()) behind.erase(behind.begin() + static_cast<ptrdiff_t>(i));
+  }
   smi::divide_not_given(behind);
   if (behind.size() < columns_.size() && !behind.empty()) {
     if (const auto parts = smi::divide_list(behind[0], lengths_)) {

@@ -29,8 +29,9 @@ enum class ControlKind : uint32_t {
   announced =
       2,        ///< sender to receiver: payload bytes to be sent on the path, counted since the channel began
   arrived = 3,  ///< receiver to sender: an Acknowledgement, encoded as one number
-  gone = 4,     ///< sender to receiver: abandoned streams, one bit each
+  gone = 4,     ///< sender to receiver: the Attempt of a stream, which is abandoned as are those before it
   ping = 5,     ///< sender to receiver: no content; only the peer's kernel acknowledges it
+  attempt = 6,  ///< sender to receiver: the Attempt of this path; the first frame of its control connection
 };
 
 inline constexpr uint32_t kControlMagic = 0x6374726c;
@@ -81,6 +82,11 @@ class IncomingControl {
 
   /// The control connection if it has arrived and still works, else null.
   ControlConnection* connection();
+  /// Uses another one from now on.
+  void replace(ControlConnection connection) {
+    connection_.emplace(std::move(connection));
+    over_ = false;
+  }
   /// Call it when the control connection broke.
   void drop() {
     connection_.reset();

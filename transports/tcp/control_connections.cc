@@ -10,7 +10,7 @@ namespace weir::tcp {
 
 SenderControls::SenderControls(std::vector<ControlConnection> controls, int64_t timeout_ns,
                                LiveNetCounters* live_counters, const SocketEvents& events)
-    : controls_(controls.size()), timeout_ns_(timeout_ns), events_(events) {
+    : controls_(controls.size()), timeout_ns_(timeout_ns), events_(events), live_counters_(live_counters) {
   for (size_t i = 0; i < controls.size(); ++i) {
     if (live_counters != nullptr) controls_[i].credit.emplace(*live_counters);
     controls_[i].connection = std::make_unique<ControlConnection>(std::move(controls[i]));
@@ -39,12 +39,29 @@ bool SenderControls::ready(size_t path) {
     return false;
   }
   if (*ready) events_.watch(control.connection->socket());
+  control.answered = *ready;  // it was not asked yet
   return control.open = *ready;
 }
 
 void SenderControls::leave(size_t path) {
   controls_[path].connection.reset();
   controls_[path].open = false;
+}
+
+void SenderControls::reopen(size_t path, uint32_t attempt, ControlConnection connection) {
+  Control& control = controls_[path];
+  if (control.credit) control.credit->go_on(now_ns());
+  if (live_counters_ != nullptr) control.credit.emplace(*live_counters_);
+  control.ended.clear();
+  control.attempt = attempt;
+  control.told = 0;
+  control.open = control.heard = control.answered = false;
+  control.connection = std::make_unique<ControlConnection>(std::move(connection));
+}
+
+void SenderControls::tell_gone(const Attempt& stream) {
+  std::erase_if(notices_, [&](const Notice& notice) { return notice.stream.index == stream.index; });
+  notices_.push_back({stream, ++version_});
 }
 
 void SenderControls::refresh(size_t path) {
@@ -65,15 +82,30 @@ void SenderControls::serve() {
   for (Control& control : controls_) {
     if (!control.open) continue;
     hear(control);
-    if (!control.open || control.told_gone == gone_) continue;
-    const Result<bool> sent = control.connection->send(ControlKind::gone, gone_);
-    if (sent.ok() && *sent) control.told_gone = gone_;
+    if (control.open) tell_news(static_cast<size_t>(&control - controls_.data()));
+  }
+}
+
+void SenderControls::tell_news(size_t path) {
+  Control& control = controls_[path];
+  if (control.told_attempt != control.attempt) {
+    const Attempt attempt{static_cast<uint32_t>(path), control.attempt};
+    const Result<bool> sent = control.connection->send(ControlKind::attempt, attempt.code());
+    if (!sent.ok() || !*sent) return;
+    control.told_attempt = control.attempt;
+  }
+  if (control.told == version_) return;
+  for (const Notice& notice : notices_) {
+    if (notice.version <= control.told) continue;
+    const Result<bool> sent = control.connection->send(ControlKind::gone, notice.stream.code());
+    if (!sent.ok() || !*sent) return;
+    control.told = notice.version;
   }
 }
 
 bool SenderControls::has_told_gone() const {
-  return gone_ == 0 || std::ranges::any_of(controls_, [this](const Control& control) {
-           return control.open && control.told_gone == gone_;
+  return version_ == 0 || std::ranges::any_of(controls_, [this](const Control& control) {
+           return control.open && control.told == version_;
          });
 }
 
@@ -83,6 +115,7 @@ void SenderControls::hear(Control& control) {
     if (!frame.ok()) return end(control, frame.status());
     if (!frame->has_value()) return;
     const auto& [magic, kind, value] = **frame;
+    control.heard = true;
     // A later state may have arrived on another path before.
     if (kind == ControlKind::arrived && value > arrived_.code()) arrived_ = Acknowledgement::of(value);
     if (kind == ControlKind::credit && control.credit) control.credit->hear(value);
@@ -120,14 +153,42 @@ void SenderControls::ask(int64_t now) {
 }
 
 ReceiverControls::ReceiverControls(Listener& listener, const std::vector<DeliveryKey>& keys,
-                                   const SocketEvents& events) {
+                                   const SocketEvents& events)
+    : listener_(listener), keys_(keys), events_(events) {
   for (const DeliveryKey& key : keys)
-    controls_.push_back({IncomingControl(listener, key, events), 0, nullptr});
+    controls_.push_back({IncomingControl(listener, key, events), 0, 0, nullptr, std::nullopt});
 }
 
 void ReceiverControls::limit(CreditBudget& budget, uint64_t source, LiveNetCounters& live_counters) {
-  for (Control& control : controls_)
-    control.credit = std::make_unique<ReceiverCredit>(budget, source, live_counters);
+  limits_ = {&budget, source, &live_counters};
+  for (Control& control : controls_) control.credit = limits_->open();
+}
+
+void ReceiverControls::follow_attempts() {
+  for (size_t path = 0; path < controls_.size(); ++path) follow_attempt(path);
+}
+
+void ReceiverControls::follow_attempt(size_t path) {
+  Control& control = controls_[path];
+  if (!control.next) {
+    DeliveryKey key = keys_[path];
+    key.life = life_of(key.life, 1);
+    auto socket = listener_.collect(key);
+    if (!socket) return;
+    events_.watch(socket->socket());
+    control.next.emplace(std::move(*socket));
+  }
+  const auto frame = control.next->receive();
+  if (!frame.ok()) return control.next.reset();
+  if (!frame->has_value()) return;
+  const auto [index, number] = Attempt::of((*frame)->value);
+  if ((*frame)->kind != ControlKind::attempt || index != path || number <= control.attempt)
+    return control.next.reset();
+  control.incoming.replace(std::move(*control.next));
+  control.next.reset();
+  control.told = 0;
+  control.attempt = number;
+  control.credit = limits_ ? limits_->open() : nullptr;
 }
 
 /// Closing a socket with unread data resets the connection, and the peer would lose the last frames.
@@ -182,9 +243,15 @@ void ReceiverControls::hear(Control& control, ControlConnection& open) {
     if (!frame.ok()) return control.incoming.drop();
     if (!frame->has_value()) return;
     const auto& [magic, kind, value] = **frame;
-    if (kind == ControlKind::gone) gone_ |= value;
+    if (kind == ControlKind::gone) note_gone(Attempt::of(value));
     if (kind == ControlKind::announced && control.credit) control.credit->hear(value);
   }
+}
+
+/// The same may have been said on another path before, and more than that.
+void ReceiverControls::note_gone(const Attempt& stream) {
+  if (stream.index < gone_.size() && stream.number < UINT32_MAX)
+    gone_[stream.index] = std::max(gone_[stream.index], stream.number + 1);
 }
 
 }  // namespace weir::tcp

@@ -6,6 +6,7 @@
 /// Tests: tests/transports/tcp_failover_test.cc
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,13 +33,17 @@ class SenderControls {
 
   /// Continues opening the control connection of a path. True once it works; false also if it has ended.
   bool ready(size_t path);
+  /// Whether the receiver has said something on the control connection of a path.
+  bool heard(size_t path) const { return controls_[path].heard; }
   /// The reason why the control connection of a path has ended; empty if it has not.
   const std::string& ended(size_t path) const { return controls_[path].ended; }
   /// Stops using the control connection of a path.
   void leave(size_t path);
-  /// Tells the receiver which streams are abandoned, one bit each.
-  void tell_gone(uint64_t streams) { gone_ = streams; }
-  /// True once the receiver was told of all that are abandoned.
+  /// Begins to open another one, for an attempt at the path; its credit begins anew.
+  void reopen(size_t path, uint32_t attempt, ControlConnection connection);
+  /// Tells the receiver that this attempt of a stream is abandoned, on all control connections.
+  void tell_gone(const Attempt& stream);
+  /// True once the receiver was told of all that are.
   bool has_told_gone() const;
 
   /// Receives and sends pending frames. Never blocks.
@@ -60,20 +65,32 @@ class SenderControls {
     std::unique_ptr<ControlConnection> connection;  // null: left or ended
     std::string ended;
     std::optional<SenderCredit> credit;
-    uint64_t told_gone = 0;
+    uint32_t attempt = 0;       // number of the attempt
+    uint32_t told_attempt = 0;  // number that was sent
+    uint64_t told = 0;          // version of the last notice that was sent
     bool open = false;
+    bool heard = false;
     bool answered = false;  // the peer's kernel has acknowledged the last ping
   };
 
+  /// The last abandoned attempt of a stream. Notices are in the order of their versions.
+  struct Notice {
+    Attempt stream;
+    uint64_t version;
+  };
+
   void hear(Control& control);
+  void tell_news(size_t path);
   static void end(Control& control, const Status& why);
   void ask(int64_t now);
 
   std::vector<Control> controls_;
   const int64_t timeout_ns_;
   const SocketEvents& events_;
+  LiveNetCounters* const live_counters_;
   Acknowledgement arrived_;
-  uint64_t gone_ = 0;
+  std::vector<Notice> notices_;
+  uint64_t version_ = 0;
   bool asked_ = false;    ///< pings were sent, and some are not acknowledged
   int64_t asked_ns_ = 0;  ///< time of the last pings; ns
 };
@@ -81,7 +98,8 @@ class SenderControls {
 /// The receiver's ends.
 class ReceiverControls {
  public:
-  /// Control connections that arrive at `listener` under `keys`. The listener and `events` outlive them.
+  /// Control connections that arrive at `listener` under `keys`, one for each path. The listener and `events`
+  /// outlive them.
   ReceiverControls(Listener& listener, const std::vector<DeliveryKey>& keys, const SocketEvents& events);
   ~ReceiverControls();
   ReceiverControls(const ReceiverControls&) = delete;
@@ -94,30 +112,52 @@ class ReceiverControls {
   /// Returns false if the socket buffer of a control connection was full. An error of a control connection is
   /// no error of the channel: if the sender has gone, its streams end as well.
   bool serve(const Acknowledgement& arrived);
+  /// Takes control connections of new attempts, if any has arrived. Never blocks.
+  void follow_attempts();
   /// Receives announcements, and grants credit. `room`: payload bytes beyond what has arrived for which there
   /// are slots.
   void grant(uint64_t room);
   size_t size() const { return controls_.size(); }
   /// True once the control connection of a path has arrived.
   bool ready(size_t path) { return controls_[path].incoming.connection() != nullptr; }
-  /// Streams that the sender has abandoned, one bit each.
-  uint64_t gone() const { return gone_; }
+  /// Whether the sender has abandoned this attempt of a stream.
+  bool gone(const Attempt& stream) const { return gone_[stream.index] > stream.number; }
+  /// The last attempt at a path whose control connection has arrived.
+  uint32_t attempt(size_t path) const { return controls_[path].attempt; }
   /// Credit of a path; null: unlimited.
   ReceiverCredit* credit(size_t path) { return controls_[path].credit.get(); }
-  /// Nothing arrives on this path any more: releases its share of the budget.
+  /// Nothing arrives on this path before another attempt: releases its share of the budget.
   void leave(size_t path) { controls_[path].credit.reset(); }
 
  private:
   struct Control {
     IncomingControl incoming;
     uint64_t told = 0;
+    uint32_t attempt = 0;
     std::unique_ptr<ReceiverCredit> credit;
+    std::optional<ControlConnection> next;  // of an attempt whose number has not arrived yet
+  };
+  /// How the paths are limited.
+  struct Limits {
+    CreditBudget* budget;
+    uint64_t source;
+    LiveNetCounters* live_counters;
+
+    std::unique_ptr<ReceiverCredit> open() const {
+      return std::make_unique<ReceiverCredit>(*budget, source, *live_counters);
+    }
   };
 
   void hear(Control& control, ControlConnection& open);
+  void note_gone(const Attempt& stream);
+  void follow_attempt(size_t path);
 
+  Listener& listener_;
+  const std::vector<DeliveryKey> keys_;
+  const SocketEvents& events_;
+  std::optional<Limits> limits_;
   std::vector<Control> controls_;
-  uint64_t gone_ = 0;
+  std::array<uint32_t, kMostStreams> gone_{};  // of each stream: number of abandoned attempts
 };
 
 }  // namespace weir::tcp

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "transports/link_check.h"
@@ -46,6 +47,7 @@ struct InStream {
   bool framed = false;      // at least one frame has begun
   uint32_t reads = 0;       // number of reads that returned data
   bool gone = false;        // the sender has abandoned this stream
+  uint32_t attempt = 0;     // number of the attempt that it belongs to
   std::string ended;        // reason why nothing more arrives; empty while the stream works
 };
 
@@ -81,7 +83,7 @@ class TcpReceiver final : public Receiver {
     serve();
     WEIR_TRY(error_);
     for (size_t i = 0; i < streams_.size(); ++i) {
-      if (streams_[i]->gone) continue;
+      if (streams_[i]->gone || streams_[i]->attempt > 0) continue;
       if (!streams_[i]->greeted) return false;
       // Without its control connection, acknowledgements and credit would not reach the sender.
       if (controls_ != nullptr && !controls_->ready(i % controls_->size())) return false;
@@ -136,7 +138,7 @@ class TcpReceiver final : public Receiver {
     if (!several_) return streams_[taken_ % streams_.size()]->ended;
     std::string why;
     for (const auto& stream : streams_) {
-      if (stream->gone) continue;
+      if (stream->gone || (stream->attempt > 0 && !stream->socket.valid())) continue;
       if (stream->ended.empty()) return {};
       why = stream->ended;
     }
@@ -158,24 +160,43 @@ class TcpReceiver final : public Receiver {
   /// Acknowledges arrived messages and receives the list of abandoned streams, if either may have changed.
   void talk() {
     const bool all_well = std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) {
-      return stream->gone || (stream->greeted && stream->ended.empty());
+      return !stream->gone && stream->greeted && stream->ended.empty();
     });
-    if (all_well && !news_) return;
+    const bool looks = is_time_to_look();
+    if (looks) controls_->follow_attempts();
+    if (all_well && !news_ && !looks) return;
     while (has(all_before_)) ++all_before_;
     tcp::Acknowledgement arrived{.first = all_before_};
     for (uint32_t i = 0; i < tcp::Acknowledgement::kBits; ++i)
       arrived.later |= uint64_t{has(all_before_ + 1 + i)} << i;
     news_ = !controls_->serve(arrived);
-    for (size_t i = 0; i < streams_.size(); ++i) {
-      if ((controls_->gone() >> i & 1) == 0 || streams_[i]->gone) continue;
-      streams_[i]->gone = true;
-      streams_[i]->socket.close();
-      WEIR_INFO(net, "{} continues without one of its {} connections", incoming_name(spec_), streams_.size());
-      const auto on_path = [&](const auto& stream) {
-        return !stream->gone && path_of(*stream) == path_of(*streams_[i]);
-      };
-      if (std::none_of(streams_.begin(), streams_.end(), on_path)) controls_->leave(path_of(*streams_[i]));
+    for (const auto& stream : streams_) {
+      if (const uint32_t attempt = controls_->attempt(path_of(*stream)); attempt != stream->attempt) {
+        renew(*stream);
+        stream->attempt = attempt;
+      }
+      if (!stream->gone && controls_->gone({static_cast<uint32_t>(stream->index), stream->attempt}))
+        go_on_without(*stream);
     }
+  }
+
+  /// The sender may have abandoned a path that seems to work here, or try one again.
+  bool is_time_to_look() {
+    constexpr int64_t kEachNs = 1'000'000;
+    const int64_t now = now_ns();
+    if (now - looked_ns_ < kEachNs) return false;
+    looked_ns_ = now;
+    return true;
+  }
+
+  void go_on_without(InStream& stream) {
+    stream.gone = true;
+    stream.socket.close();
+    WEIR_INFO(net, "{} continues without one of its {} connections", incoming_name(spec_), streams_.size());
+    const auto on_path = [&](const auto& other) {
+      return !other->gone && path_of(*other) == path_of(stream);
+    };
+    if (std::none_of(streams_.begin(), streams_.end(), on_path)) controls_->leave(path_of(stream));
   }
 
   size_t path_of(const InStream& stream) const { return stream.index % controls_->size(); }
@@ -195,11 +216,18 @@ class TcpReceiver final : public Receiver {
   /// Collects the stream's connection from the listener, if it has arrived, and replaces the previous one.
   void collect(size_t index) {
     const auto stream_number = static_cast<uint32_t>(index);
+    // Frames that come before the control connection would not be counted for its credit.
+    const uint32_t attempt = is_past() ? 0 : streams_[index]->attempt;
+    if (attempt > 0 && !controls_->ready(path_of(*streams_[index]))) return;
     auto socket =
-        listener_.collect(tcp::delivery_key(uid_, spec_.peer, spec_.self, spec_.channel, stream_number));
+        listener_.collect(tcp::delivery_key(uid_, spec_.peer, spec_.self, spec_.channel, stream_number,
+                                            attempt > 0 ? tcp::life_of(life_, attempt) : 0));
     if (!socket.has_value()) return;
     renew(*streams_[index]);
+    streams_[index]->attempt = attempt;
     streams_[index]->socket = std::move(*socket);
+    if (attempt > 0)
+      WEIR_INFO(net, "{} uses another of its {} connections again", incoming_name(spec_), streams_.size());
     shared_.events.watch(streams_[index]->socket.socket());
   }
 
@@ -217,6 +245,7 @@ class TcpReceiver final : public Receiver {
     stream.socket.close();
     stream.begin = stream.end = 0;
     stream.greeted = stream.headed = stream.in_payload = stream.framed = stream.gone = false;
+    stream.attempt = 0;
     stream.next = stream.index;
     stream.ended.clear();
   }
@@ -396,6 +425,7 @@ class TcpReceiver final : public Receiver {
   int64_t life_ = 0;
   uint64_t all_before_ = 0;  // all messages before it have arrived, as acknowledged over controls_
   bool news_ = false;        // more messages have arrived than were acknowledged
+  int64_t looked_ns_ = 0;    // when the control connections were last looked at, whatever had arrived
   uint64_t whole_ = 0;       // number of complete messages
   uint64_t taken_ = 0;
   Message message_;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <deque>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -17,49 +17,56 @@
 #include "transports/slot_array.h"
 #include "transports/tcp/channel.h"
 #include "transports/tcp/control_connections.h"
+#include "transports/tcp/failback.h"
+#include "transports/tcp/out_stream.h"
 #include "transports/tcp/wire.h"
 
 namespace weir {
 namespace {
 
+using tcp::OutStream;
+
 constexpr size_t kBatch = 8;  // frames per system call
 
-/// One connection.
-struct OutStream {
-  std::unique_ptr<OutgoingConnection> opening;  // null once the peer's listener has admitted the connection
-  PeerSocket socket;                            // invalid before
-  size_t path = 0;
-  Bytes greeting;                      // unsent bytes of the greeting
-  bool ready = false;                  // connected, and the greeting was sent
-  std::deque<tcp::FrameHeader> queue;  // frames that the kernel has not taken completely
-  size_t sent = 0;                     // bytes of the first frame that the kernel has taken
-  Status trouble;                      // reason why the stream is unusable; ok if it works
-  // With several paths only:
-  uint64_t carries = 0;  // bytes of frames assigned to it whose messages are not acknowledged
-  bool gone = false;     // the stream was abandoned; the channel continues without it
-};
-
-bool usable(const OutStream& stream) { return !stream.gone && stream.trouble.ok(); }
-
 uint64_t frame_bytes(const tcp::FrameHeader& frame) { return sizeof frame + frame.part_bytes(); }
+
+Status no_answer(int64_t timeout_ns) {
+  return Status(Code::remote_error, fmt::format("no answer for {:.1f} s while another path works",
+                                                static_cast<double>(timeout_ns) / 1e9));
+}
+
+bool is_used_elsewhere(const std::vector<OutStream>& streams, size_t path) {
+  return std::ranges::any_of(streams,
+                             [&](const OutStream& stream) { return stream.path != path && stream.usable(); });
+}
+
+/// Whether all streams of some other path work.
+bool another_works(const std::vector<OutStream>& streams, size_t path) {
+  return std::ranges::any_of(streams, [&](const OutStream& other) {
+    return other.path != path && std::ranges::all_of(streams, [&](const OutStream& stream) {
+             return stream.path != other.path || stream.usable();
+           });
+  });
+}
 
 class TcpSender final : public Sender {
  public:
   /// `controls`: null if there is one path and the receiver grants no credit.
-  TcpSender(const TcpPeer& peer, std::vector<OutStream> streams,
-            std::unique_ptr<tcp::SenderControls> controls, int64_t timeout_ns, const LinkSpec& spec,
-            tcp::Shared& shared)
+  TcpSender(const TcpPeer& peer, tcp::Connector connector, std::unique_ptr<tcp::SenderControls> controls,
+            int64_t timeout_ns, const LinkSpec& spec, tcp::Shared& shared)
       : spec_(spec),
         shared_(shared),
         peer_(peer),
         timeout_ns_(timeout_ns),
         several_(peer.paths.size() > 1),
-        streams_(std::move(streams)),
         controls_(std::move(controls)),
         kept_(several_ ? tcp::kept_messages(spec) : spec.slots),
         headers_(kept_),
         dealt_(kept_),
-        slots_(kept_, spec.slot_bytes) {}
+        slots_(kept_, spec.slot_bytes) {
+    for (uint32_t i = 0; i < connector.streams(); ++i) streams_.push_back(connector.stream(i, 0));
+    if (several_) failback_.emplace(std::move(connector), *controls_, timeout_ns, spec.peer, shared);
+  }
 
   ~TcpSender() override {
     for (const OutStream& stream : streams_) shared_.counters.connections.forget(stream.socket.socket());
@@ -70,7 +77,7 @@ class TcpSender final : public Sender {
     if (ready_) return true;
     bool ready = true;
     for (OutStream& stream : streams_) {
-      if (!stream.ready && usable(stream)) stream.trouble = greet(stream);
+      if (!stream.ready && stream.usable()) stream.trouble = greet(stream);
       ready = ready && stream.ready;
     }
     ready = several_ ? settle_paths() : settle_path() && ready;
@@ -106,6 +113,7 @@ class TcpSender final : public Sender {
     if (!ready_) return ready().status();
     for (OutStream& stream : streams_) push(stream);
     if (several_ && error_.ok()) watch();
+    if (several_ && error_.ok() && failback_->has_lost()) recover();
     return error_;
   }
 
@@ -118,11 +126,11 @@ class TcpSender final : public Sender {
   bool pace(double bytes_per_s) override {
     if (bytes_per_s == pace_) return true;
     pace_ = bytes_per_s;
-    const auto used = std::ranges::count_if(streams_, usable);
+    const auto used = std::ranges::count_if(streams_, &OutStream::usable);
     const uint64_t each =
         pace_ > 0 && used > 0 ? static_cast<uint64_t>(pace_ / static_cast<double>(used)) : ~uint64_t{0};
     for (const OutStream& stream : streams_) {
-      if (usable(stream) && stream.socket.valid())
+      if (stream.usable() && stream.socket.valid())
         setsockopt(stream.socket.socket().fd(), SOL_SOCKET, SO_MAX_PACING_RATE, &each, sizeof each);
     }
     return true;
@@ -151,23 +159,16 @@ class TcpSender final : public Sender {
     return slots_[message % kept_];
   }
 
-  /// Continues opening the connection and sending the greeting.
   Status greet(OutStream& stream) {
-    if (stream.opening != nullptr) {
-      const Result<bool> admitted = stream.opening->advance();
-      if (!admitted.ok() || !*admitted) return admitted.status();
-      stream.socket = stream.opening->take();
-      stream.opening.reset();
-      shared_.counters.connections.watch(stream.socket.socket(), spec_.peer);
-      shared_.events.watch(stream.socket.socket());
-      if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);
-    }
-    const Result<size_t> sent = stream.socket.try_send(stream.greeting);
-    WEIR_TRY(sent.status());
-    stream.greeting.erase(stream.greeting.begin(),
-                          stream.greeting.begin() + static_cast<ptrdiff_t>(sent.value()));
-    stream.ready = stream.greeting.empty();
-    return {};
+    const bool opening = stream.opening != nullptr;
+    Status status = stream.greet(shared_, spec_.peer);
+    if (opening && stream.opening == nullptr) share_pace();
+    return status;
+  }
+
+  /// Divides the rate among the streams that work now.
+  void share_pace() {
+    if (const double paced = std::exchange(pace_, 0); paced > 0) pace(paced);
   }
 
   Status named(const Status& error) const {
@@ -180,8 +181,8 @@ class TcpSender final : public Sender {
   /// all streams.
   void deal(FrameHeader& message) {
     if (!several_) return queue(message, streams_[message.sequence % streams_.size()]);
-    const auto most =
-        std::min<size_t>(tcp::kMostParts, static_cast<size_t>(std::ranges::count_if(streams_, usable)));
+    const auto most = std::min<size_t>(
+        tcp::kMostParts, static_cast<size_t>(std::ranges::count_if(streams_, &OutStream::usable)));
     message.parts = static_cast<uint8_t>(
         std::clamp<size_t>(message.bytes / tcp::kLeastPart, 1, std::max<size_t>(most, 1)));
     dealt_[message.sequence % kept_] = {};
@@ -193,9 +194,9 @@ class TcpSender final : public Sender {
     frame.part = part;
     OutStream* next = &streams_[frame.sequence % streams_.size()];
     for (OutStream& stream : streams_) {
-      if (usable(stream) && (!usable(*next) || stream.carries < next->carries)) next = &stream;
+      if (stream.usable() && (!next->usable() || stream.carries < next->carries)) next = &stream;
     }
-    if (!usable(*next)) return;  // progress() reports the error
+    if (!next->usable()) return;  // progress() reports the error
     next->carries += frame_bytes(frame);
     dealt_[frame.sequence % kept_].streams[part] = static_cast<uint8_t>(next - streams_.data());
     queue(frame, *next);
@@ -213,8 +214,8 @@ class TcpSender final : public Sender {
 
   /// Passes the stream's frames to the kernel, as far as the socket buffer and the credit allow.
   void push(OutStream& stream) {
-    if (stream.socket.unsent() && usable(stream)) flush(stream);
-    while (error_.ok() && usable(stream) && !stream.queue.empty()) {
+    if (stream.socket.unsent() && stream.usable()) flush(stream);
+    while (error_.ok() && stream.usable() && !stream.queue.empty()) {
       if (controls_ != nullptr) controls_->refresh(stream.path);
       if (!several_ && controls_ != nullptr && !controls_->ended(0).empty())
         error_ = broken(controls_->ended(0));
@@ -326,7 +327,7 @@ class TcpSender final : public Sender {
     const bool any = std::ranges::count(works, true) > 0;
     if (moved_ns_ == 0 && any) moved_ns_ = now;
     for (OutStream& stream : streams_) {
-      if (any && !works[stream.path] && now - moved_ns_ >= timeout_ns_) lose(stream, no_answer());
+      if (any && !works[stream.path] && now - moved_ns_ >= timeout_ns_) stream.lose(no_answer(timeout_ns_));
     }
     go_on_without_lost();
     if (!lost_.ok()) error_ = named(lost_);
@@ -338,17 +339,9 @@ class TcpSender final : public Sender {
            });
   }
 
-  Status no_answer() const {
-    return Status(Code::remote_error, fmt::format("no answer for {:.1f} s while another path works",
-                                                  static_cast<double>(timeout_ns_) / 1e9));
-  }
-
-  static void lose(OutStream& stream, const Status& why) {
-    if (stream.trouble.ok()) stream.trouble = why;
-  }
   void lose_path(size_t path, const Status& why) {
     for (OutStream& stream : streams_) {
-      if (stream.path == path) lose(stream, why);
+      if (stream.path == path) stream.lose(why);
     }
   }
   void lose_ended(size_t path) {
@@ -369,7 +362,10 @@ class TcpSender final : public Sender {
     if (free_ == published_) return;
     for (size_t path = 0; path < paths(); ++path) lose_ended(path);
     if (now - moved_ns_ >= timeout_ns_ / 4) {
-      for (const size_t path : controls_->silent(now)) lose_path(path, no_answer());
+      // Where only an attempt is answered, the path is lost once that has succeeded.
+      for (const size_t path : controls_->silent(now)) {
+        if (is_used_elsewhere(streams_, path)) lose_path(path, no_answer(timeout_ns_));
+      }
     }
     go_on_without_lost();
     if (!lost_.ok()) error_ = broken(lost_.message());
@@ -407,14 +403,29 @@ class TcpSender final : public Sender {
   void go_on_without_lost() {
     const auto lost = [](const OutStream& stream) { return !stream.gone && !stream.trouble.ok(); };
     if (std::ranges::none_of(streams_, lost)) return;
-    if (std::ranges::none_of(streams_, usable)) {
+    if (std::ranges::none_of(streams_, &OutStream::usable)) {
       lost_ = all_troubles();
       return;
+    }
+    // A path that another one replaces is lost as a whole: it is tried again as a whole, with new credit.
+    for (const OutStream& stream : streams_) {
+      if (lost(stream) && another_works(streams_, stream.path)) lose_path(stream.path, stream.trouble);
     }
     for (OutStream& stream : streams_) {
       if (lost(stream)) give_up(stream);
     }
     controls_->serve();
+  }
+
+  /// Tries lost paths again, while there is something to send; takes those back that work.
+  void recover() {
+    const int64_t now = now_ns();
+    auto regained = failback_->advance(now, free_ != published_);
+    if (!regained) return;
+    for (OutStream& stream : regained->streams) streams_[stream.index] = std::move(stream);
+    share_pace();
+    WEIR_WARN("{} uses the path from {} again, which was lost for {:.1f} s", outgoing_name(spec_),
+              peer_.paths[regained->path].text, regained->lost_s);
   }
 
   void give_up(OutStream& stream) {
@@ -428,10 +439,11 @@ class TcpSender final : public Sender {
     stream.opening.reset();
     stream.queue.clear();
     stream.sent = 0;
-    gone_ |= uint64_t{1} << (&stream - streams_.data());
-    controls_->tell_gone(gone_);
-    if (std::ranges::all_of(streams_, [&](const auto& one) { return one.gone || one.path != stream.path; }))
+    controls_->tell_gone({stream.index, failback_->attempt(stream.path)});
+    if (std::ranges::all_of(streams_, [&](const auto& one) { return one.gone || one.path != stream.path; })) {
       controls_->leave(stream.path);
+      failback_->lost(stream.path, now_ns());
+    }
     uint64_t again = 0;
     for (uint64_t message = arrived_; message < published_; ++message) {
       const Dealt dealt = dealt_[message % kept_];
@@ -445,18 +457,20 @@ class TcpSender final : public Sender {
       }
       again += any ? 1 : 0;
     }
-    WEIR_WARN("{} continues without the connection from {}: {}; retransmitting {} messages over {}",
-              outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
-              list_used_paths());
-    if (const double paced = std::exchange(pace_, 0); paced > 0)
-      pace(paced);  // the other streams take over its share of the rate
+    WEIR_WARN(
+        "{} continues without the connection from {}: {}; retransmitting {} messages over {}; plans still "
+        "count "
+        "on {} paths, and the lost one is tried again",
+        outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
+        list_used_paths(), paths());
+    share_pace();
   }
 
   std::string list_used_paths() const {
     std::string text;
     for (size_t path = 0; path < paths(); ++path) {
       const bool used = std::ranges::any_of(
-          streams_, [&](const OutStream& stream) { return stream.path == path && usable(stream); });
+          streams_, [&](const OutStream& stream) { return stream.path == path && stream.usable(); });
       if (used) text += fmt::format("{}{}", text.empty() ? "" : ", ", peer_.paths[path].text);
     }
     return text;
@@ -481,6 +495,7 @@ class TcpSender final : public Sender {
   const bool several_;  // whether there are several paths
   std::vector<OutStream> streams_;
   const std::unique_ptr<tcp::SenderControls> controls_;  // null: one path, and no credit
+  std::optional<tcp::Failback> failback_;                // with several paths only
   const uint64_t kept_;                                  // number of messages for which there are slots
   std::vector<FrameHeader> headers_;                     // header of the message in each slot
   std::vector<Dealt> dealt_;  // state of the message in each slot, with several paths only
@@ -492,26 +507,10 @@ class TcpSender final : public Sender {
   uint64_t arrived_ = 0;  // all messages before it have arrived; with several paths only
   uint64_t free_ = 0;     // the slots of all messages before it are free
   uint64_t heard_ = 0;    // last acknowledgement from the receiver
-  uint64_t gone_ = 0;     // abandoned streams, one bit each
   int64_t moved_ns_ = 0;  // time of the last progress; ns
   Status lost_;           // reason why no stream is left
   Status error_;
 };
-
-/// Makes connections that take the least used route through the fabric.
-OutgoingConnection::Connect choose_path(PathUses& uses, const tcp::RailPath& path, uint32_t first) {
-  const PathUses::Ends ends{path.from, path.to};
-  return [&uses, ends, first,
-          choice = std::shared_ptr<PathChoice>()]() mutable -> Result<std::optional<Socket>> {
-    if (choice == nullptr) choice = std::make_shared<PathChoice>(uses, ends, first);
-    auto chosen = choice->advance();
-    if (!chosen.ok() || !chosen->has_value()) return chosen;
-    if (const auto& router = choice->router())
-      WEIR_TRACE(net, "a connection to {} is routed via {}", ends.to.text(), router->host_text());
-    choice.reset();
-    return chosen;
-  };
-}
 
 Status check_channel(const LinkSpec& spec, uint32_t streams) {
   WEIR_TRY(check_spec(spec));
@@ -533,36 +532,17 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
   std::ranges::rotate(peer.paths, peer.paths.begin() + spec.channel % peer.paths.size());
   peer.paths.resize(std::min({peer.paths.size(), size_t{streams}, size_t{tcp::kMostPaths}}));
   const bool several = peer.paths.size() > 1;
-  tcp::Greeting greeting = {.streams = streams,
-                            .slots = spec.slots,
-                            .slot_bytes = spec.slot_bytes,
-                            .paths = several ? static_cast<uint32_t>(peer.paths.size()) : 0,
-                            .life = now_ns()};
-  std::vector<OutStream> out(streams);
-  for (uint32_t i = 0; i < streams; ++i) {
-    out[i].path = i % peer.paths.size();
-    const tcp::RailPath& path = peer.paths[out[i].path];
-    const auto first = static_cast<uint32_t>(spec.self) + spec.channel + i;
-    out[i].opening = std::make_unique<OutgoingConnection>(
-        uses == nullptr ? OutgoingConnection::to(path.to, path.from) : choose_path(*uses, path, first),
-        tcp::delivery_key(uid, spec.self, spec.peer, spec.channel, i), peer.credentials);
-    greeting.stream = i;
-    out[i].greeting = tcp::opening(greeting);
-  }
+  tcp::Connector connector(peer, uid, streams, spec, uses);
   std::unique_ptr<tcp::SenderControls> controls;
   if (several || peer.credit) {
     std::vector<tcp::ControlConnection> ends;
-    for (uint32_t path = 0; path < peer.paths.size(); ++path) {
-      const tcp::RailPath& at = peer.paths[path];
-      const auto key = tcp::control_key(uid, spec.self, spec.peer, spec.channel, path, greeting.life);
-      ends.emplace_back(OutgoingConnection(OutgoingConnection::to(at.to, at.from), key, peer.credentials));
-    }
+    for (uint32_t path = 0; path < peer.paths.size(); ++path) ends.push_back(connector.control(path, 0));
     controls = std::make_unique<tcp::SenderControls>(std::move(ends), path_timeout_ns,
                                                      peer.credit ? &shared.counters.live_counters : nullptr,
                                                      shared.events);
   }
-  return std::unique_ptr<Sender>(
-      std::make_unique<TcpSender>(peer, std::move(out), std::move(controls), path_timeout_ns, spec, shared));
+  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(peer, std::move(connector), std::move(controls),
+                                                             path_timeout_ns, spec, shared));
 }
 
 }  // namespace weir

@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kTcpAddressVersion = 3;
+constexpr uint32_t kTcpAddressVersion = 4;
 // Estimate for loopback; the speed of a network is unknown here. All channels share the NIC or, on loopback,
 // the core that copies.
 constexpr Cost kTcpCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};

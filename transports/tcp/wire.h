@@ -13,6 +13,9 @@
 /// until then, and retransmits parts of a broken stream over other streams, in any order. The receiver
 /// discards duplicates. Stream s uses path s mod `paths`.
 ///
+/// A path whose streams are all abandoned is tried again: the sender opens its control connection anew, which
+/// begins with the number of the attempt, and its streams, under keys of that attempt.
+///
 /// Numbers are in host order; weir runs on little-endian machines only.
 /// Tests: tests/transports/tcp_failover_test.cc
 #pragma once
@@ -62,13 +65,34 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 24);
 
-/// The key under which stream `stream` of a channel is delivered.
-inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t stream) {
-  return {.scope = uid, .purpose = 1u << 31 | channel * kMostStreams | stream, .from = from, .to = to};
+/// The key under which stream `stream` of a channel is delivered. `life`: 0 when a channel is opened, since
+/// the receiver does not know its life yet; otherwise that of the attempt.
+inline DeliveryKey delivery_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t stream,
+                                int64_t life = 0) {
+  return {.scope = uid,
+          .purpose = 1u << 31 | channel * kMostStreams | stream,
+          .from = from,
+          .to = to,
+          .life = life};
 }
 
+/// Lives are times in nanoseconds, so that those after it are free for attempts.
+inline int64_t life_of(int64_t life, uint32_t attempt) { return life + attempt; }
+
+/// An attempt of a stream or path, as one number.
+struct Attempt {
+  uint32_t index = 0;   ///< of the stream or path
+  uint32_t number = 0;  ///< 0: when the channel was opened
+
+  uint64_t code() const { return uint64_t{number} << 32 | index; }
+  static Attempt of(uint64_t code) {
+    return {static_cast<uint32_t>(code), static_cast<uint32_t>(code >> 32)};
+  }
+};
+
 /// The key of the control connection on a path. Each life of a channel has its own control connections, so
-/// that an end that is about to close never takes one of the next life.
+/// that an end that is about to close never takes one of the next life. Those of all attempts to use a path
+/// again have the key of the first attempt.
 inline DeliveryKey control_key(uint64_t uid, Rank from, Rank to, uint32_t channel, uint32_t path,
                                int64_t life) {
   return {.scope = uid, .purpose = 3u << 30 | path << 24 | channel, .from = from, .to = to, .life = life};

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/data/baselines.h"
 #include "trainer/data/text.h"
@@ -18,6 +19,7 @@
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
 #include "trainer/run/automatic.h"
+#include "trainer/run/common_options.h"
 #include "trainer/run/device.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
@@ -366,6 +368,11 @@ Status run(Arguments& arguments) {
   arguments.report.peak = device->peak;
   auto world = World::join(order_for(arguments.determinism));
   WEIR_TRY(world.status());
+  std::vector<CommonSetting> common = common_options(settings, arguments.report, *text);
+  common.push_back({"--deterministic", arguments.determinism});
+  common.push_back({"--auto", arguments.automatic ? "given" : "not given"});
+  common.push_back({"--regroup", arguments.regroup ? "given" : "not given"});
+  WEIR_TRY(check_common(*world, common));
   if (arguments.automatic && settings.parts.parts() > 1)
     return Status(Code::invalid_argument,
                   "--auto was given with --pipeline or --tensor, but it never cuts the model; expected only "

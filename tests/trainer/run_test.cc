@@ -25,8 +25,8 @@
 namespace weir::trainer {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Smaller than any preset, so that hundreds of steps take seconds.
 Settings small_settings() {
@@ -74,8 +74,8 @@ struct Rank {
   const Model& model;
 };
 
-class Learning : public testing::TestWithParam<Precision> {};
-INSTANTIATE_TEST_SUITE_P(Precisions, Learning, testing::Values(Precision::fp32, Precision::bf16));
+class Learning : public ::testing::TestWithParam<Precision> {};
+INSTANTIATE_TEST_SUITE_P(Precisions, Learning, ::testing::Values(Precision::fp32, Precision::bf16));
 
 TEST_P(Learning, PassesWhatFrequenciesOfBytesGive) {
   Settings settings = small_settings();
@@ -182,7 +182,7 @@ Outcome run_program(const std::string& arguments) {
 }
 
 TEST(Program, PrintsProgressAndWritesMetrics) {
-  const std::string path = testing::TempDir() + "/weir_metrics_" + std::to_string(getpid());
+  const std::string path = ::testing::TempDir() + "/weir_metrics_" + std::to_string(getpid());
   const Outcome outcome = run_program(
       "--preset tiny --steps 3 --batch 2 --micro-batch 1 --report-every 1 --sample 10 "
       "--evaluation-sequences 4 --evaluate-every 2 --recompute full --metrics " +
@@ -206,7 +206,7 @@ TEST(Program, PrintsProgressAndWritesMetrics) {
 }
 
 TEST(Program, TheSameCommandAgainGoesOnWithItsFiles) {
-  const std::string folder = testing::TempDir() + "/weir_goes_on_" + std::to_string(getpid());
+  const std::string folder = ::testing::TempDir() + "/weir_goes_on_" + std::to_string(getpid());
   const std::string command = "--preset tiny --steps 4 --sample 0 --evaluation-sequences 2 ";
   const std::string files = "--checkpoints " + folder + " --metrics " + folder + ".metrics ";
   EXPECT_EQ(run_program(command + files + "--stop-after 2 --batch 2").code, 0);
@@ -350,7 +350,7 @@ TEST(Survey, MeasuresTheRanksThatAreHere) {
 }
 
 TEST(Program, TracesAllRanksAndWritesAPage) {
-  const std::string path = testing::TempDir() + "/weir_journal_" + std::to_string(getpid());
+  const std::string path = ::testing::TempDir() + "/weir_journal_" + std::to_string(getpid());
   const Outcome outcome = run_program(
       "--ranks 2 --preset tiny --steps 4 --batch 2 --sample 0 --evaluation-sequences 2 --trace-steps 2 "
       "--trace " +

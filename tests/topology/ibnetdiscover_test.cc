@@ -123,7 +123,7 @@ TEST(Ibnetdiscover, BecomesAGraph) {
   Notes notes;
   auto graph = graph_of(*fabric, &notes);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("aggregation")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("aggregation"), HasSubstr("runs at 200 Gbit/s")));
   std::vector<std::string> switches;
   for (const Index at : graph->all(NodeKind::fabric_switch))
     switches.push_back(fmt::format("{} {}", graph->describe(at), graph->get<FabricSwitchFacts>(at)->level));
@@ -151,8 +151,11 @@ TEST(Ibnetdiscover, ParallelCablesAreOneLink) {
   ASSERT_TRUE(fabric.ok());
   auto graph = graph_of(*fabric, &notes);
   ASSERT_TRUE(graph.ok());
-  EXPECT_THAT(notes,
-              UnorderedElementsAre(HasSubstr("aggregation"), HasSubstr("400 and 200 Gbit/s; the slower")));
+  EXPECT_THAT(notes, UnorderedElementsAre(
+                         HasSubstr("aggregation"), HasSubstr("400 and 200 Gbit/s; the slower"),
+                         HasSubstr("the cable from port 4 of \"MF0;leaf1:MQM9701/U1\" a1 to port 2 of "
+                                   "\"MF0;spine:MQM9701/U1\" c1 runs at 200 Gbit/s, but 1 of the 2 "
+                                   "parallel ones at 400")));
   EXPECT_THAT(switch_links(*graph), ElementsAre("leaf1-spine 1x50", "leaf1-spine 1x25", "leaf2-spine 1x50"));
   const size_t at = text.find("[2]	\"S-00000000000000a1\"[4]");
   text.replace(text.find("4xHDR", at), 5, "4xNDR");

@@ -162,9 +162,18 @@ class IbGraphBuilder {
     return fabric_.nodes[n].kind == IbKind::fabric_switch ? at_[n] : at_[n] + 1 + static_cast<Index>(p);
   }
 
+  /// A cable of a node, by the numbers of its ports.
+  struct Cable {
+    int port;
+    size_t peer;
+    int peer_port;
+    double gbit;
+  };
+
   /// Adds the cables of a node that lead to later nodes.
   Status add_cables(size_t n) {
     std::map<std::tuple<Index, Index, double>, size_t> parallel;  // index of the link; key: ends and speed
+    std::map<std::pair<Index, Index>, std::vector<Cable>> bundles;
     const IbNode& node = fabric_.nodes[n];
     for (size_t p = 0; p < node.ports.size(); ++p) {
       const IbPort& port = node.ports[p];
@@ -186,6 +195,7 @@ class IbGraphBuilder {
       WEIR_TRY(speed_of(node, port, *back, gbit));
       const Index from = end_of(n, p);
       const Index to = end_of(other, static_cast<size_t>(back - ports.begin()));
+      bundles[{from, to}].push_back({port.number, other, port.peer_number, gbit});
       const auto [known, is_new] = parallel.emplace(std::tuple(from, to, gbit), graph_.links().size());
       if (is_new) {
         graph_.connect({.from = from, .to = to, .kind = LinkKind::cable, .gb_per_s = gbit / 8});
@@ -197,7 +207,30 @@ class IbGraphBuilder {
         link.gb_per_s = gbit / 8 * link.count;
       }
     }
+    for (const auto& [ends, cables] : bundles) note_unlike(node, cables);
     return {};
+  }
+
+  /// Names each of parallel cables that has another speed than most of them.
+  void note_unlike(const IbNode& node, const std::vector<Cable>& cables) const {
+    std::map<double, size_t> speeds;
+    for (const Cable& cable : cables) ++speeds[cable.gbit];
+    if (notes_ == nullptr || speeds.size() < 2) return;
+    const auto [usual, count] = *std::ranges::max_element(
+        speeds, {}, [](const auto& speed) { return std::pair(speed.second, speed.first); });
+    for (const Cable& cable : cables) {
+      if (cable.gbit == usual) continue;
+      notes_->push_back(
+          fmt::format("the cable from port {} of {} to port {} of {} runs at {:g} Gbit/s, but {} of the {} "
+                      "parallel ones at "
+                      "{:g}",
+                      cable.port, name_of(node), cable.peer_port, name_of(fabric_.nodes[cable.peer]),
+                      cable.gbit, count, cables.size(), usual));
+    }
+  }
+
+  static std::string name_of(const IbNode& node) {
+    return fmt::format("{} {:x}", shown(node.description), node.guid);
   }
 
   Status speed_of(const IbNode& node, const IbPort& port, const IbPort& back, double& gbit) {

@@ -11,8 +11,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <set>
+#include <system_error>
 
 #include "src/base/nccl_variables.h"
 #include "src/base/spelling.h"
@@ -352,9 +354,13 @@ std::string absolute(const char* folder, const char* below) {
   return folder != nullptr && folder[0] == '/' ? std::string(folder) + below : std::string();
 }
 
+/// Accounts of services have a home folder that does not exist, and is not to be made.
 std::string user_cache() {
   std::string folder = absolute(std::getenv("XDG_CACHE_HOME"), "/weir");
-  return folder.empty() ? absolute(std::getenv("HOME"), "/.cache/weir") : folder;
+  if (!folder.empty()) return folder;
+  const std::string user_folder = absolute(std::getenv("HOME"), "");
+  std::error_code error;
+  return std::filesystem::is_directory(user_folder, error) ? user_folder + "/.cache/weir" : std::string();
 }
 
 /// Returns false if there is no readable file at `path`.

@@ -233,6 +233,26 @@ Options with_home(const std::string& text, const char* conf_file) {
   return options;
 }
 
+/// A home that does not exist is not made; a folder that is named is taken as it is.
+TEST(Options, RatesAreCachedInHomesThatExist) {
+  const auto cache_of = [](const char* home) {
+    const char* const before = std::getenv("HOME");
+    const std::string kept = before == nullptr ? "" : before;
+    setenv("HOME", home, 1);
+    std::string folder = Options::from_environment().cache_dir;
+    if (before != nullptr) setenv("HOME", kept.c_str(), 1);
+    if (before == nullptr) unsetenv("HOME");
+    return folder;
+  };
+  unsetenv("XDG_CACHE_HOME");
+  unsetenv("WEIR_CACHE_DIR");
+  EXPECT_EQ(cache_of("/no/such/home"), "");
+  EXPECT_EQ(cache_of("/tmp"), "/tmp/.cache/weir");
+  setenv("WEIR_CACHE_DIR", "/no/such/folder", 1);
+  EXPECT_EQ(cache_of("/no/such/home"), "/no/such/folder");
+  unsetenv("WEIR_CACHE_DIR");
+}
+
 TEST(Options, TheUsersFileIsReadUnlessAnotherOneIsNamed) {
   EXPECT_EQ(with_home("WEIR_SLOTS=9\n#WEIR_SLOTS=7\nWEIR_SLOTS=6", nullptr).slots, 9);
   const Options other = with_home("WEIR_SLOTS=9\n", "/dev/null");

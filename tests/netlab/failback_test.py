@@ -68,5 +68,27 @@ def returns_to_rails_that_come_back(programs):
       assert re.search(rf"uses the path from ({path}) again, which was lost for [0-9.]+ s", said), said
 
 
+def survives_a_blip_during_set_up(programs):
+  """The only cable between two hosts is away for 1.5 s, from different moments of the set-up on: the ranks wait for it."""
+  command = (os.path.join(programs, "all_reduce_perf"), "-b", "1K", "-e", "1K", "-n", "1", "-w", "0", "-c", "1")
+  with Network([2], 0, [0]) as network:
+    sent = lambda: network.statistic(*network.farther[1, 0], "tx_bytes")
+    blips = 0
+    for after in (1, 1, 600, 2000):
+      goal = sent() + after
+      processes = start_all(network, command, NCCL_DEBUG="WARN")
+      while sent() < goal and processes[1].poll() is None:
+        time.sleep(0.001)
+      if processes[1].poll() is None:  # it may be done already
+        blips += 1
+        network.cut(1, 0)
+        time.sleep(1.5)
+        network.restore(1, 0)
+      ends = [(*process.communicate(timeout=100), process.returncode) for process in processes]
+      assert all(code == 0 for _, _, code in ends), (after, ends)
+      assert re.search(r"# Out of bounds values : 0 OK", "".join(out for out, _, _ in ends)), (after, ends)
+    assert blips > 0, "each set-up was over before the cable was cut"
+
+
 if __name__ == "__main__":
-  run((returns_to_rails_that_come_back,))
+  run((returns_to_rails_that_come_back, survives_a_blip_during_set_up))

@@ -23,6 +23,8 @@ Result<std::unique_ptr<RootLinks>> RootLinks::open(const Bootstrap::Spec& spec,
   const bool several = spec.own_root.has_value();
   const UniqueId& id = several ? spec.own_root->id : spec.id;
   const Credentials credentials = several ? Credentials(id.secret, spec.own_root->tls) : spec.credentials();
+  // Made before: where memory is missing for it, the root must not see a connection that ends without a word.
+  std::unique_ptr<RootLinks> links(new RootLinks(spec, hello));
   auto own = RootLink::open(id, credentials, hello, spec.timeouts, spec.abort);
   if (!own.ok() && hello.root != 0 && !own.status().is_shortage()) {
     // Without this the first root, and so the others, would not hear of it before they give up.
@@ -34,7 +36,8 @@ Result<std::unique_ptr<RootLinks>> RootLinks::open(const Bootstrap::Spec& spec,
     });
   }
   WEIR_TRY(own.status());
-  return std::unique_ptr<RootLinks>(new RootLinks(spec, hello, std::move(*own)));
+  links->own_ = std::move(*own);
+  return links;
 }
 
 /// While this rank connects it does not answer its own root, which takes it for stopped after

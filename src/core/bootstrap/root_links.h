@@ -29,15 +29,14 @@ class RootLinks {
   void leave(const Status& status);
 
  private:
-  RootLinks(const Bootstrap::Spec& spec, const root_wire::Hello& hello, std::unique_ptr<RootLink> own)
-      : spec_(spec), hello_(hello), own_(std::move(own)) {}
+  RootLinks(const Bootstrap::Spec& spec, const root_wire::Hello& hello) : spec_(spec), hello_(hello) {}
 
   static Result<std::unique_ptr<RootLink>> open_first(const Bootstrap::Spec& spec, root_wire::Hello hello,
                                                       int64_t limit_ms);
 
   const Bootstrap::Spec& spec_;
   const root_wire::Hello hello_;
-  const std::unique_ptr<RootLink> own_;
+  std::unique_ptr<RootLink> own_;
   std::unique_ptr<RootLink> first_;
 };
 

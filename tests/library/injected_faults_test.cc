@@ -194,7 +194,7 @@ class Lives {
     meet();
     const Injected injected = shared_.injected;
     if (is_victim()) judge(failing, injected);
-    if (failing != 0 && first_ == 0) first_ = failing;
+    if (failing != 0 && failing != kNever && first_ == 0) first_ = failing;
     if (failing != 0) before_ = "after calls " + std::to_string(first_) + " to " + std::to_string(failing);
     meet();
     return injected;

@@ -30,6 +30,11 @@ DirectoryEntry* entry_of(const RingPoolView& ring_pool, uint64_t key) {
   return nullptr;
 }
 
+template <typename T>
+void make_room(std::vector<T>& list, size_t elements) {
+  if (list.capacity() < elements) list.reserve(std::max(elements, 2 * list.capacity()));
+}
+
 }  // namespace
 
 std::optional<ChannelPlace> RingPoolView::find(const ChannelKey& key) const {
@@ -43,6 +48,9 @@ std::optional<ChannelPlace> RingPoolView::find(const ChannelKey& key) const {
 
 Result<ChannelPlace> RingPool::take(size_t bytes) {
   const size_t size = (bytes + kBlockAlign - 1) / kBlockAlign * kBlockAlign;
+  // Blocks are returned by destructors, which must not lack memory.
+  make_room(lingering_, blocks_ + 1);
+  make_room(free_, blocks_ + 1);
   std::erase_if(lingering_, [this](const Block& block) {
     const auto* word = reinterpret_cast<const std::atomic<uint64_t>*>(view_.begin + block.offset);
     if ((word->load(std::memory_order_acquire) & block.mask) != block.mask) return false;
@@ -58,6 +66,7 @@ Result<ChannelPlace> RingPool::take(size_t bytes) {
     free_.erase(fit);
   } else if (size <= view_.bytes - used_) {
     used_ += size;
+    ++blocks_;
   } else {
     return Status(
         Code::system_error,

@@ -84,6 +84,7 @@ class RingPool {
   RingPoolView view_;
   size_t used_ = 0;  ///< largest number of bytes in use so far
   uint32_t generation_ = 0;
+  size_t blocks_ = 0;  ///< number of all blocks; the lists have room for as many
   std::vector<Block> free_;
   std::vector<Block> lingering_;
 };

@@ -100,19 +100,29 @@ TEST(ReadAny, EncodingsAreRecognised) {
     const Graph plain = read(text, notes);
     const Notes expected = notes;
     const std::string crlf = with_crlf(text);
-    for (const std::string& form :
-         {"\xef\xbb\xbf" + std::string(text), crlf, "\xef\xbb\xbf" + crlf, wide(text, true, true),
-          wide(crlf, true, true), wide(text, false, true)}) {
+    for (const std::string& form : {"\xef\xbb\xbf" + std::string(text), crlf, "\xef\xbb\xbf" + crlf,
+                                    wide(text, true, true), wide(crlf, true, true), wide(text, false, true),
+                                    wide(text, true, false), wide(crlf, false, false)}) {
       EXPECT_EQ(read(form, notes), plain) << form;
       EXPECT_EQ(notes, expected);
     }
   }
-  EXPECT_EQ(read(wide(kXml, true, false), notes), read(kXml, notes));
-  EXPECT_EQ(read(wide(kXml, false, false), notes), read(kXml, notes));
   std::string web(kMatrix);
   for (size_t at = web.find("  "); at != std::string::npos; at = web.find("  ", at + 1))
     web.replace(at, 1, "\xc2\xa0");
   EXPECT_EQ(read(web, notes), read(kMatrix, notes));
+}
+
+TEST(ReadAny, ColoursOfTerminalsAreIgnored) {
+  Notes notes;
+  for (const std::string_view text : {kXml, kMatrix, kTree, kYaml, kFabric, kAmd, kRocm}) {
+    const Graph plain = read(text, notes);
+    const Notes expected = notes;
+    const auto coloured = [](std::string_view line) { return "\x1b[1;4m" + std::string(line) + "\x1b[0m"; };
+    EXPECT_EQ(read(by_line(text, coloured), notes), plain) << text;
+    EXPECT_EQ(notes, expected);
+  }
+  EXPECT_EQ(*utf8_of({"f", "a\x1b[\nb\x1b[3"}), "a\nb") << "sequences that were cut";
 }
 
 TEST(ReadAny, Utf16IsDecoded) {

@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 /// one.
 constexpr const char* kTabs =
     "# a comment\n"
-    "\x1b[4m\tGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\n"
+    "\tGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
     "GPU0\t X \tPXB\tNV4\tPIX\t0-31,64-95\t0\t\tN/A\n"
     "GPU1\tPXB\t X \tSYS\tPXB\t0-31,64-95\t0\t\tN/A\n"
     "GPU2\tNV4\tSYS\t X \tSYS\t32-63,96-127\t1\t\tN/A\n"

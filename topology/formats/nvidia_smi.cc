@@ -32,19 +32,6 @@ bool is_device_name(std::string_view word) {
          !parse_cell(word, cell) && std::find(kTaken.begin(), kTaken.end(), word) == kTaken.end();
 }
 
-/// Removes the escape sequences that underline the head of the matrix on a terminal.
-std::string without_colours(std::string_view line) {
-  std::string plain;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] != '\x1b' || i + 1 >= line.size() || line[i + 1] != '[') {
-      plain += line[i];
-      continue;
-    }
-    i = std::min(line.find('m', i), line.size());
-  }
-  return plain;
-}
-
 /// Two GPUs, where a row has one and cells.
 bool is_head(std::string_view line) {
   const auto parts = smi::head_words(line);
@@ -299,7 +286,7 @@ Result<NvidiaSmi> NvidiaSmiReader::read() {
         source_, 1,
         fmt::format("the text has {} bytes; expected at most {}", source_.text.size(), kMostBytes));
   }
-  for (std::string_view line; lines_.next(line);) WEIR_TRY(read_line(without_colours(line)));
+  for (std::string_view line; lines_.next(line);) WEIR_TRY(read_line(line));
   WEIR_TRY(check());
   return std::move(matrix_);
 }

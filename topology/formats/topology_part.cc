@@ -23,7 +23,6 @@ bool begins_with_any(std::string_view line, std::initializer_list<std::string_vi
 
 /// The head of nvidia-smi's matrix; a row has the path X or NV# somewhere.
 bool is_matrix_head(std::string_view line) {
-  if (line.starts_with("\x1b[4m")) return true;
   const auto parts = words(line);
   const bool row = std::any_of(parts.begin(), parts.end(), [](std::string_view word) { return word == "X"; });
   int number = 0;

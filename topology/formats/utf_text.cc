@@ -7,16 +7,27 @@
 namespace weir::topology {
 namespace {
 
-using std::string_view_literals::operator""sv;
-
 constexpr std::string_view kMark8 = "\xef\xbb\xbf";
 constexpr std::string_view kNoBreakSpace = "\xc2\xa0";
 
+constexpr std::string_view kEscape = "\x1b[";
+
 enum class Encoding { utf8, utf16_little, utf16_big };
 
+/// Whether each of the first characters is ASCII in UTF-16: a byte 0 beside another one.
+bool begins_wide(std::string_view text, bool little) {
+  constexpr size_t kCharacters = 4;
+  if (text.size() < 2) return false;
+  for (size_t at = 0; at + 1 < text.size() && at < 2 * kCharacters; at += 2) {
+    const char low = text[little ? at : at + 1], high = text[little ? at + 1 : at];
+    if (low == '\0' || high != '\0') return false;
+  }
+  return true;
+}
+
 Encoding encoding_of(std::string_view text) {
-  if (text.starts_with("\xff\xfe") || text.starts_with("<\0"sv)) return Encoding::utf16_little;
-  if (text.starts_with("\xfe\xff") || text.starts_with("\0<"sv)) return Encoding::utf16_big;
+  if (text.starts_with("\xff\xfe") || begins_wide(text, true)) return Encoding::utf16_little;
+  if (text.starts_with("\xfe\xff") || begins_wide(text, false)) return Encoding::utf16_big;
   return Encoding::utf8;
 }
 
@@ -78,6 +89,21 @@ bool decode(Units units, std::string& text) {
   return true;
 }
 
+/// Removes the sequences by which terminals colour and underline text: ESC [, parameters, a letter.
+void remove_escapes(std::string& text) {
+  std::string plain;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text.compare(at, kEscape.size(), kEscape) != 0) {
+      plain += text[at];
+      continue;
+    }
+    at = text.find_first_not_of("0123456789;:<=>?", at + kEscape.size());
+    if (at == std::string::npos) break;
+    if (text[at] == '\n') plain += '\n';  // the sequence was cut
+  }
+  text = std::move(plain);
+}
+
 /// Lines of old Macs end with CR, and texts that were converted twice with CR CR LF.
 bool has_odd_line_ends(std::string_view text) {
   if (text.find("\r\r\n") != std::string_view::npos) return true;
@@ -103,7 +129,8 @@ void mend_line_ends(std::string& text) {
 
 bool needs_decoding(std::string_view text) {
   return encoding_of(text) != Encoding::utf8 || text.starts_with(kMark8) ||
-         text.find(kNoBreakSpace) != std::string_view::npos || has_odd_line_ends(text);
+         text.find(kNoBreakSpace) != std::string_view::npos || text.find(kEscape) != std::string_view::npos ||
+         has_odd_line_ends(text);
 }
 
 Result<std::string> utf8_of(const Source& source) {
@@ -117,6 +144,7 @@ Result<std::string> utf8_of(const Source& source) {
   }
   for (size_t at = text.find(kNoBreakSpace); at != std::string::npos; at = text.find(kNoBreakSpace, at + 1))
     text.replace(at, kNoBreakSpace.size(), " ");
+  if (text.find(kEscape) != std::string::npos) remove_escapes(text);
   if (has_odd_line_ends(text)) mend_line_ends(text);
   return text;
 }

@@ -12,6 +12,7 @@
 
 #include "algorithms/network/network.h"
 #include "algorithms/network/relays.h"
+#include "algorithms/network/used_nics.h"
 #include "src/base/index.h"
 #include "src/base/types.h"
 #include "topology/model/unions.h"
@@ -277,7 +278,9 @@ Result<Network> network_over(const Graph& graph, std::span<const Index> devices,
 Result<Network> network_of(const Graph& graph, std::span<const Index> devices, Ways ways) {
   const auto rank_at = ranks_of(graph, devices);
   WEIR_TRY(rank_at.status());
-  return network_over(graph, devices, *rank_at, usable(graph, *rank_at), ways);
+  std::vector<char> can = usable(graph, *rank_at);
+  if (ways == Ways::of_driver) leave_out_far_nics(graph, devices, *rank_at, can);
+  return network_over(graph, devices, *rank_at, std::move(can), ways);
 }
 
 Result<Network> network_with_relays(const Graph& graph, std::span<const Index> devices) {

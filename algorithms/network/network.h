@@ -57,10 +57,10 @@ Status check(const Network& network);
 enum class Ways : uint8_t { of_driver, all };
 
 /// The network between devices of a topology; `devices[r]` is that of rank r: GPUs, partitions, or NUMA nodes
-/// and hosts for ranks in host memory. Parts that no path between two ranks uses are omitted, and with
-/// Ways::of_driver all but NVLink or xGMI if these connect all ranks; parallel links are one edge. Errors:
-/// invalid_argument if a device occurs twice, is not a device, cannot reach another one, or if a link on the
-/// way has no known bandwidth; the sentence names it.
+/// and hosts for ranks in host memory. Without what no path between ranks uses, and with Ways::of_driver what
+/// no move uses: all but NVLink or xGMI if these connect all ranks, far NICs (used_nics.h). Parallel links
+/// are one edge. Errors: invalid_argument if a device occurs twice, is not a device, cannot reach another
+/// one, or if a link on the way has no known bandwidth; the sentence names it.
 Result<Network> network_of(const topology::Graph& graph, std::span<const topology::Index> devices,
                            Ways ways = Ways::of_driver);
 

@@ -62,6 +62,30 @@ TEST(NetworkOf, TwoGpusHaveOneWay) {
   EXPECT_EQ(gb_per_s(between(pcie, pcie.all(NodeKind::gpu)), Collective::all_gather), "128/3");
 }
 
+TEST(NetworkOf, NicsThatNoMoveUsesAreLeftOut) {
+  const auto count = [](const Graph& graph, const Network& network) {
+    return std::ranges::count_if(network.origin,
+                                 [&](Index node) { return graph[node].kind() == NodeKind::nic; });
+  };
+  const Graph graph = machine("2 x (8 gpu nvswitch 300, 8 nic 25) leaf");
+  const std::vector<Index> gpus = graph.all(NodeKind::gpu);
+  EXPECT_EQ(count(graph, between(graph, gpus)), 16);
+  const std::vector<Index> some = {gpus[0], gpus[1], gpus[8], gpus[9], gpus[10]};
+  const Network network = between(graph, some);
+  EXPECT_EQ(count(graph, network), 5) << "the nearest ones";
+  EXPECT_EQ(gb_per_s(network, Collective::all_gather), "250/3") << "3/5 of all data enters by two NICs";
+  auto all = network_of(graph, some, Ways::all);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(count(graph, *all), 16);
+
+  const Graph rails = machine("2 x (4 gpu nvswitch 300, 4 nic 25) rail leaf");
+  const std::vector<Index> four = rails.all(NodeKind::gpu);
+  EXPECT_EQ(count(rails, between(rails, {four[0], four[4 + 3]})), 4) << "the NICs on the rails of both";
+  const Graph one = machine("2 x (8 gpu nvswitch 300, 2 nic 25) leaf");
+  const std::vector<Index> each = one.all(NodeKind::gpu);
+  EXPECT_EQ(count(one, between(one, {each[0], each[8]})), 2) << "a NIC of a host is nearest";
+}
+
 TEST(NetworkOf, AMachine) {
   const Graph graph = machine("(8 gpu nvswitch 300 pcie 32, 2 nic 25)");
   const Network network = between(graph, graph.all(NodeKind::gpu));
@@ -162,7 +186,8 @@ TEST(Explain, SaysWhichLinksLimit) {
   EXPECT_EQ(why(cluster, network, Collective::reduce_scatter),
             "the 2 cables out of host host0 are the bottleneck: 1/2 of all bytes must pass through 50 GB/s");
   EXPECT_EQ(why(cluster, between(cluster, {gpus[0], gpus[4]}), Collective::broadcast),
-            "the 2 cables into host host1 are the bottleneck: all bytes must pass through 50 GB/s");
+            "the 1 cable into host host1 is the bottleneck: all bytes must pass through 25 GB/s")
+      << "the other NIC is not the nearest";
   EXPECT_EQ(why(cluster, between(cluster, {gpus[0]}), Collective::broadcast), "one rank alone needs no time");
 }
 

@@ -43,11 +43,18 @@ TEST(Plan, NotesWherePcieIsNarrowerThanCables) {
 }
 
 TEST(Plan, SaysWhenNoScheduleReachesWhatTheLinksAllow) {
-  // The trees use NICs of GPUs that do not take part; moves take the nearest ones.
+  // One message, and with one slot it is passed on before the next one follows.
   const CommandResult result =
-      plan("'2 x (8 gpu nvswitch 300, 8 nic 25) leaf' --ranks 0-3,8-11 --collective allgather");
+      plan("'4 x (1 gpu pcie 50, 1 nic 25) leaf' --collective broadcast --slots 1 --bytes 256K");
   EXPECT_THAT(result.text, AllOf(HasSubstr("the links allow 100%, but no order of the moves"),
                                  ::testing::Not(HasSubstr("nothing can be faster"))));
+}
+
+TEST(Plan, CountsTheNicsThatAJobUses) {
+  const CommandResult result =
+      plan("'2 x (8 gpu nvswitch 300, 8 nic 25) leaf' --ranks 0-3,8-11 --collective allgather");
+  EXPECT_THAT(result.text, AllOf(HasSubstr("the 4 cables into host host0"), HasSubstr("the links allow 100%"),
+                                 HasSubstr("nothing can be faster")));
 }
 
 TEST(Plan, AsJsonHasExactFigures) {

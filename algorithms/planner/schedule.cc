@@ -12,6 +12,7 @@
 
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/cluster/direct_parts.h"
+#include "algorithms/planner/nearest_nics.h"
 
 namespace weir::algorithms {
 namespace {
@@ -169,16 +170,23 @@ Result<Schedule> schedule_fewer(CollectivePlan& plan, const Network& network, do
   Search search(network, bytes, channels, most_flows, most_lanes);
   WEIR_TRY(search.try_orders(plan));
   if (network.ranks() > kMostFlatRanks) return search.take();
-  for (const int trees_per_root : {1, 2}) {
-    if (search.seconds() * kClose <= search.limit(plan)) break;
-    const PackingGoal goal{.optimal_trees = trees_per_root, .enough = 1, .most_trees = trees_per_root};
-    auto trees = plan_trees(network, plan.collective, plan.root, goal);
-    if (!trees.ok()) continue;
-    CollectivePlan fewer = of_trees(std::move(*trees));
-    const double before = search.seconds();
-    if (search.limit(fewer) >= before) continue;
-    WEIR_TRY(search.try_orders(fewer));
-    if (search.seconds() < before) plan = std::move(fewer);
+  const Bound bound = plan.bound;
+  const std::optional<NetworkPart> part = nearest_nics_only(network);
+  for (const bool in_part : {false, true}) {
+    for (const int trees_per_root : {1, 2}) {
+      if (in_part && !part) return search.take();
+      const bool begins = !in_part || trees_per_root == 1;  // in the part two trees may be faster than one
+      if (begins && search.seconds() * kClose <= search.limit(plan)) return search.take();
+      const PackingGoal goal{.optimal_trees = trees_per_root, .enough = 1, .most_trees = trees_per_root};
+      auto trees =
+          in_part ? plan_trees_in(*part, bound, goal) : plan_trees(network, plan.collective, plan.root, goal);
+      if (!trees.ok()) continue;
+      CollectivePlan fewer = of_trees(std::move(*trees));
+      const double before = search.seconds();
+      if (search.limit(fewer) >= before) continue;
+      WEIR_TRY(search.try_orders(fewer));
+      if (search.seconds() < before) plan = std::move(fewer);
+    }
   }
   return search.take();
 }

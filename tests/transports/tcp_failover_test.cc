@@ -81,7 +81,8 @@ class TcpFailover : public BothEnds, public ::testing::WithParamInterface<uint64
     close_channel();
     for (Node& node : nodes_) node = Node();
   }
-  void open(uint32_t slot_bytes = 4096, uint32_t streams = 0, double timeout_s = 60) {
+  void open(uint32_t slot_bytes = 4096, uint32_t streams = 0, double timeout_s = 60,
+            double first_pause_s = 0) {
     close_channel();
     for (Node& node : nodes_) node = Node();
     nodes_[0].listener = listener_at({"127.0.0.2", "127.0.0.3"});
@@ -91,6 +92,7 @@ class TcpFailover : public BothEnds, public ::testing::WithParamInterface<uint64
           make_tcp(test_identity(rank), nodes_[rank].listener.get(),
                    {.streams = streams,
                     .path_timeout_s = timeout_s,
+                    .first_pause_s = first_pause_s,
                     .budget = GetParam() == 0 ? nullptr : &budgets_[static_cast<size_t>(rank)],
                     .budget_for_local_host = true});
     }
@@ -160,12 +162,11 @@ uint64_t sent_at(const std::string& host) {
 
 /// Both paths are lost in turn, several times, and used again each time; no byte is wrong.
 TEST_P(TcpFailover, APathThatComesBackIsUsedAgain) {
-  open(1u << 20, 4, 0.05);
+  open(1u << 20, 4, 60, 0.05);
   exchange(2, 1u << 20);
   for (const char* const host : {"127.0.0.2", "127.0.0.3", "127.0.0.3", "127.0.0.2"}) {
     reset_connections_at(host);
     exchange(1, 4096);
-    EXPECT_TRUE(connections_at(host).empty());
     // Two streams and their control connection; a message of this size goes over all streams.
     eventually("both paths", [&] {
       exchange(1, 1u << 20);
@@ -180,7 +181,7 @@ TEST_P(TcpFailover, APathThatComesBackIsUsedAgain) {
 
 /// A path that is lost again while it is tried does no harm.
 TEST_P(TcpFailover, AnAttemptMayFailAtAnyPoint) {
-  open(64 << 10, 4, 0.01);
+  open(64 << 10, 4, 60, 0.01);
   for (uint32_t looks = 0; looks < 60; ++looks) {
     reset_connections_at("127.0.0.3");
     for (uint32_t i = 0; i < looks; ++i) {

@@ -22,7 +22,7 @@ class TcpStrangers : public ::testing::Test {
     return {listener, {{listener, {}, listener.text()}}};
   }
   void open_sender() {
-    sender_ = std::move(*open_tcp_sender(peer_at(to_), kUid, 1, 1'000'000'000,
+    sender_ = std::move(*open_tcp_sender(peer_at(to_), kUid, 1, {1'000'000'000, 1'000'000'000},
                                          {.self = 0, .peer = 1, .slots = 4, .slot_bytes = kBytes}, nullptr,
                                          shared_));
   }

@@ -121,7 +121,7 @@ void carry(uint64_t credit, uint32_t bytes, tcp::Shared& shared) {
   CreditBudget budget(credit);
   const Node from = tcp_node(AF_INET, 1, 0);
   const Node to = tcp_node(AF_INET, 1, 1);
-  const auto sender = open_tcp_sender(peer_at(to.listener->address()), 7, 1, 1'000'000'000,
+  const auto sender = open_tcp_sender(peer_at(to.listener->address()), 7, 1, {1'000'000'000, 1'000'000'000},
                                       {.self = 0, .peer = 1, .slot_bytes = bytes}, nullptr, shared);
   const auto receiver = open_tcp_receiver(*to.listener, peer_at(from.listener->address()), &budget, 7,
                                           {.self = 1, .peer = 0, .slot_bytes = bytes}, shared);

@@ -30,12 +30,17 @@ struct TcpPeer {
   Credentials credentials{};         ///< of the job, for the peer's listener
 };
 
+struct PathTimes {
+  int64_t timeout_ns = 0;      ///< a path that has not answered for so long, while another has, is lost
+  int64_t first_pause_ns = 0;  ///< until a lost path is tried again
+};
+
 /// `streams`: 1 to 64, distributed over the paths. With several paths the receiver acknowledges messages, and
-/// the channel continues if one path breaks, or has not answered for `path_timeout_ns` while another has.
+/// the channel continues if one path breaks or is silent.
 /// `uses`: counts the uses of routes, so that streams choose different routes through the fabric; null: the
 /// kernel's choice. `uses` and `shared` outlive the end.
 Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
-                                                int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
+                                                const PathTimes& times, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Shared& shared);
 
 /// `listener`, `budget` and `shared` outlive the end. The sender determines the number of streams.

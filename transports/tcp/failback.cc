@@ -18,7 +18,7 @@ void Failback::drop(Path& path) {
 void Failback::lost(size_t path, int64_t now) {
   Path& at = paths_[path];
   const bool soon = at.regained_ns != 0 && now - at.regained_ns < kTrialNs;
-  at.pause_ns = soon ? std::min(2 * at.pause_ns, kLongestPauseNs) : timeout_ns_;
+  at.pause_ns = soon ? std::min(2 * at.pause_ns, kLongestPauseNs) : times_.first_pause_ns;
   at.next_ns = now + at.pause_ns;
   at.lost = true;
   at.lost_ns = now;
@@ -48,7 +48,7 @@ std::optional<Failback::Regained> Failback::advance(int64_t now, bool begins) {
 void Failback::begin(size_t path, int64_t now) {
   Path& at = paths_[path];
   ++at.attempt;
-  at.next_ns = now + timeout_ns_;
+  at.next_ns = now + times_.timeout_ns;
   controls_.reopen(path, at.attempt, connector_.control(static_cast<uint32_t>(path), at.attempt));
   for (uint32_t i = static_cast<uint32_t>(path); i < connector_.streams();
        i += static_cast<uint32_t>(connector_.paths()))

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "transports/tcp/channel.h"
 #include "transports/tcp/control_connections.h"
 #include "transports/tcp/out_stream.h"
 
@@ -17,7 +18,7 @@ namespace weir::tcp {
 
 class Failback {
  public:
-  /// A path is tried after the time-out of paths, and after a failed attempt when twice the last pause has
+  /// A path is tried after the first pause, and after a failed attempt when twice the last pause has
   /// passed, up to this; so is a path that works no longer than kTrial before it is lost again.
   static constexpr int64_t kLongestPauseNs = 30'000'000'000;
   static constexpr int64_t kTrialNs = 60'000'000'000;
@@ -29,11 +30,11 @@ class Failback {
     double lost_s = 0;  ///< how long it was lost
   };
 
-  /// An attempt may take `timeout_ns`. `controls` and `shared` outlive it.
-  Failback(Connector connector, SenderControls& controls, int64_t timeout_ns, Rank peer, Shared& shared)
+  /// An attempt may take as long as the time-out of paths. `controls` and `shared` outlive it.
+  Failback(Connector connector, SenderControls& controls, const PathTimes& times, Rank peer, Shared& shared)
       : connector_(std::move(connector)),
         controls_(controls),
-        timeout_ns_(timeout_ns),
+        times_(times),
         peer_(peer),
         shared_(shared),
         paths_(connector_.paths()) {}
@@ -68,7 +69,7 @@ class Failback {
 
   const Connector connector_;
   SenderControls& controls_;
-  const int64_t timeout_ns_;
+  const PathTimes times_;
   const Rank peer_;
   Shared& shared_;
   std::vector<Path> paths_;

@@ -53,11 +53,11 @@ class TcpSender final : public Sender {
  public:
   /// `controls`: null if there is one path and the receiver grants no credit.
   TcpSender(const TcpPeer& peer, tcp::Connector connector, std::unique_ptr<tcp::SenderControls> controls,
-            int64_t timeout_ns, const LinkSpec& spec, tcp::Shared& shared)
+            const PathTimes& times, const LinkSpec& spec, tcp::Shared& shared)
       : spec_(spec),
         shared_(shared),
         peer_(peer),
-        timeout_ns_(timeout_ns),
+        timeout_ns_(times.timeout_ns),
         several_(peer.paths.size() > 1),
         controls_(std::move(controls)),
         kept_(several_ ? tcp::kept_messages(spec) : spec.slots),
@@ -65,7 +65,7 @@ class TcpSender final : public Sender {
         dealt_(kept_),
         slots_(kept_, spec.slot_bytes) {
     for (uint32_t i = 0; i < connector.streams(); ++i) streams_.push_back(connector.stream(i, 0));
-    if (several_) failback_.emplace(std::move(connector), *controls_, timeout_ns, spec.peer, shared);
+    if (several_) failback_.emplace(std::move(connector), *controls_, times, spec.peer, shared);
   }
 
   ~TcpSender() override {
@@ -525,7 +525,7 @@ Status check_channel(const LinkSpec& spec, uint32_t streams) {
 }  // namespace
 
 Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint32_t streams,
-                                                int64_t path_timeout_ns, const LinkSpec& spec, PathUses* uses,
+                                                const PathTimes& times, const LinkSpec& spec, PathUses* uses,
                                                 tcp::Shared& shared) {
   WEIR_TRY(check_channel(spec, streams));
   // If there are fewer streams than paths, channels use different paths.
@@ -537,12 +537,12 @@ Result<std::unique_ptr<Sender>> open_tcp_sender(TcpPeer peer, uint64_t uid, uint
   if (several || peer.credit) {
     std::vector<tcp::ControlConnection> ends;
     for (uint32_t path = 0; path < peer.paths.size(); ++path) ends.push_back(connector.control(path, 0));
-    controls = std::make_unique<tcp::SenderControls>(std::move(ends), path_timeout_ns,
+    controls = std::make_unique<tcp::SenderControls>(std::move(ends), times.timeout_ns,
                                                      peer.credit ? &shared.counters.live_counters : nullptr,
                                                      shared.events);
   }
-  return std::unique_ptr<Sender>(std::make_unique<TcpSender>(peer, std::move(connector), std::move(controls),
-                                                             path_timeout_ns, spec, shared));
+  return std::unique_ptr<Sender>(
+      std::make_unique<TcpSender>(peer, std::move(connector), std::move(controls), times, spec, shared));
 }
 
 }  // namespace weir

@@ -72,8 +72,10 @@ class Tcp final : public Transport {
     const auto paths = static_cast<uint32_t>(peer->where.paths.size());
     const uint32_t streams =
         settings_.streams == 0 ? std::max(rails_.front().streams(), paths) : settings_.streams;
+    const auto ns = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
+    const double pause_s = settings_.first_pause_s > 0 ? settings_.first_pause_s : settings_.path_timeout_s;
     return open_tcp_sender(std::move(peer->where), self_.uid, std::min(streams, tcp::kMostStreams),
-                           static_cast<int64_t>(settings_.path_timeout_s * 1e9), spec,
+                           {ns(settings_.path_timeout_s), ns(pause_s)}, spec,
                            settings_.spreads ? &uses_ : nullptr, shared_);
   }
   Result<std::unique_ptr<Receiver>> open_receiver(BytesView peer_address, const LinkSpec& spec) override {

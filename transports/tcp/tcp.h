@@ -19,6 +19,7 @@ struct TcpSettings {
   uint32_t streams = 0;  ///< connections per channel; 0: depends on the speed of the interface, at least one
                          ///< per pair of interfaces
   double path_timeout_s = 1;       ///< seconds; then a silent path is abandoned if another path answers
+  double first_pause_s = 0;        ///< seconds until a lost path is tried again; 0: path_timeout_s
   bool spreads = false;            ///< connections choose their routes in fabrics with several equal paths
   CreditBudget* budget = nullptr;  ///< budget of this process for incoming data; null: unlimited
   bool budget_for_local_host = false;  ///< the budget also limits ranks of this host

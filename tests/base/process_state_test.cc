@@ -30,5 +30,25 @@ TEST(ProcessState, OfOneThatRunsStopsEndsAndIsGone) {
   EXPECT_EQ(process_state(child), '\0');
 }
 
+/// Peers see that its sockets are closed, and then ask whether it lives.
+TEST(ProcessState, WhoHasClosedItsFilesWhileItEndsIsNotAlive) {
+  for (int round = 0; round < 50; ++round) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) pause();
+    }
+    close(ends[1]);
+    kill(child, SIGKILL);
+    char none = 0;
+    EXPECT_EQ(read(ends[0], &none, 1), 0);
+    const char state = process_state(child);
+    EXPECT_FALSE(is_alive(state)) << state;
+    close(ends[0]);
+    waitpid(child, nullptr, 0);
+  }
+}
+
 }  // namespace
 }  // namespace weir

@@ -8,8 +8,8 @@
 namespace weir {
 
 /// The kernel's letter for the state of process `pid`, as in /proc/PID/stat: 'R', 'S', 'T' (stopped), 'Z' ...
-/// '\0' means that there is no such process. A process that is ending is
-/// 'X': for a while the kernel shows it as running, although it has closed its sockets.
+/// '\0' means that there is no such process. A process that is ending is 'X': for a while the kernel shows it
+/// as running, although it has closed its sockets.
 char process_state(int32_t pid);
 
 /// True for the state of a process that exists and has not ended.

@@ -6,26 +6,16 @@ import ctypes
 import os
 import sys
 
+from ctypes_rank import CtypesRank
+
 UINT8, SUM, MAX = 1, 0, 2
 PERIOD = 251
 
 
-class UniqueId(ctypes.Structure):
-  _fields_ = [("internal", ctypes.c_char * 128)]
-
-
 def main(library, size, stop):
-  nccl, size = ctypes.CDLL(library), int(size)
-  nccl.ncclGetErrorString.restype = nccl.ncclGetLastError.restype = ctypes.c_char_p
-
-  def check(result):
-    if result != 0:
-      sys.exit(f"{nccl.ncclGetErrorString(result).decode()}: {nccl.ncclGetLastError(None).decode()}")
-
-  rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-  uid, comm = UniqueId(), ctypes.c_void_p()
-  check(nccl.ncclGetUniqueId(ctypes.byref(uid)))
-  check(nccl.ncclCommInitRank(ctypes.byref(comm), ranks, uid, rank))
+  size = int(size)
+  joined = CtypesRank(library)
+  nccl, comm, rank, ranks, check = joined.nccl, joined.comm, joined.rank, joined.ranks, joined.check
 
   def all_reduce(data, operation):
     out = ctypes.create_string_buffer(len(data))

@@ -15,6 +15,7 @@
 #include "algorithms/ir/verify.h"
 #include "algorithms/proof/exchange_proof.h"
 #include "algorithms/sim/plan_loads.h"
+#include "algorithms/sim/ways.h"
 #include "src/base/text.h"
 
 namespace weir::algorithms {
@@ -45,16 +46,36 @@ Result<Listed> weighed(ir::Plan plan, const Network& network) {
   return Listed{std::move(plan), std::move(*loads)};
 }
 
-/// Returns the fastest plan of the catalogue; among equally fast plans, the first one.
+/// What passes cables, in parts of the whole.
+double on_cables(const sim::PlanLoads& loads, const Network& network) {
+  int64_t chunks = 0;
+  for (size_t edge = 0; edge < network.link_kinds.size(); ++edge)
+    if (network.link_kinds[edge] == topology::LinkKind::cable) chunks += loads.chunks[edge];
+  return static_cast<double>(chunks) / static_cast<double>(loads.whole);
+}
+
+/// Of equally fast plans the one that loads cables less leaves spines to other jobs.
+bool is_better(const sim::PlanLoads& plan, const sim::PlanLoads& than, const Network& network) {
+  return plan.time != than.time ? plan.time < than.time : on_cables(plan, network) < on_cables(than, network);
+}
+
+/// Returns the fastest plan of the catalogue. Plans whose moves pass other ranks between hosts are taken only
+/// where all do.
 Result<Listed> quickest(const PlanRequest& request) {
   std::optional<Listed> best;
+  bool best_forwards = true;
   for (const Entry& entry : catalogue()) {
     if (entry.kind != request.collective || entry.pulls || is_for_rank_order(entry)) continue;
     auto plan = plan_by(entry.algorithm, request);
     if (!plan.ok()) continue;  // the topology has no groups that this algorithm needs
+    const bool forwards = sim::needs_forwarding(*plan, request.network);
+    if (best && forwards && !best_forwards) continue;
     auto listed = weighed(std::move(*plan), request.network);
     WEIR_TRY(listed.status());
-    if (!best || listed->loads.time < best->loads.time) best = std::move(*listed);
+    if (best && forwards == best_forwards && !is_better(listed->loads, best->loads, request.network))
+      continue;
+    best = std::move(*listed);
+    best_forwards = forwards;
   }
   if (best) return std::move(*best);
   return Status(

@@ -11,6 +11,7 @@
 #include "algorithms/best_plan/catalogue_plan.h"
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/sim/plan_loads.h"
+#include "algorithms/sim/ways.h"
 
 namespace weir::algorithms {
 namespace {
@@ -47,12 +48,12 @@ struct LoadedPlan {
   double least_seconds;
 };
 
-/// In the order of those times; without `own`.
+/// In the order of those times; without `own`, and without plans whose moves pass other ranks between hosts.
 Result<std::vector<LoadedPlan>> rivals_of(const PlanRequest& request, std::string_view own) {
   std::vector<LoadedPlan> rivals;
   const bool large = request.network.ranks() > kMostRankedRanks;
   for (NamedPlan& named : listed_plans(request, large ? "hierarchical" : "")) {
-    if (named.name == own) continue;
+    if (named.name == own || sim::needs_forwarding(named.plan, request.network)) continue;
     sim::FlowRoutes routes(request.network);
     const auto loads = sim::loads_of(named.plan, request.network, routes);
     WEIR_TRY(loads.status());

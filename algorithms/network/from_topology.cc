@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "algorithms/network/near_links.h"
 #include "algorithms/network/network.h"
 #include "algorithms/network/relays.h"
 #include "algorithms/network/used_nics.h"
@@ -77,12 +78,7 @@ std::vector<char> usable(const Graph& graph, const std::vector<Rank>& rank_at) {
 bool fast_fabric_suffices(const Graph& graph, std::span<const Index> devices,
                           const std::vector<char>& usable) {
   const Index host = graph.holder(devices[0], NodeKind::host);
-  topology::Unions parts(graph.size());
-  for (const topology::Link& link : graph.links()) {
-    const bool fast = link.kind == topology::LinkKind::nvlink || link.kind == topology::LinkKind::xgmi ||
-                      link.kind == topology::LinkKind::inner;
-    if (fast && usable[at(link.from)] != 0 && usable[at(link.to)] != 0) parts.join(link.from, link.to);
-  }
+  topology::Unions parts = fast_parts(graph, usable);
   return std::ranges::all_of(devices, [&](Index device) {
     const NodeKind kind = graph[device].kind();
     return (kind == NodeKind::gpu || kind == NodeKind::partition) &&
@@ -106,10 +102,12 @@ void keep_to_fast_fabric(const Graph& graph, std::span<const Index> devices, std
 /// CACM 16, 1973).
 class BetweenRanks {
  public:
-  BetweenRanks(const Graph& graph, const std::vector<char>& usable, const std::vector<Rank>& rank_at)
+  BetweenRanks(const Graph& graph, const std::vector<char>& usable, const std::vector<char>& open,
+               const std::vector<Rank>& rank_at)
       : graph_(graph),
         adjacency_(graph),
         usable_(usable),
+        open_(open),
         rank_at_(rank_at),
         found_(at(graph.size())),
         low_(at(graph.size())),
@@ -145,8 +143,9 @@ class BetweenRanks {
       const Index node = stack_.back();
       const auto links = adjacency_.from(node);
       if (links.begin() + next_[at(node)] != links.end()) {
-        const Index to = graph_.links()[links.begin()[next_[at(node)]++]].to;
-        if (usable_[at(to)] == 0 || to == parent_[at(node)]) continue;
+        const uint32_t link = links.begin()[next_[at(node)]++];
+        const Index to = graph_.links()[link].to;
+        if (usable_[at(to)] == 0 || open_[link] == 0 || to == parent_[at(node)]) continue;
         if (found_[at(to)] == 0) {
           enter(to, node);
         } else {
@@ -163,6 +162,7 @@ class BetweenRanks {
   const Graph& graph_;
   const Adjacency adjacency_;
   const std::vector<char>& usable_;
+  const std::vector<char>& open_;  // index: link
   const std::vector<Rank>& rank_at_;
   std::vector<int32_t> found_;  // index: node; order of discovery from 1; 0: not discovered
   std::vector<int32_t> low_;
@@ -173,7 +173,8 @@ class BetweenRanks {
 };
 
 /// Success if every rank can be reached from the first one.
-Status joined(const Graph& graph, const std::vector<char>& usable, std::span<const Index> devices) {
+Status joined(const Graph& graph, const std::vector<char>& usable, const std::vector<char>& open,
+              std::span<const Index> devices) {
   const Adjacency adjacency(graph);
   std::vector<char> reached(at(graph.size()));
   std::vector<Index> order = {devices[0]};
@@ -181,7 +182,7 @@ Status joined(const Graph& graph, const std::vector<char>& usable, std::span<con
   for (size_t i = 0; i < order.size(); ++i) {
     for (uint32_t link : adjacency.from(order[i])) {
       const Index to = graph.links()[link].to;
-      if (usable[at(to)] == 0 || reached[at(to)] != 0) continue;
+      if (usable[at(to)] == 0 || open[link] == 0 || reached[at(to)] != 0) continue;
       reached[at(to)] = 1;
       order.push_back(to);
     }
@@ -216,11 +217,12 @@ std::vector<Index> united_switches(const Graph& graph) {
 }
 
 /// Parallel links become one edge; it refers to the first of them.
-Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<int32_t>& node_of) {
+Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<char>& open,
+                                        const std::vector<int32_t>& node_of) {
   std::vector<uint32_t> links;
   for (uint32_t link = 0; link < graph.links().size(); ++link) {
     const topology::Link& each = graph.links()[link];
-    if (node_of[at(each.from)] >= 0 && node_of[at(each.to)] >= 0 && each.from != each.to)
+    if (open[link] != 0 && node_of[at(each.from)] >= 0 && node_of[at(each.to)] >= 0 && each.from != each.to)
       links.push_back(link);
   }
   const auto ends = [&](uint32_t link) {
@@ -248,9 +250,13 @@ Result<std::vector<Edge>> edges_between(const Graph& graph, const std::vector<in
 /// The parts of the topology between ranks that are usable.
 Result<Network> network_over(const Graph& graph, std::span<const Index> devices,
                              const std::vector<Rank>& rank_at, std::vector<char> can, Ways ways) {
-  if (ways == Ways::of_driver) keep_to_fast_fabric(graph, devices, can);
-  WEIR_TRY(joined(graph, can, devices));
-  const std::vector<char> between = BetweenRanks(graph, can, rank_at).from(devices);
+  std::vector<char> open(graph.links().size(), 1);
+  if (ways == Ways::of_driver) {
+    keep_to_fast_fabric(graph, devices, can);
+    close_far_links(graph, can, rank_at, open);
+  }
+  WEIR_TRY(joined(graph, can, open, devices));
+  const std::vector<char> between = BetweenRanks(graph, can, open, rank_at).from(devices);
 
   Network network;
   std::vector<int32_t> node_of(at(graph.size()), -1);
@@ -266,7 +272,7 @@ Result<Network> network_over(const Graph& graph, std::span<const Index> devices,
     network.origin.push_back(node);
   }
   for (Index device : devices) network.rank_nodes.push_back(node_of[at(device)]);
-  auto edges = edges_between(graph, node_of);
+  auto edges = edges_between(graph, open, node_of);
   if (!edges.ok()) return edges.status();
   network.edges = std::move(*edges);
   for (const Edge& edge : network.edges) network.link_kinds.push_back(graph.links()[at(edge.link)].kind);

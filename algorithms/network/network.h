@@ -58,9 +58,10 @@ enum class Ways : uint8_t { of_driver, all };
 
 /// The network between devices of a topology; `devices[r]` is that of rank r: GPUs, partitions, or NUMA nodes
 /// and hosts for ranks in host memory. Without what no path between ranks uses, and with Ways::of_driver what
-/// no move uses: all but NVLink or xGMI if these connect all ranks, far NICs (used_nics.h). Parallel links
-/// are one edge. Errors: invalid_argument if a device occurs twice, is not a device, cannot reach another
-/// one, or if a link on the way has no known bandwidth; the sentence names it.
+/// no move uses: all but NVLink or xGMI if these connect all ranks; far NICs (used_nics.h); and where these
+/// connect the GPUs of a host, PCIe that leads to no nearest NIC (near_links.h). Parallel links are one edge.
+/// Errors: invalid_argument if a device occurs twice, is not a device, cannot reach another one, or if a link
+/// on the way has no known bandwidth; the sentence names it.
 Result<Network> network_of(const topology::Graph& graph, std::span<const topology::Index> devices,
                            Ways ways = Ways::of_driver);
 

@@ -12,7 +12,6 @@
 
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/cluster/direct_parts.h"
-#include "algorithms/planner/nearest_nics.h"
 
 namespace weir::algorithms {
 namespace {
@@ -21,8 +20,6 @@ namespace {
 constexpr double kEnough = 0.995;
 /// Where it is below this part, fewer trees are tried: they need fewer lanes.
 constexpr double kClose = 0.95;
-/// Orders are compared by short simulations. Trees of a part of the network have to be faster by this part.
-constexpr double kLeastGain = 0.03;
 /// Flows that are simulated for one order.
 constexpr int64_t kFlowsOfOrder = 60'000;
 
@@ -89,10 +86,8 @@ class Search {
     return bytes_ / kCapacityUnit / 1e9 * plan.time.convert_to<double>();
   }
 
-  /// Takes an order that is faster by more than the part `least_gain`. Errors: those of schedule(); there is
-  /// an order afterwards.
-  Status try_orders(const CollectivePlan& plan, double least_gain = 0) {
-    const double enough = best_ ? seconds() * (1 - least_gain) : 0;
+  /// Errors: those of schedule(); there is an order afterwards.
+  Status try_orders(const CollectivePlan& plan) {
     const auto trees = planned_trees(plan, network_);
     WEIR_TRY(trees.status());
     const int64_t most_flows = has_large_hosts(plan) ? most_flows_ / kFewerFlows : most_flows_;
@@ -109,7 +104,7 @@ class Search {
           sim::simulate(*moves, bytes_, network_, routes, channels_, std::min(kFlowsOfOrder, most_flows / 4));
       WEIR_TRY(prediction.status());
       flows += prediction->flows;
-      if (!best_ || prediction->seconds < (enough > 0 ? std::min(enough, seconds()) : seconds()))
+      if (!best_ || prediction->seconds < seconds())
         best_ = Schedule{std::move(*moves), std::move(*prediction)};
       if (seconds() * kEnough <= limit(plan) || flows >= most_flows) break;
     }
@@ -173,27 +168,17 @@ Result<Schedule> schedule_fewer(CollectivePlan& plan, const Network& network, do
                                 const sim::Channels& channels, int64_t most_flows, int most_lanes) {
   Search search(network, bytes, channels, most_flows, most_lanes);
   WEIR_TRY(search.try_orders(plan));
-  if (network.ranks() > kMostFlatRanks) return search.take();
-  const Bound bound = plan.bound;
-  const std::optional<NetworkPart> part = nearest_nics_only(network);
-  bool taken_from_part = false;
-  for (const bool in_part : {false, true}) {
-    for (const int trees_per_root : {1, 2}) {
-      if (in_part && !part) return search.take();
-      const bool begins = !in_part || trees_per_root == 1;  // in the part two trees may be faster than one
-      if (begins && search.seconds() * kClose <= search.limit(plan)) return search.take();
-      const PackingGoal goal{.optimal_trees = trees_per_root, .enough = 1, .most_trees = trees_per_root};
-      auto trees =
-          in_part ? plan_trees_in(*part, bound, goal) : plan_trees(network, plan.collective, plan.root, goal);
-      if (!trees.ok()) continue;
-      CollectivePlan fewer = of_trees(std::move(*trees));
-      const double before = search.seconds();
-      if (search.limit(fewer) >= before) continue;
-      WEIR_TRY(search.try_orders(fewer, in_part && !taken_from_part ? kLeastGain : 0));
-      if (search.seconds() >= before) continue;
-      plan = std::move(fewer);
-      taken_from_part = in_part;
-    }
+  if (network.ranks() > kMostFlatRanks || search.seconds() * kClose <= search.limit(plan))
+    return search.take();
+  for (const int trees_per_root : {1, 2}) {  // two may be faster than one that keeps its links busy
+    const PackingGoal goal{.optimal_trees = trees_per_root, .enough = 1, .most_trees = trees_per_root};
+    auto trees = plan_trees(network, plan.collective, plan.root, goal);
+    if (!trees.ok()) continue;
+    CollectivePlan fewer = of_trees(std::move(*trees));
+    const double before = search.seconds();
+    if (search.limit(fewer) >= before) continue;
+    WEIR_TRY(search.try_orders(fewer));
+    if (search.seconds() < before) plan = std::move(fewer);
   }
   return search.take();
 }

@@ -46,9 +46,8 @@ Result<Schedule> schedule(const CollectivePlan& plan, const Network& network, do
                           int most_lanes = ir::kMaxLanes);
 
 /// The same, but where lanes are too few for the trees of `plan`, up to kMostFlatRanks ranks, also with one
-/// and two trees over all ranks per root, in the whole network and with the nearest NICs only
-/// (nearest_nics.h). If these are simulated faster they become those of `plan`, although the links would
-/// allow more.
+/// and two trees over all ranks per root. If these are simulated faster they become those of `plan`, although
+/// the links would allow more.
 Result<Schedule> schedule_fewer(CollectivePlan& plan, const Network& network, double bytes,
                                 const sim::Channels& channels, int64_t most_flows = kMostOrderFlows,
                                 int most_lanes = ir::kMaxLanes);

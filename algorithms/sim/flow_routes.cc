@@ -39,6 +39,7 @@ FlowRoutes::FlowRoutes(const Network& network)
   find_ways();
   index(true);
   index(false);
+  find_hosts();
 }
 
 void FlowRoutes::find_ways() {
@@ -48,15 +49,48 @@ void FlowRoutes::find_ways() {
     allows_[edge] = ways_over(network_.link_kinds[edge]);
 }
 
+void FlowRoutes::find_hosts() {
+  if (network_.link_kinds.size() != network_.edges.size()) return;
+  host_of_.assign(at(network_.nodes), -1);
+  std::vector<int32_t> open;
+  for (int32_t first = 0; first < network_.nodes; ++first) {
+    if (host_of_[at(first)] >= 0) continue;
+    host_of_[at(first)] = first;
+    open = {first};
+    while (!open.empty()) {
+      const int32_t node = open.back();
+      open.pop_back();
+      for (const bool forward : {true, false}) {
+        const Side& s = side(forward);
+        for (uint32_t place = s.first_edge[at(node)]; place < s.first_edge[at(node) + 1]; ++place) {
+          const int32_t next = head(s.edges[place], forward);
+          if (is_cable(s.edges[place]) || host_of_[at(next)] >= 0) continue;
+          host_of_[at(next)] = first;
+          open.push_back(next);
+        }
+      }
+    }
+  }
+}
+
 MoveWay FlowRoutes::way_of(std::span<const int32_t> route) const {
   if (network_.link_kinds.size() != network_.edges.size()) return MoveWay::any;
-  const auto has_cable = std::ranges::any_of(
-      route, [&](int32_t edge) { return network_.link_kinds[at(edge)] == topology::LinkKind::cable; });
-  if (has_cable) return MoveWay::net;
+  if (std::ranges::any_of(route, [&](int32_t edge) { return is_cable(edge); })) return MoveWay::net;
   for (const MoveWay way : {MoveWay::nvlink, MoveWay::xgmi, MoveWay::pcie})
     if (std::ranges::all_of(route, [&](int32_t edge) { return (allows_[at(edge)] & bit(way)) != 0; }))
       return way;
   return MoveWay::any;
+}
+
+bool FlowRoutes::needs_forwarding(std::span<const int32_t> route) const {
+  if (way_of(route) != MoveWay::net) return false;
+  return std::ranges::any_of(route.first(route.size() - 1),
+                             [&](int32_t edge) { return is_rank_[at(network_.edges[at(edge)].to)] != 0; });
+}
+
+/// REQUIRES: the network tells the kinds of its links.
+bool FlowRoutes::is_cable(int32_t edge) const {
+  return network_.link_kinds[at(edge)] == topology::LinkKind::cable;
 }
 
 int32_t FlowRoutes::head(int32_t edge, bool forward) const {
@@ -96,7 +130,7 @@ Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t 
   if (fresh) {
     way_ = way;
     const int32_t from = network_.rank_nodes[at(src)], to = network_.rank_nodes[at(dst)];
-    if (!search(from, to, false) && !search(from, to, true)) {
+    if (!find(from, to)) {
       known_.erase(entry);
       return Status(Code::invalid_argument,
                     fmt::format("no path leads from rank {} to rank {}{}", src, dst,
@@ -120,6 +154,16 @@ Result<std::span<const int32_t>> FlowRoutes::route(Rank src, Rank dst, uint32_t 
     }
   }
   return std::span<const int32_t>(edges_.data() + first, end - first);
+}
+
+bool FlowRoutes::find(int32_t from, int32_t to) {
+  if (way_ == MoveWay::any && !host_of_.empty() && host_of_[at(from)] == host_of_[at(to)]) {
+    over_cables_ = false;
+    const bool found = search(from, to, false) || search(from, to, true);
+    over_cables_ = true;
+    if (found) return true;
+  }
+  return search(from, to, false) || search(from, to, true);
 }
 
 /// Breadth-first from both ends, always on the side with fewer edges to examine, until the two meet: all
@@ -156,6 +200,7 @@ void FlowRoutes::expand(bool forward, int32_t goal, bool through_ranks) {
   for (const int32_t node : s.border) {
     for (uint32_t place = s.first_edge[at(node)]; place < s.first_edge[at(node) + 1]; ++place) {
       if ((allows_[at(s.edges[place])] & bit(way_)) == 0) continue;
+      if (!over_cables_ && is_cable(s.edges[place])) continue;
       const int32_t next = head(s.edges[place], forward);
       if (is_rank_[at(next)] && next != goal && !through_ranks) continue;
       if (s.seen[at(next)] != search_) {

@@ -20,4 +20,8 @@ Status name_ways(ir::Plan& plan, const algorithms::Network& network);
 /// not.
 Status check_ways(const ir::Plan& plan, const algorithms::Network& network);
 
+/// Whether a move between hosts passes other ranks, as to a NIC of another rail over the GPU beside it. These
+/// would have to forward what they do not know of.
+bool needs_forwarding(const ir::Plan& plan, const algorithms::Network& network);
+
 }  // namespace weir::sim

@@ -86,6 +86,52 @@ TEST(NetworkOf, NicsThatNoMoveUsesAreLeftOut) {
   EXPECT_EQ(count(one, between(one, {each[0], each[8]})), 2) << "a NIC of a host is nearest";
 }
 
+/// Whether links lead over NUMA nodes.
+bool crosses_numa(const Graph& graph, const Network& network) {
+  return std::ranges::any_of(network.origin,
+                             [&](Index node) { return graph[node].kind() == NodeKind::numa; });
+}
+
+/// The bounds are those of planners that leave PCIe out of hosts.
+TEST(NetworkOf, PcieLeadsToTheNearestNicsWhereGpusHaveFastLinks) {
+  for (const auto& [line, bound] : {std::pair("2 x (16 gpu mi250 50, 8 nic 25) rail leaf", "1040/3"),
+                                    {"2 x (16 gpu mi250 50, 16 nic 16) leaf", "5312/15"},
+                                    {"2 x (8 gpu nvswitch 300, 8 nic 25) leaf", "1040/3"}}) {
+    const Graph graph = machine(line);
+    const Network network = between(graph, graph.all(NodeKind::gpu));
+    EXPECT_EQ(gb_per_s(network, Collective::all_gather), bound) << line;
+    EXPECT_FALSE(crosses_numa(graph, network)) << line;
+  }
+  // One NIC for all: it is the nearest one, over a switch.
+  const Graph shared = machine("2 x (4 gpu nvswitch 300, 1 nic 25) leaf");
+  EXPECT_EQ(gb_per_s(between(shared, shared.all(NodeKind::gpu)), Collective::all_gather), "50");
+}
+
+TEST(NetworkOf, HostsKeepPcieThatMovesNeed) {
+  const Graph apart = machine("2 x (4 gpu pcie 32, 4 nic 25) leaf");
+  EXPECT_TRUE(crosses_numa(apart, between(apart, apart.all(NodeKind::gpu)))) << "between GPUs";
+  // Host 0's GPU 0 is slower than its NIC: others help.
+  Graph slow = machine("2 x (4 gpu nvswitch 300, 4 nic 25) leaf");
+  const std::vector<Index> gpus = slow.all(NodeKind::gpu);
+  for (topology::Link& link : slow.links())
+    if (link.kind == LinkKind::pci && (link.from == gpus[0] || link.to == gpus[0])) link.gb_per_s = 10;
+  const Network network = between(slow, gpus);
+  for (const Index host : slow.all(NodeKind::host)) {
+    const bool keeps = std::ranges::any_of(network.origin, [&](Index node) {
+      return slow[node].kind() == NodeKind::numa && slow.holder(node, NodeKind::host) == host;
+    });
+    EXPECT_EQ(keeps, host == slow.holder(gpus[0], NodeKind::host)) << host;
+  }
+  // A NIC without a cable is no way out.
+  Graph unplugged = machine("2 x (2 gpu nvswitch 300, 2 nic 25) leaf");
+  std::erase_if(unplugged.links(), [&](const topology::Link& link) {
+    const Index port = unplugged[link.from].kind() == NodeKind::port ? link.from : link.to;
+    return link.kind == LinkKind::cable && unplugged[port].name == "nic1" &&
+           unplugged.holder(port, NodeKind::host) == unplugged.all(NodeKind::host)[0];
+  });
+  EXPECT_TRUE(crosses_numa(unplugged, between(unplugged, unplugged.all(NodeKind::gpu))));
+}
+
 TEST(NetworkOf, AMachine) {
   const Graph graph = machine("(8 gpu nvswitch 300 pcie 32, 2 nic 25)");
   const Network network = between(graph, graph.all(NodeKind::gpu));

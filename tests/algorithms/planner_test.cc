@@ -8,7 +8,6 @@
 #include <string>
 
 #include "algorithms/ir/verify.h"
-#include "algorithms/planner/nearest_nics.h"
 #include "algorithms/planner/planner.h"
 #include "algorithms/planner/schedule.h"
 #include "algorithms/planner/tree_planner.h"
@@ -47,33 +46,6 @@ TEST(TreePlanner, ReachesWhatIsKnownToBePossible) {
     ASSERT_TRUE(trees.ok()) << trees.status().message();
     EXPECT_NEAR(bandwidth(*trees), known.gb_per_s, 1e-3) << name(known.collective);
   }
-}
-
-/// The bound counts PCIe beside xGMI, which moves inside a host do not take.
-TEST(TreePlanner, TreesUseTheNearestNics) {
-  const Line cluster("2 x (8 gpu mi250 50, 4 nic 25) rail leaf");
-  const auto part = nearest_nics_only(cluster.network);
-  ASSERT_TRUE(part.has_value());
-  EXPECT_LT(part->network.edges.size(), cluster.network.edges.size());
-  for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter}) {
-    const auto bound = lower_bound(cluster.network, collective);
-    ASSERT_TRUE(bound.ok());
-    const auto trees = plan_trees_in(*part, *bound, {.optimal_trees = 1, .enough = 1, .most_trees = 1});
-    ASSERT_TRUE(trees.ok()) << trees.status().message();
-    EXPECT_EQ(trees->part_of_bound * trees->time, exactly(bound->time));
-    const bool up = collective == Collective::reduce_scatter;
-    const auto loads = check_packing(up ? reversed(cluster.network) : cluster.network,
-                                     (up ? trees->up : trees->down)->packing);
-    EXPECT_TRUE(loads.ok()) << loads.status().message() << ": routes are those of the whole network";
-    const std::vector<double> bytes = edge_bytes(*trees, cluster.network, 1);
-    for (size_t edge = 0; edge < bytes.size(); ++edge) {
-      const auto kept = std::ranges::count(part->edge_of, static_cast<int32_t>(edge));
-      EXPECT_TRUE(kept == 1 || bytes[edge] == 0) << edge;
-    }
-  }
-  const Line leaves("(8 gpu pcie 32, 2 numa)");
-  EXPECT_FALSE(nearest_nics_only(leaves.network)) << "the only way between GPUs";
-  EXPECT_FALSE(nearest_nics_only(star(4, 10))) << "not made from a topology";
 }
 
 TEST(TreePlanner, EveryScheduleIsVerifiedAndNoneBeatsItsBound) {

@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "algorithms/sim/ways.h"
 #include "tests/algorithms/sim_networks.h"
 
 namespace weir::sim {
@@ -43,6 +44,52 @@ TEST(FlowRoutes, ThroughRanksOnlyWhereNothingElseLeads) {
   cable(network, last, 3, 1);
   FlowRoutes routes(network);
   EXPECT_THAT(route(routes, 0, 3), ElementsAre(6, 8, 10, 12, 14));
+}
+
+TEST(FlowRoutes, InsideAHostThroughRanksRatherThanOverCables) {
+  using topology::LinkKind;
+  Network network = row({10, 10});  // three ranks of a host; the ends are on a switch as well
+  const int32_t leaf = node(network);
+  cable(network, 0, leaf, 10);
+  cable(network, leaf, 2, 10);
+  {
+    FlowRoutes routes(network);
+    EXPECT_THAT(route(routes, 0, 2), ElementsAre(4, 6)) << "the network does not tell what is a host";
+  }
+  network.link_kinds = {LinkKind::xgmi,  LinkKind::xgmi,  LinkKind::xgmi,  LinkKind::xgmi,
+                        LinkKind::cable, LinkKind::cable, LinkKind::cable, LinkKind::cable};
+  FlowRoutes routes(network);
+  EXPECT_THAT(route(routes, 0, 2), ElementsAre(0, 2));
+  EXPECT_EQ(routes.way_of(route(routes, 0, 2)), ir::MoveWay::xgmi);
+  const auto out = routes.route(0, 2, 0, ir::MoveWay::net);
+  ASSERT_TRUE(out.ok()) << out.status().message();
+  EXPECT_THAT(std::vector<int32_t>(out->begin(), out->end()), ElementsAre(4, 6)) << "as the move says";
+}
+
+TEST(FlowRoutes, PlansThatPassOtherRanksBetweenHostsAreKnown) {
+  using topology::LinkKind;
+  // Two hosts of two ranks; rank 0 and rank 2 are on a leaf, and so are 1 and 3.
+  Network network;
+  for (int i = 0; i < 4; ++i) rank_node(network);
+  const int32_t leaves[] = {node(network), node(network)};
+  cable(network, 0, 1, 10), cable(network, 2, 3, 10);
+  for (int rank = 0; rank < 4; ++rank) cable(network, rank, leaves[rank % 2], 10);
+  network.link_kinds.assign(network.edges.size(), LinkKind::cable);
+  for (size_t edge = 0; edge < 4; ++edge) network.link_kinds[edge] = LinkKind::nvlink;
+  const auto forwards = [&](Rank src, Rank dst) {
+    ir::Plan plan;
+    plan.shape.ranks = 4;
+    plan.moves.emplace_back();
+    plan.moves[0].src = src;
+    plan.moves[0].dst = dst;
+    return needs_forwarding(plan, network);
+  };
+  EXPECT_FALSE(forwards(0, 2));
+  EXPECT_FALSE(forwards(0, 1)) << "inside a host";
+  EXPECT_TRUE(forwards(0, 3));
+  cable(network, leaves[0], leaves[1], 10);
+  network.link_kinds.resize(network.edges.size(), LinkKind::cable);
+  EXPECT_FALSE(forwards(0, 3)) << "over both leaves";
 }
 
 TEST(FlowRoutes, OverLinksOfTheAskedKindOnly) {

@@ -113,7 +113,7 @@ TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
   EXPECT_THAT(gather.text,
               AllOf(HasSubstr("plan         rail, on the shortest routes"),
                     HasSubstr("nothing can be faster"), HasSubstr("runner-up    "),
-                    HasSubstr("times as long; its busiest links are 1 PCIe from a PCIe switch to a GPU")));
+                    HasSubstr("times as long; its busiest links are 1 cable from a leaf to a port")));
   EXPECT_THAT(plan(network + "--collective scatter --emit plan").text, HasSubstr("scatter"));
   EXPECT_THAT(plan("'4 x (2 gpu nvswitch 300, 2 nic 25) rail leaf' --collective alltoall --table").text,
               HasSubstr("4.29 GB  rail"));

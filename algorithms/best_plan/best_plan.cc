@@ -13,6 +13,7 @@
 #include "algorithms/cluster/cluster_words.h"
 #include "algorithms/cluster/exchange.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/network/relays.h"
 #include "algorithms/proof/exchange_proof.h"
 #include "algorithms/sim/plan_loads.h"
 #include "algorithms/sim/ways.h"
@@ -83,37 +84,79 @@ Result<Listed> quickest(const PlanRequest& request) {
       fmt::format("no algorithm of the catalogue can run {} on this topology", name(request.collective)));
 }
 
+/// A plan for an all-to-all, the network for it, and how many of the last ranks there only forward.
+struct Exchange {
+  Network network;
+  int relays = 0;
+  ExchangePlan plan;
+  ExchangeLoads loads;
+};
+
+/// Planned paths, proven. GPUs that may forward are ranks without data.
+Result<Exchange> exchange_of(const PlanRequest& request) {
+  Exchange made;
+  made.network = with_relays_as_ranks(request.network, request.graph);
+  made.relays = made.network.ranks() - request.network.ranks();
+  auto plan = plan_exchange(made.network, request.between_hosts, made.relays);
+  WEIR_TRY(plan.status());
+  auto loads = check_exchange(made.network, *plan, made.relays);
+  WEIR_TRY(loads.status());
+  made.plan = std::move(*plan);
+  made.loads = std::move(*loads);
+  return made;
+}
+
 /// Replaces a plan of an all-to-all by planned paths if these are faster. Bounds of all-to-alls are not
 /// always tight, so a plan that comes this close is not improved.
 void try_paths(const PlanRequest& request, const Bound& bound, Listed& best) {
   constexpr double kEnoughOfBound = 0.98;
   if (request.collective != Collective::all_to_all) return;
   if (bound.time.value() >= kEnoughOfBound * best.loads.time.value()) return;
-  const auto plan = plan_exchange(request.network, request.between_hosts);
-  if (!plan.ok() || !check_exchange(request.network, *plan).ok()) return;
-  auto routed = weighed(moves_of(request.network, *plan), request.network);
+  const auto made = exchange_of(request);
+  if (!made.ok()) return;
+  auto routed = weighed(moves_of(made->network, made->plan, made->relays), made->network);
   if (routed.ok() && routed->loads.time < best.loads.time) best = std::move(*routed);
 }
 
-/// An all-to-all of more ranks than can be listed.
-Result<BestPlan> best_exchange(const PlanRequest& request, Bound bound) {
-  auto plan = plan_exchange(request.network, request.between_hosts);
-  WEIR_TRY(plan.status());
-  const auto loads = check_exchange(request.network, *plan);
-  WEIR_TRY(loads.status());
-  BestPlan best{std::move(*plan), std::move(bound), exactly(loads->time), {}, {}};
+/// Planned paths that are not spelled out.
+BestPlan of_paths(Exchange made, const PlanRequest& request, Bound bound) {
+  BestPlan best{std::move(made.plan), std::move(bound), exactly(made.loads.time), {}, {}};
   best.part_of_bound = exactly(best.bound.time) / best.time;
-  for (const Int128 units : loads->units)
-    best.edge_bytes.push_back(request.bytes * Ratio(units, loads->whole).value());
+  for (const Int128 units : made.loads.units)
+    best.edge_bytes.push_back(request.bytes * Ratio(units, made.loads.whole).value());
   return best;
+}
+
+BestPlan of_list(Listed listed, const PlanRequest& request, Bound bound) {
+  const Rational time = exactly(listed.loads.time);
+  BestPlan best{std::move(listed.plan), std::move(bound), time, {}, {}};
+  best.part_of_bound = exactly(best.bound.time) / time;
+  for (const int64_t chunks : listed.loads.chunks)
+    best.edge_bytes.push_back(request.bytes * static_cast<double>(chunks) /
+                              static_cast<double>(listed.loads.whole));
+  return best;
+}
+
+/// Planned paths, move by move where there are few enough.
+Result<BestPlan> best_paths(const PlanRequest& request, const Bound& bound) {
+  auto made = exchange_of(request);
+  WEIR_TRY(made.status());
+  if (made->network.ranks() > kMostListedRanks) return of_paths(std::move(*made), request, bound);
+  auto listed = weighed(moves_of(made->network, made->plan, made->relays), made->network);
+  WEIR_TRY(listed.status());
+  return of_list(std::move(*listed), request, bound);
 }
 
 Result<BestPlan> best_listed(const PlanRequest& request) {
   auto bound = lower_bound(request.network, request.collective, request.root);
   WEIR_TRY(bound.status());
   WEIR_TRY(check_bound(request.network, *bound));
+  if (request.collective == Collective::all_to_all && relays_in(request.network, request.graph) > 0) {
+    auto paths = best_paths(request, *bound);
+    if (paths.ok()) return paths;
+  }
   if (request.network.ranks() > kMostListedRanks) {
-    if (request.collective == Collective::all_to_all) return best_exchange(request, std::move(*bound));
+    if (request.collective == Collective::all_to_all) return best_paths(request, *bound);
     return Status(
         Code::invalid_argument,
         fmt::format(
@@ -125,13 +168,7 @@ Result<BestPlan> best_listed(const PlanRequest& request) {
   auto found = quickest(request);
   WEIR_TRY(found.status());
   try_paths(request, *bound, *found);
-  const Rational time = exactly(found->loads.time);
-  BestPlan best{std::move(found->plan), std::move(*bound), time, {}, {}};
-  best.part_of_bound = exactly(best.bound.time) / time;
-  for (const int64_t chunks : found->loads.chunks)
-    best.edge_bytes.push_back(request.bytes * static_cast<double>(chunks) /
-                              static_cast<double>(found->loads.whole));
-  return best;
+  return of_list(std::move(*found), request, std::move(*bound));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ struct PlanRequest {
 /// If all ranks need the same data: trees of the planner. If each rank needs different data (all-to-all,
 /// gather, scatter): the algorithm of the catalogue that puts the least load on the busiest link, on the
 /// simulator's routes. An all-to-all may also be routed along planned paths; above kMostListedRanks these are
-/// not spelled out as moves.
+/// not spelled out as moves. GPUs of the network without a rank (network/relays.h) are further ranks of such
+/// a plan (ir::Shape::relays).
 struct BestPlan {
   std::variant<CollectivePlan, ir::Plan, ExchangePlan> plan;
   Bound bound;

@@ -18,10 +18,11 @@ constexpr int kLaneGroups = 16;
 
 class PathWriter {
  public:
-  PathWriter(const Network& network, const ExchangePlan& plan)
+  PathWriter(const Network& network, const ExchangePlan& plan, int relays)
       : plan_(plan),
         chunks_(chunks_of(plan)),
-        moves_("routed", {Collective::all_to_all, network.ranks(), 0, static_cast<uint32_t>(chunks_)}),
+        moves_("routed",
+               {Collective::all_to_all, network.ranks(), 0, static_cast<uint32_t>(chunks_), relays}),
         rank_at_(at(network.nodes), -1),
         place_(network.rank_nodes.size()) {
     for (Rank rank = 0; rank < network.ranks(); ++rank) rank_at_[at(network.rank_nodes[at(rank)])] = rank;
@@ -33,7 +34,7 @@ class PathWriter {
   }
 
   ir::Plan write() {
-    const Rank ranks = static_cast<Rank>(place_.size());
+    const Rank ranks = moves_.shape().members();
     for (Rank step = 0; step < ranks; ++step) {
       for (Rank src = 0; src < ranks; ++src) {
         const Rank dst = (src + step) % ranks;
@@ -145,8 +146,8 @@ class PathWriter {
 
 }  // namespace
 
-ir::Plan moves_of(const Network& network, const ExchangePlan& plan) {
-  return PathWriter(network, plan).write();
+ir::Plan moves_of(const Network& network, const ExchangePlan& plan, int relays) {
+  return PathWriter(network, plan, relays).write();
 }
 
 }  // namespace weir::algorithms

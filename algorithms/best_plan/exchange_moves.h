@@ -9,8 +9,9 @@
 
 namespace weir::algorithms {
 
-/// Named "routed". Between ranks, moves take the shortest routes. Not verified: see ir::verify(). REQUIRES:
-/// check_exchange() (proof/exchange_proof.h) accepts the plan for that network.
-ir::Plan moves_of(const Network& network, const ExchangePlan& plan);
+/// Named "routed". Between ranks, moves take the shortest routes. The last `relays` ranks are those of the
+/// plan (ir::Shape::relays). Not verified: see ir::verify(). REQUIRES: check_exchange()
+/// (proof/exchange_proof.h) accepts the plan for that network and as many relays.
+ir::Plan moves_of(const Network& network, const ExchangePlan& plan, int relays = 0);
 
 }  // namespace weir::algorithms

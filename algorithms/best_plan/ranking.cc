@@ -10,6 +10,7 @@
 
 #include "algorithms/best_plan/catalogue_plan.h"
 #include "algorithms/catalogue/catalogue.h"
+#include "algorithms/network/relays.h"
 #include "algorithms/sim/plan_loads.h"
 #include "algorithms/sim/ways.h"
 
@@ -114,6 +115,13 @@ std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view
 Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPlan& best,
                                              const sim::Channels& channels) {
   std::vector<RankedPlan> plans;
+  if (const auto* moves = std::get_if<ir::Plan>(&best.plan); moves != nullptr && moves->shape.relays > 0) {
+    const Network wide = with_relays_as_ranks(request.network, request.graph);
+    auto prediction = sim::simulate(*moves, request.bytes, wide, channels);
+    WEIR_TRY(prediction.status());
+    plans.push_back({best.algorithm(), {*moves, std::move(*prediction)}});
+    return plans;
+  }
   const std::string own = best.trees() != nullptr ? "planned" : best.algorithm();
   auto first = schedule_fewer(best, request, channels);
   WEIR_TRY(first.status());

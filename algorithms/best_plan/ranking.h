@@ -41,7 +41,8 @@ inline constexpr int kMostRankedRanks = 160;
 
 /// The schedule of `best` and plans of the catalogue; the fastest one is first, and `best` is before others
 /// that are equally fast. Where fewer trees are faster (schedule_fewer()), they become those of `best`. Plans
-/// whose loads of the links alone make them slower than two others are left out. Errors: those of schedule().
+/// whose loads of the links alone make them slower than two others are left out; a plan with relays has no
+/// others. Errors: those of schedule().
 Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPlan& best,
                                              const sim::Channels& channels);
 

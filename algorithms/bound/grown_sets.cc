@@ -13,8 +13,12 @@ namespace {
 /// A set, the capacities across its border, and its ranks.
 class GrowingSet {
  public:
-  explicit GrowingSet(const Network& network)
-      : nodes_(network.nodes), ranks_(network.ranks()), inside_(at(nodes_), -1), is_rank_(at(nodes_)) {
+  /// `all_count`: all nodes count as ranks.
+  GrowingSet(const Network& network, bool all_count)
+      : nodes_(network.nodes),
+        ranks_(all_count ? network.nodes : network.ranks()),
+        inside_(at(nodes_), -1),
+        is_rank_(at(nodes_), static_cast<char>(all_count)) {
     capacity_.resize(at(nodes_) * at(nodes_));
     for (const Edge& edge : network.edges)
       capacity_[at(edge.from) * at(nodes_) + at(edge.to)] += edge.capacity;
@@ -102,6 +106,9 @@ GrowingSet grown_from(const GrowingSet& empty, int32_t start) {
   }
 }
 
+/// GPUs that only forward give no pairs, so that sets of ranks do not grow over them.
+constexpr int kMostCountedNodes = 64;
+
 /// Roundings of the sums must not make moves go back and forth.
 constexpr double kBetter = 1 - 1e-9;
 
@@ -110,15 +117,22 @@ constexpr double kBetter = 1 - 1e-9;
 void each_grown_set(const Network& network,
                     const std::function<void(std::span<const int32_t> inside)>& visit) {
   if (network.nodes > kMostGrownNodes) return;
-  const GrowingSet empty(network);
-  for (int32_t start = 0; start < network.nodes; ++start) {
-    GrowingSet set = grown_from(empty, start);
-    for (;;) {
-      const int32_t node = best_move(set, [](int32_t) { return true; });
-      if (set.value_with_moved(node) >= set.value() * kBetter) break;
-      set.move(node);
+  const GrowingSet empty(network, false);
+  for (const bool all_count : {false, true}) {
+    if (all_count && (network.nodes == network.ranks() || network.nodes > kMostCountedNodes)) return;
+    const GrowingSet begin(network, all_count);
+    for (int32_t start = 0; start < network.nodes; ++start) {
+      GrowingSet set = empty;
+      const GrowingSet grown = grown_from(begin, start);
+      for (int32_t node = 0; node < network.nodes; ++node)
+        if (grown.inside()[at(node)] == 0) set.move(node);
+      for (;;) {
+        const int32_t node = best_move(set, [](int32_t) { return true; });
+        if (set.value_with_moved(node) >= set.value() * kBetter) break;
+        set.move(node);
+      }
+      visit(set.inside());
     }
-    visit(set.inside());
   }
 }
 

@@ -15,9 +15,9 @@ namespace weir::algorithms {
 inline constexpr int kMostGrownNodes = 128;
 
 /// Grows a set from each node, always by the node that leaves the least capacity across its border for each
-/// pair of a rank inside and one outside; then moves single nodes as long as that helps. Calls visit(inside)
-/// for the best set of each start; inside[node] is 0 for its nodes, else -1. The sets are hints: the caller
-/// computes their values.
+/// pair of a rank inside and one outside, and up to 64 nodes also for each pair of nodes; then moves single
+/// nodes as long as that helps. Calls visit(inside) for the best set of each start; inside[node] is 0 for its
+/// nodes, else -1. The sets are hints: the caller computes their values.
 void each_grown_set(const Network& network,
                     const std::function<void(std::span<const int32_t> inside)>& visit);
 

@@ -28,7 +28,7 @@ constexpr int64_t kMostPassageParts = 1 << 16;
 constexpr size_t kMostSwitchPairs = size_t{1} << 20;
 
 /// The whole network as one host without gates.
-Cluster single_host(const Network& network) {
+Cluster single_host(const Network& network, std::vector<int32_t> blocks) {
   Cluster cluster;
   Host host;
   host.nodes.resize(at(network.nodes));
@@ -38,6 +38,7 @@ Cluster single_host(const Network& network) {
   cluster.hosts.push_back(std::move(host));
   HostShape shape;
   shape.network = network;
+  shape.blocks = std::move(blocks);
   cluster.shapes.push_back(std::move(shape));
   cluster.attached.emplace_back();
   return cluster;
@@ -57,21 +58,21 @@ class Exchanger {
     made_.host = std::move(shape);
   }
 
-  /// The numbers of gates that share what a rank receives, and what it sends on a plane.
+  /// The gates that share what a rank receives, and what it sends on a plane, and in how many parts.
   void share(int64_t& entry_parts, int64_t& exit_parts) {
     const auto ranks = at(network().ranks());
     made_.entries.assign(ranks, std::vector<std::vector<Passage>>(at(planes_)));
     made_.exits = made_.entries;
-    for (Rank rank = 0; rank < network().ranks(); ++rank) {
-      std::vector<int32_t> own = gates_of(rank, -1);
-      if (own.empty()) own = gates_of(-1, -1);
-      for (const int32_t gate : own) made_.entries[at(rank)][at(plane_of(gate))].push_back({gate, 1, {}});
-      entry_parts = std::lcm(entry_parts, std::max<int64_t>(1, std::ssize(own)));
-      for (int32_t plane = 0; plane < planes_; ++plane) {
-        std::vector<int32_t> out = gates_of(rank, plane);
-        if (out.empty()) out = gates_of(-1, plane);
-        for (const int32_t gate : out) made_.exits[at(rank)][at(plane)].push_back({gate, 1, {}});
-        exit_parts = std::lcm(exit_parts, std::max<int64_t>(1, std::ssize(out)));
+    const std::vector<std::vector<Passage>> in = passages(-1);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      for (const Passage& each : in[rank]) made_.entries[rank][at(plane_of(each.gate))].push_back(each);
+      entry_parts = std::lcm(entry_parts, std::max<int64_t>(1, parts_of(in[rank])));
+    }
+    for (int32_t plane = 0; plane < planes_; ++plane) {
+      std::vector<std::vector<Passage>> out = passages(plane);
+      for (size_t rank = 0; rank < ranks; ++rank) {
+        exit_parts = std::lcm(exit_parts, std::max<int64_t>(1, parts_of(out[rank])));
+        made_.exits[rank][at(plane)] = std::move(out[rank]);
       }
     }
   }
@@ -79,20 +80,22 @@ class Exchanger {
   /// Divides by the final numbers of parts.
   void divide(int64_t entry_parts, int64_t exit_parts) {
     for (auto& planes : made_.entries) {
-      int64_t passages = 0;
-      for (const auto& row : planes) passages += std::ssize(row);
+      int64_t parts = 0;
+      for (const auto& row : planes) parts += parts_of(row);
       for (auto& row : planes) {
-        for (Passage& passage : row) passage.parts = entry_parts / passages;
+        for (Passage& passage : row) passage.parts *= entry_parts / parts;
       }
     }
     for (auto& planes : made_.exits) {
       for (auto& row : planes) {
-        for (Passage& passage : row) passage.parts = exit_parts / std::ssize(row);
+        const int64_t parts = parts_of(row);
+        for (Passage& passage : row) passage.parts *= exit_parts / parts;
       }
     }
   }
 
-  int ranks() const { return network().ranks(); }
+  /// That take part.
+  int members() const { return static_cast<int>(std::ranges::count(made_.host.blocks, 1)); }
 
   /// Parts of one block for each rank that enter on each plane.
   std::vector<int64_t> entering() const {
@@ -113,7 +116,7 @@ class Exchanger {
     out_.assign(uplinks_.size(), 0);
     in_ = out_;
     const int paths = network().ranks() <= kMostSpreadRanks ? kInnerPaths : 1;
-    for (Rank rank = 0; rank < network().ranks(); ++rank) {
+    for (Rank rank = 0; rank < network().ranks(); ++rank) {  // relays have no passages
       for (size_t plane = 0; plane < leaving.size(); ++plane) {
         for (Passage& passage : made_.exits[at(rank)][plane])
           leave(passage, rank, passage.parts * leaving[plane] * paths);
@@ -131,6 +134,55 @@ class Exchanger {
   const Network& network() const { return made_.host.network; }
   int32_t node(Rank rank) const { return network().rank_nodes[at(rank)]; }
   int32_t plane_of(int32_t gate) const { return uplinks_[at(made_.host.gates[at(gate)].uplink)].plane; }
+
+  bool is_relay(size_t rank) const { return made_.host.blocks[rank] == 0; }
+
+  static int64_t parts_of(const std::vector<Passage>& passages) {
+    int64_t parts = 0;
+    for (const Passage& passage : passages) parts += passage.parts;
+    return parts;
+  }
+
+  /// The gates that each rank uses on a plane (-1: on all), and their parts of its data.
+  std::vector<std::vector<Passage>> passages(int32_t plane) const {
+    if (members() < network().ranks()) return shared_evenly(plane);
+    std::vector<std::vector<Passage>> found(at(network().ranks()));
+    for (Rank rank = 0; rank < network().ranks(); ++rank) {
+      std::vector<int32_t> gates = gates_of(rank, plane);
+      if (gates.empty()) gates = gates_of(-1, plane);
+      for (const int32_t gate : gates) found[at(rank)].push_back({gate, 1, {}});
+    }
+    return found;
+  }
+
+  /// Gates take what their uplinks can carry of all data: first that of their own rank, then of others.
+  std::vector<std::vector<Passage>> shared_evenly(int32_t plane) const {
+    std::vector<int64_t> left(made_.host.gates.size());  // index: gate
+    int64_t divisor = 0;
+    for (size_t gate = 0; gate < left.size(); ++gate) {
+      if (plane < 0 || plane_of(static_cast<int32_t>(gate)) == plane)
+        left[gate] = made_.host.gates[gate].parts;
+      divisor = std::gcd(divisor, left[gate]);
+    }
+    const int64_t each =
+        std::accumulate(left.begin(), left.end(), int64_t{0}) / std::max<int64_t>(1, divisor);
+    for (int64_t& parts : left) parts = parts / std::max<int64_t>(1, divisor) * members();
+    std::vector<std::vector<Passage>> found(at(network().ranks()));
+    std::vector<int64_t> wanted(at(network().ranks()));
+    for (size_t rank = 0; rank < wanted.size(); ++rank) wanted[rank] = is_relay(rank) ? 0 : each;
+    const auto take = [&](size_t rank, size_t gate) {
+      const int64_t parts = std::min(wanted[rank], left[gate]);
+      if (parts == 0) return;
+      wanted[rank] -= parts;
+      left[gate] -= parts;
+      found[rank].push_back({static_cast<int32_t>(gate), parts, {}});
+    };
+    for (size_t gate = 0; gate < left.size(); ++gate) take(at(made_.host.gates[gate].rank), gate);
+    for (size_t rank = 0; rank < wanted.size(); ++rank) {
+      for (size_t gate = 0; gate < left.size() && wanted[rank] > 0; ++gate) take(rank, gate);
+    }
+    return found;
+  }
 
   /// The gates of a rank (-1: of all) on a plane (-1: on all), those with the fewest edges.
   std::vector<int32_t> gates_of(Rank rank, int32_t plane) const {
@@ -166,7 +218,7 @@ class Exchanger {
     made_.inner.assign(at(network().ranks()), std::vector<InnerPaths>(at(network().ranks())));
     for (Rank from = 0; from < network().ranks(); ++from) {
       for (Rank to = 0; to < network().ranks(); ++to) {
-        if (from == to) continue;
+        if (from == to || is_relay(at(from)) || is_relay(at(to))) continue;
         InnerPaths& inner = made_.inner[at(from)][at(to)];
         inner.resize(at(paths));
         for (auto& path : inner) wanted_.push_back({&path, {node(from), node(to), amount}});
@@ -258,11 +310,14 @@ bool all_everywhere(const Cluster& cluster) {
   return true;
 }
 
-Result<Cluster> cluster_with_gates(const Network& network, std::span<const char> between_hosts) {
-  if (std::ranges::count(between_hosts, 0) == std::ssize(between_hosts)) return single_host(network);
-  auto cluster = cluster_of(network, between_hosts, std::vector<int32_t>(network.rank_nodes.size(), 1));
+Result<Cluster> cluster_with_gates(const Network& network, std::span<const char> between_hosts, int relays) {
+  std::vector<int32_t> blocks(network.rank_nodes.size(), 1);
+  std::fill_n(blocks.rbegin(), relays, 0);
+  if (std::ranges::count(between_hosts, 0) == std::ssize(between_hosts))
+    return single_host(network, std::move(blocks));
+  auto cluster = cluster_of(network, between_hosts, blocks);
   WEIR_TRY(cluster.status());
-  WEIR_TRY(open_gates(*cluster).status());
+  WEIR_TRY(open_gates_only(*cluster).status());
   Cluster in_lanes = *cluster;
   divide_into_lanes(in_lanes);
   if (all_everywhere(in_lanes)) return in_lanes;
@@ -274,9 +329,12 @@ Result<Cluster> cluster_with_gates(const Network& network, std::span<const char>
 
 }  // namespace
 
-Result<ExchangePlan> plan_exchange(const Network& network, std::span<const char> between_hosts) {
+Result<ExchangePlan> plan_exchange(const Network& network, std::span<const char> between_hosts, int relays) {
   WEIR_TRY(check(network));
-  auto found = cluster_with_gates(network, between_hosts);
+  if (relays < 0 || relays >= network.ranks())
+    return Status(Code::invalid_argument,
+                  fmt::format("{} of {} ranks are relays: expected fewer, or none", relays, network.ranks()));
+  auto found = cluster_with_gates(network, between_hosts, relays);
   WEIR_TRY(found.status());
   Cluster& cluster = *found;
   ExchangePlan plan;
@@ -298,8 +356,8 @@ Result<ExchangePlan> plan_exchange(const Network& network, std::span<const char>
     std::vector<int64_t> leaving = all;
     const std::vector<int64_t> own = exchangers[s].entering();
     for (size_t plane = 0; plane < own.size(); ++plane) leaving[plane] -= own[plane];
-    WEIR_TRY(exchangers[s].choose(leaving, network.ranks() - exchangers[s].ranks(), plan.entry_parts,
-                                  plan.exit_parts));
+    WEIR_TRY(exchangers[s].choose(leaving, network.ranks() - relays - exchangers[s].members(),
+                                  plan.entry_parts, plan.exit_parts));
     plan.shapes.push_back(exchangers[s].take());
   }
   plan.hosts = std::move(cluster.hosts);

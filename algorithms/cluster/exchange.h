@@ -15,9 +15,11 @@
 
 namespace weir::algorithms {
 
-/// A plan for one host or several. Each rank receives by the gates nearest to it. Not judged: see
-/// check_exchange() (proof/exchange_proof.h). Errors: invalid_argument for a network that check() refuses, or
-/// that cannot be divided into hosts as needed (hosts.h, gates.h, ways.h).
-Result<ExchangePlan> plan_exchange(const Network& network, std::span<const char> between_hosts);
+/// A plan for one host or several. Each rank receives by the gates nearest to it; in hosts with relays, all
+/// gates are shared evenly. The last `relays` ranks of the network take no part and only forward. Not judged:
+/// see check_exchange() (proof/exchange_proof.h). Errors: invalid_argument for a network that check()
+/// refuses, or that cannot be divided into hosts as needed (hosts.h, gates.h, ways.h).
+Result<ExchangePlan> plan_exchange(const Network& network, std::span<const char> between_hosts,
+                                   int relays = 0);
 
 }  // namespace weir::algorithms

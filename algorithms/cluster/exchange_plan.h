@@ -4,7 +4,8 @@
 ///
 /// What a rank sends to a rank of another host enters there by a gate of the receiver's choice, and leaves by
 /// a gate of the same plane of the sender's choice. Between the switches of both gates it takes the paths of
-/// `ways`. Its size is that of the network, the square of the ranks of a host, and one entry per pair of
+/// `ways`. Ranks of the network without a block (HostShape::blocks) are relays: they only forward, and may be
+/// gates. Its size is that of the network, the square of the ranks of a host, and one entry per pair of
 /// switches; never one per pair of ranks.
 ///
 /// Values: no I/O, no threads.

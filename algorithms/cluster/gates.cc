@@ -239,7 +239,7 @@ int64_t sum_of(const std::vector<int64_t>& shares) {
 
 }  // namespace
 
-Result<int64_t> open_gates(Cluster& cluster) {
+Result<int64_t> open_gates_only(Cluster& cluster) {
   const auto planes = weights_of_planes(cluster);
   WEIR_TRY(planes.status());
   std::vector<Shared> shared;
@@ -251,15 +251,21 @@ Result<int64_t> open_gates(Cluster& cluster) {
     shared.push_back(std::move(*found));
   }
   for (size_t s = 0; s < shared.size(); ++s) {
-    HostShape& shape = cluster.shapes[s];
     for (size_t g = 0; g < shared[s].gates.size(); ++g) {
-      Gate& gate = shape.gates.emplace_back(std::move(shared[s].gates[g]));
+      Gate& gate = cluster.shapes[s].gates.emplace_back(std::move(shared[s].gates[g]));
       const Ratio& share = shared[s].shares[g];
       gate.parts = static_cast<int64_t>(share.numerator * (parts / share.denominator));
     }
-    WEIR_TRY(plant_trees(shape, cluster.attached[s], parts, cluster.first_block.back()));
   }
-  int64_t finer = parts;
+  return parts;
+}
+
+Result<int64_t> open_gates(Cluster& cluster) {
+  const auto parts = open_gates_only(cluster);
+  WEIR_TRY(parts.status());
+  for (size_t s = 0; s < cluster.shapes.size(); ++s)
+    WEIR_TRY(plant_trees(cluster.shapes[s], cluster.attached[s], *parts, cluster.first_block.back()));
+  int64_t finer = *parts;
   for (const HostShape& shape : cluster.shapes) {
     for (size_t rank = 0; rank < shape.blocks.size(); ++rank) {
       if (shape.own.shares[rank] > 0) WEIR_TRY(extend(finer, shape.own.shares[rank]));
@@ -267,7 +273,7 @@ Result<int64_t> open_gates(Cluster& cluster) {
     WEIR_TRY(extend(finer, sum_of(shape.foreign.shares)));
   }
   for (HostShape& shape : cluster.shapes) {
-    for (Gate& gate : shape.gates) gate.parts *= finer / parts;
+    for (Gate& gate : shape.gates) gate.parts *= finer / *parts;
   }
   return finer;
 }

@@ -24,4 +24,7 @@ namespace weir::algorithms {
 /// shares need too many parts.
 Result<int64_t> open_gates(Cluster& cluster);
 
+/// Only the gates, of all ranks whether they have blocks or not. Errors: the same.
+Result<int64_t> open_gates_only(Cluster& cluster);
+
 }  // namespace weir::algorithms

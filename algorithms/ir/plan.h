@@ -37,7 +37,10 @@ struct Shape {
   int ranks = 1;
   Rank root = 0;        ///< only if has_root(kind)
   uint32_t chunks = 1;  ///< number of chunks per block
+  int relays = 0;       ///< so many of the last ranks have no buffers and only forward; all_to_all only
 
+  /// Ranks that take part.
+  int members() const { return ranks - relays; }
   bool operator==(const Shape&) const = default;
 };
 

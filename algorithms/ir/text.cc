@@ -182,6 +182,8 @@ class Reader {
     WEIR_TRY(line.end());
     WEIR_TRY(collective());
     WEIR_TRY(field("ranks", plan_.shape.ranks, std::numeric_limits<Rank>::max()));
+    if (next_word() == "relays")
+      WEIR_TRY(field("relays", plan_.shape.relays, std::numeric_limits<Rank>::max()));
     if (has_root(plan_.shape.kind)) {
       WEIR_TRY(field("root", plan_.shape.root, std::numeric_limits<Rank>::max()));
     }
@@ -190,16 +192,21 @@ class Reader {
     return sizes();
   }
 
-  /// A line that may be missing.
-  Status sizes() {
+  /// The first word of the next line, which is not taken.
+  std::string_view next_word() {
     const std::string_view rest = rest_;
     const size_t number = number_;
+    const std::string_view word = next().peek();
+    rest_ = rest;
+    number_ = number;
+    return word;
+  }
+
+  /// A line that may be missing.
+  Status sizes() {
+    if (next_word() != "bytes") return {};
     Line line = next();
-    if (!line.take_if("bytes")) {
-      rest_ = rest;
-      number_ = number;
-      return {};
-    }
+    line.take();
     WEIR_TRY(line.number(plan_.least_bytes, "the least size of a block", kAnySize));
     const Line most = line;
     WEIR_TRY(line.number(plan_.most_bytes, "the greatest size of a block", kAnySize));
@@ -286,6 +293,7 @@ std::string write_text(const Plan& plan) {
   const Shape& shape = plan.shape;
   std::string text = fmt::format("{}\nalgorithm {}\ncollective {}\nranks {}\n", kTitle, plan.algorithm,
                                  name(shape.kind), shape.ranks);
+  if (shape.relays != 0) text += fmt::format("relays {}\n", shape.relays);
   if (has_root(shape.kind)) text += fmt::format("root {}\n", shape.root);
   text += fmt::format("chunks {}\nscratch {}\n", shape.chunks, plan.scratch_chunks);
   if (plan.least_bytes > 0 || plan.most_bytes < kAnySize)

@@ -261,6 +261,9 @@ Status check_shape(const Shape& shape, uint32_t scratch_chunks) {
   if (shape.ranks < 1 || shape.ranks > kMaxPlanRanks) {
     return wrong("a plan for {} ranks: expected 1 to {}", shape.ranks, kMaxPlanRanks);
   }
+  if (shape.relays != 0 && (shape.kind != Collective::all_to_all || shape.relays < 0 || shape.members() < 1))
+    return wrong("a plan of {} with {} relays among {} ranks: expected none, or fewer in an all-to-all",
+                 name(shape.kind), shape.relays, shape.ranks);
   if (shape.chunks < 1) return wrong("a plan with blocks of 0 chunks: expected at least 1");
   if (shape.root < 0 || shape.root >= shape.ranks || (shape.root != 0 && !has_root(shape.kind))) {
     return wrong("root {} of {} over {} ranks: expected {}", shape.root, name(shape.kind), shape.ranks,

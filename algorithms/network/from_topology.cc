@@ -279,6 +279,25 @@ Result<Network> network_over(const Graph& graph, std::span<const Index> devices,
   return network;
 }
 
+/// The nodes of GPUs and partitions that have no rank, and no partition with one.
+std::vector<int32_t> relay_nodes(const Network& network, const Graph& graph) {
+  if (network.origin.empty()) return {};
+  std::vector<char> taken(at(graph.size()));
+  for (const int32_t node : network.rank_nodes) {
+    const Index device = network.origin[at(node)];
+    taken[at(device)] = 1;
+    if (graph[device].parent != kNone) taken[at(graph[device].parent)] = 1;
+  }
+  std::vector<int32_t> relays;
+  for (int32_t node = 0; node < network.nodes; ++node) {
+    const Index device = network.origin[at(node)];
+    const NodeKind kind = graph[device].kind();
+    if ((kind == NodeKind::gpu || kind == NodeKind::partition) && taken[at(device)] == 0)
+      relays.push_back(node);
+  }
+  return relays;
+}
+
 }  // namespace
 
 Result<Network> network_of(const Graph& graph, std::span<const Index> devices, Ways ways) {
@@ -296,16 +315,19 @@ Result<Network> network_with_relays(const Graph& graph, std::span<const Index> d
 }
 
 int relays_in(const Network& network, const Graph& graph) {
-  std::vector<char> taken(at(graph.size()));
-  for (const int32_t node : network.rank_nodes) {
-    const Index device = network.origin[at(node)];
-    taken[at(device)] = 1;
-    if (graph[device].parent != kNone) taken[at(graph[device].parent)] = 1;
-  }
-  return static_cast<int>(std::ranges::count_if(network.origin, [&](Index node) {
-    const NodeKind kind = graph[node].kind();
-    return (kind == NodeKind::gpu || kind == NodeKind::partition) && taken[at(node)] == 0;
-  }));
+  return static_cast<int>(relay_nodes(network, graph).size());
+}
+
+Network with_relays_as_ranks(const Network& network, const Graph& graph) {
+  std::vector<char> has_rank(at(graph.size()));  // index: host
+  const auto host_of = [&](int32_t node) { return graph.holder(network.origin[at(node)], NodeKind::host); };
+  for (const int32_t node : network.rank_nodes)
+    if (const Index host = host_of(node); host != kNone) has_rank[at(host)] = 1;
+  Network wide = network;
+  for (const int32_t node : relay_nodes(network, graph))
+    if (const Index host = host_of(node); host != kNone && has_rank[at(host)] != 0)
+      wide.rank_nodes.push_back(node);
+  return wide;
 }
 
 }  // namespace weir::algorithms

@@ -19,4 +19,8 @@ Result<Network> network_with_relays(const topology::Graph& graph, std::span<cons
 /// The number of GPUs and partitions of a network that have no rank, and no partition with one.
 int relays_in(const Network& network, const topology::Graph& graph);
 
+/// The same network, where those of hosts with ranks are further ranks, at the end: they forward what they
+/// have received in whole messages.
+Network with_relays_as_ranks(const Network& network, const topology::Graph& graph);
+
 }  // namespace weir::algorithms

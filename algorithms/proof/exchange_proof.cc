@@ -23,10 +23,13 @@ using AtSwitch = std::map<int32_t, Int128>;
 
 class ExchangeJudge {
  public:
-  ExchangeJudge(const Network& network, const ExchangePlan& plan) : network_(network), plan_(plan) {}
+  ExchangeJudge(const Network& network, const ExchangePlan& plan, int relays)
+      : network_(network), plan_(plan), members_(network.ranks() - relays) {}
 
   Result<ExchangeLoads> judge() {
     WEIR_TRY(check(network_));
+    if (members_ < 1 || members_ > network_.ranks())
+      return wrong("{} of {} ranks take part: expected at least one", members_, network_.ranks());
     WEIR_TRY(choose_unit());
     loads_.units.resize(network_.edges.size());
     rank_at_.assign(at(network_.nodes), -1);
@@ -86,7 +89,8 @@ class ExchangeJudge {
       if (host.shape < 0 || at(host.shape) >= plan_.shapes.size()) return wrong("a host has no shape");
       const ExchangeShape& shape = plan_.shapes[at(host.shape)];
       const auto ranks = shape.host.network.rank_nodes.size();
-      if (shape.entries.size() != ranks || shape.exits.size() != ranks || shape.inner.size() != ranks)
+      if (shape.entries.size() != ranks || shape.exits.size() != ranks || shape.inner.size() != ranks ||
+          shape.host.blocks.size() != ranks)
         return wrong("a shape has paths for other ranks than it has");
       for (size_t rank = 0; rank < ranks; ++rank) {
         if (shape.entries[rank].size() != all_.size() || shape.exits[rank].size() != all_.size() ||
@@ -95,8 +99,10 @@ class ExchangeJudge {
         const std::vector<Int128> own = parts_of(shape.entries[rank]);
         for (size_t plane = 0; plane < own.size(); ++plane) all_[plane] += own[plane];
         const Int128 sum = std::accumulate(own.begin(), own.end(), Int128{0});
-        if (plan_.hosts.size() > 1 && sum != plan_.entry_parts)
-          return wrong("rank {} of a shape receives {} of {} parts", rank, sum, plan_.entry_parts);
+        const bool receives = plan_.hosts.size() > 1 && shape.host.blocks[rank] != 0;
+        if (sum != (receives ? plan_.entry_parts : 0))
+          return wrong("rank {} of a shape receives {} of {} parts", rank, sum,
+                       receives ? plan_.entry_parts : 0);
       }
     }
     return {};
@@ -126,22 +132,27 @@ class ExchangeJudge {
       }
     }
     std::vector<int32_t> nodes;
+    std::vector<size_t> members;
     std::vector<Int128> own(all_.size());
     for (size_t rank = 0; rank < rank_nodes.size(); ++rank) {
       const int32_t local = rank_nodes[rank];
       const int32_t node = local < 0 || at(local) >= host.nodes.size() ? -1 : host.nodes[at(local)];
-      if (node < 0 || node >= network_.nodes || std::exchange(rank_at_[at(node)], -1) < 0)
-        return wrong("its rank {} is not a rank, or is in another host", rank);
+      const Rank global = node < 0 || node >= network_.nodes ? -1 : std::exchange(rank_at_[at(node)], -1);
+      if (global < 0) return wrong("its rank {} is not a rank, or is in another host", rank);
+      if ((global < members_) != (shape.host.blocks[rank] == 1))
+        return wrong("its rank {} is rank {}, which {}", rank, global,
+                     global < members_ ? "takes part: expected a block" : "only forwards: expected no block");
+      if (global < members_) members.push_back(rank);
       nodes.push_back(node);
       ++ranks_;
       const std::vector<Int128> parts = parts_of(shape.entries[rank]);
       for (size_t plane = 0; plane < own.size(); ++plane) own[plane] += parts[plane];
     }
     std::vector<AtSwitch> out(all_.size()), in(all_.size());
-    for (size_t rank = 0; rank < nodes.size(); ++rank) {
+    for (const size_t rank : members) {
       WEIR_TRY(judge_exits(host, shape, rank, nodes[rank], own, out));
-      WEIR_TRY(judge_entries(host, shape, rank, nodes[rank], std::ssize(nodes), in));
-      for (size_t other = 0; other < nodes.size(); ++other) {
+      WEIR_TRY(judge_entries(host, shape, rank, nodes[rank], std::ssize(members), in));
+      for (const size_t other : members) {
         if (other != rank) WEIR_TRY(judge_inner(host, shape.inner[rank][other], nodes[rank], nodes[other]));
       }
     }
@@ -189,7 +200,7 @@ class ExchangeJudge {
 
   Status judge_entries(const Host& host, const ExchangeShape& shape, size_t rank, int32_t node, int64_t ranks,
                        std::vector<AtSwitch>& in) {
-    const Int128 senders = network_.ranks() - ranks;
+    const Int128 senders = members_ - ranks;
     if (senders == 0) return {};
     for (size_t plane = 0; plane < all_.size(); ++plane) {
       for (const Passage& passage : shape.entries[rank][plane]) {
@@ -257,7 +268,7 @@ class ExchangeJudge {
   }
 
   void weigh() {
-    loads_.whole = block_ * network_.ranks();
+    loads_.whole = block_ * members_;
     for (size_t e = 0; e < loads_.units.size(); ++e) {
       if (loads_.units[e] == 0) continue;
       const Ratio share(loads_.units[e], loads_.whole);
@@ -270,6 +281,7 @@ class ExchangeJudge {
 
   const Network& network_;
   const ExchangePlan& plan_;
+  const int members_;
   ExchangeLoads loads_;
   Int128 shared_ = 1;  // units of one part of an entry and an exit
   Int128 block_ = 1;   // units of a block
@@ -282,8 +294,8 @@ class ExchangeJudge {
 
 }  // namespace
 
-Result<ExchangeLoads> check_exchange(const Network& network, const ExchangePlan& plan) {
-  return ExchangeJudge(network, plan).judge();
+Result<ExchangeLoads> check_exchange(const Network& network, const ExchangePlan& plan, int relays) {
+  return ExchangeJudge(network, plan, relays).judge();
 }
 
 }  // namespace weir::algorithms

@@ -27,8 +27,8 @@ struct ExchangeLoads {
   int32_t tightest = -1;      ///< the edge that takes that long
 };
 
-/// Proves that a plan brings a block from each rank to each other one. Errors: invalid_argument with the
-/// first problem and its position.
-Result<ExchangeLoads> check_exchange(const Network& network, const ExchangePlan& plan);
+/// Proves that a plan brings a block from each rank to each other one, but for the last `relays` ranks, which
+/// only forward. Errors: invalid_argument with the first problem and its position.
+Result<ExchangeLoads> check_exchange(const Network& network, const ExchangePlan& plan, int relays = 0);
 
 }  // namespace weir::algorithms

@@ -83,7 +83,7 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
     }
   }
   if (prediction.seconds > 0) prediction.algbw = bytes / prediction.seconds / 1e9;
-  prediction.busbw = prediction.algbw * bus_factor(plan.shape.kind, plan.shape.ranks);
+  prediction.busbw = prediction.algbw * bus_factor(plan.shape.kind, plan.shape.members());
   return prediction;
 }
 

@@ -68,7 +68,8 @@ std::string runner_up(const PlanReport& report) {
 
 /// The assumptions of the simulation.
 std::string assumptions(const PlanReport& report) {
-  if (report.relays) return "from the loads of the links: moves of relays are not simulated";
+  if (report.relays && !report.simulated())
+    return "from the loads of the links: moves of relays are not simulated";
   if (!report.simulated())
     return fmt::format("from the loads of the links: more than {} ranks are not simulated here",
                        algorithms::kMostRankedRanks);
@@ -196,8 +197,8 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       ->needs(emit);
   command
       ->add_flag("--relay", arguments.task.relay,
-                 "GPUs that --ranks leaves out may forward what others send; for the bound and the loads of "
-                 "the links: no moves are simulated or written")
+                 "GPUs that --ranks leaves out may forward what others send; no moves are written, and only "
+                 "those of an all-to-all are simulated")
       ->excludes(table)
       ->excludes(emit);
   add_channels(command, arguments.channels);

@@ -25,6 +25,12 @@ ChannelArguments with_latencies(ChannelArguments channels) {
   return channels;
 }
 
+/// Whether the moves of a plan name the GPUs that only forward.
+bool names_relays(const algorithms::BestPlan& best) {
+  const auto* moves = std::get_if<ir::Plan>(&best.plan);
+  return moves != nullptr && moves->shape.relays > 0;
+}
+
 }  // namespace
 
 Result<PlanReport> plan_report(const PlanArguments& arguments) {
@@ -47,7 +53,7 @@ Result<PlanReport> plan_report(const PlanArguments& arguments) {
   report.best = std::move(*best);
   const int most = arguments.emit.empty() ? algorithms::kMostRankedRanks : algorithms::kMostSpelled;
   if (arguments.task.relay) report.relays = algorithms::relays_in(report.task.network, report.task.graph);
-  if (report.ranks() <= most && !arguments.table && !arguments.task.relay) {
+  if (report.ranks() <= most && !arguments.table && (!arguments.task.relay || names_relays(report.best))) {
     auto ranked = algorithms::ranked_plans(request, report.best, report.channels);
     WEIR_TRY(ranked.status());
     report.ranked = std::move(*ranked);

@@ -2,6 +2,8 @@
 
 #include "src/exec/plan_proof.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,12 @@ namespace weir::exec {
 
 Status prove(const ir::Plan& plan, uint32_t slots) {
   WEIR_TRY(ir::verify(plan));
+  if (plan.shape.relays > 0) {
+    return {Code::invalid_argument,
+            fmt::format("{} of its {} ranks only forward: expected ranks that all take part, as those of a "
+                        "communicator do",
+                        plan.shape.relays, plan.shape.ranks)};
+  }
   std::vector<Program> programs;
   for (Rank rank = 0; rank < plan.shape.ranks; ++rank) {
     auto program = lower(plan, rank);

@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <string>
+#include <tuple>
+#include <variant>
 #include <vector>
 
 #include "algorithms/best_plan/best_plan.h"
@@ -12,6 +14,7 @@
 #include "algorithms/cluster/exchange.h"
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/network/relays.h"
 #include "algorithms/proof/exchange_proof.h"
 #include "algorithms/sim/plan_loads.h"
 #include "topology/formats/any.h"
@@ -80,6 +83,75 @@ TEST(Exchange, MovesAreVerifiedAndLoadTheSameEdges) {
           << cluster.graph.describe(cluster.network.origin[static_cast<size_t>(cluster.network.edges[e].to)]);
     }
   }
+}
+
+/// A cluster of which `first` of each `of` GPUs take part, and the others only forward.
+struct Part : Cluster {
+  Part(const std::string& line, int first, int of) : Cluster(line) {
+    std::vector<topology::Index> gpus = graph.all(topology::NodeKind::gpu);
+    int number = 0;
+    std::erase_if(gpus, [&](topology::Index) { return number++ % of >= first; });
+    network = *network_with_relays(graph, gpus);
+    between = switches_between_hosts(network, graph);
+  }
+};
+
+TEST(Exchange, RelaysAreGates) {
+  for (const auto& [line, first, of] : {std::tuple("2 x (8 gpu nvswitch 300, 8 nic 25) rail leaf", 4, 8),
+                                        {"3 x (8 gpu nvswitch 300, 8 nic 25) rail leaf", 7, 8},
+                                        {"3 x (8 gpu nvswitch 300, 8 nic 25) leaf", 1, 2},
+                                        {"4 x (8 gpu nvswitch 450, 8 nic 50) rail leaf by 2 2:1", 2, 8},
+                                        {"4 x (8 gpu nvswitch 300, 4 nic 25) leaf", 5, 8}}) {
+    const Part part(line, first, of);
+    const auto best = best_plan(part.request());
+    ASSERT_TRUE(best.ok()) << line << ": " << best.status().message();
+    EXPECT_EQ(best->algorithm(), "routed") << line;
+    EXPECT_GE(best->part_of_bound.convert_to<double>(), 0.98) << line;
+    // The judge counts the same loads on the network where relays are ranks.
+    const Network wide = with_relays_as_ranks(part.network, part.graph);
+    const int relays = wide.ranks() - part.network.ranks();
+    ASSERT_GT(relays, 0);
+    const auto plan = plan_exchange(wide, part.between, relays);
+    ASSERT_TRUE(plan.ok()) << line << ": " << plan.status().message();
+    const auto loads = check_exchange(wide, *plan, relays);
+    ASSERT_TRUE(loads.ok()) << line << ": " << loads.status().message();
+    EXPECT_EQ(exactly(loads->time), best->time) << line;
+    const auto* moves = std::get_if<ir::Plan>(&best->plan);
+    ASSERT_NE(moves, nullptr);
+    EXPECT_EQ(moves->shape.members(), part.network.ranks());
+    EXPECT_EQ(ir::verify(*moves).message(), "") << line;
+  }
+}
+
+/// A linear program of all paths gives the same bounds.
+TEST(Exchange, RelaysOnTheWayInsideAHost) {
+  for (const auto& [line, first, of, bound, least] : {std::tuple("(16 gpu mi250 50)", 4, 8, 150, 0.96),
+                                                      {"(8 gpu cube 25)", 2, 4, 150, 0.88},
+                                                      {"(8 gpu ring 50)", 1, 2, 100, 0.98}}) {
+    const Part part(line, first, of);
+    const auto best = best_plan(part.request());
+    ASSERT_TRUE(best.ok()) << line << ": " << best.status().message();
+    EXPECT_NEAR(kCapacityUnit / best->bound.time.value(), bound, 1e-6) << line;
+    EXPECT_GE(best->part_of_bound.convert_to<double>(), least) << line;
+  }
+}
+
+TEST(Exchange, LiesAboutRelaysAreRefused) {
+  const Part part("2 x (4 gpu nvswitch 300, 4 nic 25) rail leaf", 2, 4);
+  const Network wide = with_relays_as_ranks(part.network, part.graph);
+  const auto right = plan_exchange(wide, part.between, 4);
+  ASSERT_TRUE(right.ok()) << right.status().message();
+  ASSERT_TRUE(check_exchange(wide, *right, 4).ok());
+  EXPECT_THAT(check_exchange(wide, *right, 3).status().message(), HasSubstr("takes part: expected a block"));
+  EXPECT_THAT(check_exchange(wide, *right, 5).status().message(), HasSubstr("only forwards"));
+  EXPECT_THAT(check_exchange(wide, *right, 8).status().message(), HasSubstr("expected at least one"));
+  EXPECT_FALSE(plan_exchange(wide, part.between, 8).ok());
+  ExchangePlan plan = *right;
+  plan.shapes[0].entries[2] = plan.shapes[0].entries[0];  // a relay's
+  EXPECT_THAT(check_exchange(wide, plan, 4).status().message(), HasSubstr("rank 2 of a shape receives"));
+  plan = *right;
+  plan.shapes[0].host.blocks[2] = 1;
+  EXPECT_FALSE(check_exchange(wide, plan, 4).ok());
 }
 
 TEST(Exchange, EveryLieIsRefused) {

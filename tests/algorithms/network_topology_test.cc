@@ -172,6 +172,20 @@ TEST(NetworkOf, RelaysForward) {
   EXPECT_EQ(relays_in(between(graph, some), graph), 0);
 }
 
+TEST(NetworkOf, RelaysAreRanksWithoutDataWhereTheirHostHasARank) {
+  const Graph graph = machine("3 x (4 gpu nvswitch 300, 4 nic 25) rail leaf");
+  const std::vector<Index> gpus = graph.all(NodeKind::gpu);
+  const auto network = network_with_relays(graph, std::vector{gpus[1], gpus[4]});
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const Network wide = with_relays_as_ranks(*network, graph);
+  std::vector<Index> devices;
+  for (const int32_t node : wide.rank_nodes) devices.push_back(wide.origin[static_cast<size_t>(node)]);
+  EXPECT_EQ(devices, (std::vector{gpus[1], gpus[4], gpus[0], gpus[2], gpus[3], gpus[5], gpus[6], gpus[7]}));
+  EXPECT_EQ(wide.edges, network->edges);
+  const Network alone = between(graph, {gpus[1], gpus[4]});
+  EXPECT_EQ(with_relays_as_ranks(alone, graph), alone);
+}
+
 TEST(NetworkOf, ParallelLinksAreOneEdge) {
   Graph graph;
   const Index host = graph.add("n0", topology::kNone, topology::HostFacts{1, {}});

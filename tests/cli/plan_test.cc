@@ -102,6 +102,20 @@ TEST(Plan, GpusThatTakeNoPartMayForward) {
   EXPECT_NE(plan(two + "--relay --emit plan").code, 0);
 }
 
+TEST(Plan, AnAllToAllUsesTheNicsOfGpusThatTakeNoPart) {
+  const std::string half =
+      "'2 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --ranks 0-3,8-11 --relay "
+      "--collective alltoall ";
+  const auto json = nlohmann::json::parse(plan(half + "--json").text);
+  EXPECT_EQ(json["algorithm"], "routed");
+  EXPECT_EQ(json["ranks"], 8);
+  EXPECT_EQ(json["bound_GBps"], 100);  // half of what 4 ranks send leaves their host by 8 NICs
+  EXPECT_GE(json["ratio"], 0.98);
+  EXPECT_EQ(json["simulated"], true);
+  EXPECT_GE(json["algbw_GBps"], 80);
+  EXPECT_THAT(plan(half).text, AllOf(HasSubstr("8 GPUs that do not take part"), HasSubstr("simulated with")));
+}
+
 TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
   const std::string network = "'4 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' ";
   const auto all = nlohmann::json::parse(plan(network + "--collective alltoall --root 3 --json").text);

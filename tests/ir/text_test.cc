@@ -55,6 +55,16 @@ TEST(Text, ReadsWhatWasWritten) {
   EXPECT_EQ(*plan, sample());
 }
 
+TEST(Text, RelaysHaveALine) {
+  Plan plan = sample();
+  plan.shape = {Collective::all_to_all, 3, 0, 4, 1};
+  const std::string text = write_text(plan);
+  EXPECT_THAT(text, HasSubstr("ranks 3\nrelays 1\nchunks 4\n"));
+  const auto read = read_text(text);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, plan);
+}
+
 TEST(Text, AllowsCommentsBlanksAndEmptyLines) {
   std::string text(kSample);
   text.insert(text.find("ranks"), "\n  # who\n\t");

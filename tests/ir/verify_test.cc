@@ -70,6 +70,37 @@ TEST(Verify, FingerprintsRefuseWhatExactSetsRefuse) {
   EXPECT_GT(refused, 2000);
 }
 
+/// Ranks 0 and 1 exchange blocks over rank 2, which has no data.
+Plan over_a_relay() {
+  Builder plan("relayed", {Collective::all_to_all, 3, 0, 1, 1});
+  for (Rank rank = 0; rank < 2; ++rank) {
+    const auto own = static_cast<uint32_t>(rank);
+    plan.local(rank, input(own), {.to = output(own)});
+    const MoveId passed = plan.send(rank, 2, input(1 - own), {});
+    plan.send(2, 1 - rank, value(passed), {.to = output(own)});
+  }
+  return plan.take();
+}
+
+TEST(Verify, RelaysHaveNoDataAndForward) {
+  EXPECT_EQ(verify(over_a_relay()).message(), "");
+  EXPECT_EQ(input_blocks(over_a_relay().shape, 1), 2);
+  EXPECT_EQ(output_blocks(over_a_relay().shape, 2), 0);
+  Plan plan = over_a_relay();
+  plan.shape.relays = 0;
+  EXPECT_THAT(verify(plan).message(), HasSubstr("output chunk"));
+  plan = over_a_relay();
+  plan.moves[2].from = input(0);
+  EXPECT_THAT(verify(plan).message(), HasSubstr("of rank 2, which has none"));
+  for (const int relays : {-1, 3}) {
+    plan.shape.relays = relays;
+    EXPECT_THAT(verify(plan).message(), HasSubstr("relays among 3 ranks: expected none, or fewer"));
+  }
+  plan = ring(3);
+  plan.shape.relays = 1;
+  EXPECT_THAT(verify(plan).message(), HasSubstr("all_reduce with 1 relays"));
+}
+
 TEST(Verify, AnErrorIsAnInvalidArgument) {
   Plan plan = ring(3);
   plan.moves.clear();

@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "algorithms/bound/bound.h"
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/planner/planner.h"
 #include "algorithms/planner/schedule.h"
 #include "algorithms/sim/plan_loads.h"
+#include "algorithms/sim/simulate.h"
 
 namespace weir::algorithms {
 namespace {
@@ -23,19 +26,45 @@ constexpr double kLongMessage = 64 << 20;
 constexpr int64_t kMostFlows = 30'000;
 constexpr sim::Channels kChannels{.slot_bytes = 256 << 10, .slots = 4};
 
-/// Whether the plan puts less load on its most loaded link than rings do, which keep their order of sums and
-/// need fewer channels.
-bool gains(const CollectivePlan& plan, const Layout& layout) {
+/// Where rings come so close to the bound, nothing is planned: they keep their order of sums, and need fewer
+/// channels.
+const Rational kCloseToBound(95, 100);
+
+std::vector<ir::Plan> rings_for(Collective kind, const Layout& layout) {
   const int ranks = layout.network->ranks();
-  for (const std::string_view rings : {"ring", "hierarchical"}) {
-    const uint32_t chunks = default_chunks(*find(rings, plan.collective), ranks, layout);
-    const auto other = emit(rings, {plan.collective, ranks, 0, chunks}, layout);
-    if (!other.ok()) continue;
-    sim::FlowRoutes routes(*layout.network);
-    const auto loads = sim::loads_of(*other, *layout.network, routes);
-    if (loads.ok() && exactly(loads->time) <= plan.time) return false;
+  std::vector<ir::Plan> rings;
+  for (const std::string_view algorithm : {"ring", "hierarchical"}) {
+    const uint32_t chunks = default_chunks(*find(algorithm, kind), ranks, layout);
+    auto plan = emit(algorithm, {kind, ranks, 0, chunks}, layout);
+    if (plan.ok()) rings.push_back(std::move(*plan));
   }
-  return true;
+  return rings;
+}
+
+/// A plan that puts less load on its most loaded link than rings do.
+std::optional<CollectivePlan> better_than(const std::vector<ir::Plan>& rings, Collective kind,
+                                          const Layout& layout, std::span<const char> between_hosts) {
+  const auto bound = lower_bound(*layout.network, kind);
+  if (!bound.ok()) return std::nullopt;
+  std::optional<Rational> least;
+  for (const ir::Plan& ring : rings) {
+    sim::FlowRoutes routes(*layout.network);
+    const auto loads = sim::loads_of(ring, *layout.network, routes);
+    if (loads.ok() && (!least || exactly(loads->time) < *least)) least = exactly(loads->time);
+  }
+  if (least && *least * kCloseToBound <= exactly(bound->time)) return std::nullopt;
+  auto plan = plan_collective(*layout.network, between_hosts, kind);
+  if (!plan.ok() || (least && *least <= plan->time)) return std::nullopt;
+  return std::move(*plan);
+}
+
+/// Whether the moves of the plan, in their order and on their lanes, also take less time.
+bool is_faster(const Schedule& schedule, const std::vector<ir::Plan>& rings, const Network& network) {
+  return std::ranges::none_of(rings, [&](const ir::Plan& ring) {
+    sim::FlowRoutes routes(network);
+    const auto run = sim::simulate(ring, kLongMessage, network, routes, kChannels, kMostFlows);
+    return run.ok() && run->seconds <= schedule.prediction.seconds;
+  });
 }
 
 /// Divides every chunk into `times` chunks.
@@ -62,10 +91,11 @@ void join(Layout& layout, Network by_rank, std::span<const char> between_hosts, 
   if (ranks < 2 || ranks > kMostPlannedRanks || layout.network->edges.size() > kMostPlannedEdges) return;
   std::vector<ir::Plan> plans;
   for (const auto kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
-    auto best = plan_collective(*layout.network, between_hosts, kind);
-    if (!best.ok() || !gains(*best, layout)) continue;
+    const std::vector<ir::Plan> rings = rings_for(kind, layout);
+    auto best = better_than(rings, kind, layout, between_hosts);
+    if (!best) continue;
     auto moves = schedule_fewer(*best, *layout.network, kLongMessage, kChannels, kMostFlows, most_lanes);
-    if (!moves.ok()) continue;
+    if (!moves.ok() || !is_faster(*moves, rings, *layout.network)) continue;
     moves->plan.algorithm = "planned";
     plans.push_back(std::move(moves->plan));
   }

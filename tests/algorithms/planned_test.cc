@@ -12,6 +12,7 @@
 #include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/sim/plan_loads.h"
+#include "algorithms/sim/simulate.h"
 #include "src/exec/check.h"
 #include "src/exec/lower.h"
 
@@ -130,6 +131,32 @@ TEST(Planned, UsesAllLinksOfAMesh) {
   }
 }
 
+TEST(Planned, NetworksOfManyEdgesTakeTooLong) {
+  const auto edges_of = [](const Layout& layout) { return layout.network->edges.size(); };
+  const Layout planned = layout_on(unlike_mesh(13));
+  EXPECT_LE(edges_of(planned), kMostPlannedEdges);
+  EXPECT_NE(planned_for(Collective::all_gather, 13, planned), nullptr);
+  const Layout refused = layout_on(unlike_mesh(24));
+  EXPECT_GT(edges_of(refused), kMostPlannedEdges);
+  EXPECT_EQ(planned_for(Collective::all_gather, 24, refused), nullptr);
+}
+
+/// Two lanes are too few for the trees, which would put less load on the links.
+TEST(Planned, IsNotKeptWhereRingsAreFasterInTheSimulation) {
+  const Network network = unlike_mesh(6);
+  Layout layout = layout_on(network);
+  for (const int lanes : {2, 64}) {
+    join(layout, network, std::vector<char>(6), lanes);
+    const ir::Plan* plan = planned_for(Collective::all_gather, 6, layout);
+    if (plan == nullptr) continue;
+    const auto time = [&](const ir::Plan& each) {
+      return sim::simulate(each, 64 << 20, *layout.network, {.slot_bytes = 256 << 10, .slots = 4})->seconds;
+    };
+    EXPECT_LT(time(*plan), time(plan_of("ring", Collective::all_gather, layout))) << lanes;
+  }
+  ASSERT_NE(planned_for(Collective::all_gather, 6, layout), nullptr);
+}
+
 TEST(Planned, IsOverPlacesAndRunsOverRanks) {
   const Network by_rank = star_of({4, 1, 4, 4, 2});
   const std::vector<Rank> order = {3, 0, 4, 1, 2};
@@ -210,7 +237,7 @@ TEST(Planned, SaysWhatItNeeds) {
               HasSubstr("no plan was computed for 33 ranks"));
   EXPECT_THAT(said(Collective::broadcast, 4, {}), HasSubstr("does not support broadcast"));
   EXPECT_EQ(said(Collective::all_reduce, 1, {}), "fine");
-  EXPECT_THAT(said(Collective::all_gather, 14, layout_on(unlike_mesh(14))),
+  EXPECT_THAT(said(Collective::all_gather, 24, layout_on(unlike_mesh(24))),
               HasSubstr("no plan was computed"));
   Network apart = star_of({1, 1, 1});
   apart.edges.resize(4);  // rank 2 has no cable

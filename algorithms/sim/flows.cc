@@ -13,6 +13,7 @@ namespace weir::sim {
 namespace {
 
 constexpr size_t kFirstBuckets = 64;
+constexpr size_t kUsualWaits = 4;  // of a flow
 
 Status wrong(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
@@ -45,6 +46,11 @@ PathId FlowSet::path(std::span<const int32_t> edges) {
     by_hash_ = std::move(wider);
   }
   return id;
+}
+
+void FlowSet::reserve(size_t flows) {
+  flows_.reserve(flows);
+  waits_.reserve(kUsualWaits * flows);
 }
 
 FlowId FlowSet::add(const Flow& flow) {

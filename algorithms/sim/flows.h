@@ -76,6 +76,8 @@ class FlowSet {
   /// Adds a path; the same edges give the same id.
   PathId path(std::span<const int32_t> edges);
   FlowId add(const Flow& flow);
+  /// Room for so many flows, and for about as many events as they usually wait for.
+  void reserve(size_t flows);
   /// Makes `flow` start no earlier than this event.
   void wait(FlowId flow, const Wait& what) { waits_.push_back({flow, what}); }
 

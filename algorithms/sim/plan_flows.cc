@@ -45,6 +45,9 @@ class Translation {
         read_(map_.size()) {}
 
   Result<PlanFlows> translate(int64_t passes) {
+    size_t flows_of_pass = 0;
+    for (const Move& move : plan_.moves) flows_of_pass += move.src == move.dst ? 1 : 2;
+    flows().reserve(flows_of_pass * static_cast<size_t>(passes));
     for (int64_t pass = 0; pass < passes; ++pass) {
       tile_ = pass + 1 < passes ? tiling_.tile_bytes : tiling_.last_bytes();
       for (uint32_t m = 0; m < plan_.moves.size(); ++m) WEIR_TRY(add(m));

@@ -56,4 +56,13 @@ std::optional<Bytes> SetupConnection::take(FrameKind kind) {
   return payload;
 }
 
+std::optional<FrameKind> SetupConnection::next() const {
+  FrameHead head;
+  if (in_.size() < sizeof(head)) return std::nullopt;
+  std::memcpy(&head, in_.data(), sizeof(head));
+  const bool whole =
+      head.magic == FrameHead::kMagic && head.bytes <= kMostBytes && in_.size() - sizeof(head) >= head.bytes;
+  return whole ? std::optional(head.kind) : std::nullopt;
+}
+
 }  // namespace weir

@@ -19,7 +19,7 @@
 
 namespace weir {
 
-enum class FrameKind : uint32_t { offer = 1, answer, go, fin };
+enum class FrameKind : uint32_t { offer = 1, answer, go, fin, reopen, reopened, abandon };
 
 struct FrameHead {
   static constexpr uint32_t kMagic = 0x6c696e65;
@@ -46,6 +46,8 @@ class SetupConnection {
   /// The payload of the next frame if it has arrived and is of this kind. A frame of another kind ends the
   /// connection.
   std::optional<Bytes> take(FrameKind kind);
+  /// The kind of the next frame, if all of it has arrived; of what is no frame, nothing.
+  std::optional<FrameKind> next() const;
   bool sent() const { return !outgoing_ && out_.empty() && !socket_.unsent(); }
   /// The reason why nothing more arrives; empty while the connection works. Frames that arrived earlier may
   /// still be taken.

@@ -313,6 +313,12 @@ void FakeFabric::fail(const std::string& device) {
   }
 }
 
+void FakeFabric::mend(const std::string& device) {
+  const std::lock_guard lock(state_->mutex);
+  state_->devices[device].failed = false;
+  state_->devices[device].wire = Wire::works;
+}
+
 void FakeFabric::tell(const std::string& device, VerbsEvent::Kind kind) {
   const std::lock_guard lock(state_->mutex);
   const auto port = static_cast<uint8_t>(kind == VerbsEvent::Kind::device_lost ? 0 : 1);

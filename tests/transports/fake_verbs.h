@@ -37,6 +37,8 @@ class FakeFabric {
   /// The pairs of the device, and their peers once they send, find out that nothing goes: they complete with
   /// errors.
   void fail(const std::string& device);
+  /// New pairs of the device work; those that have failed do not.
+  void mend(const std::string& device);
   /// The device registers no more memory.
   void refuse_regions(const std::string& device);
   /// Everybody who opened the device is told.

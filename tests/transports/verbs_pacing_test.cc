@@ -75,6 +75,7 @@ class PacedQueuePairs : public ::testing::Test, private verbs::QueuePairUser {
   void completed(uint32_t, uint64_t) override {}
   void given_up(uint32_t) override {}
   void peer_halted(uint32_t) override {}
+  void regained(uint32_t) override {}
 
   std::vector<std::unique_ptr<drivers::Verbs>> verbs_;
   std::unique_ptr<verbs::Rails> rails_;

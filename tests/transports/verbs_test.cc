@@ -222,7 +222,7 @@ TEST(VerbsTest, SaysWhyNobodyIsReached) {
 TEST(VerbsTest, SharesNoNetworkWithAnotherKindOfPort) {
   FakeFabric fabric(4);
   const Node node = verbs_node(fabric, 0, {});
-  ByteWriter address = begin_address("verbs", 3, {1, host_identity("")});
+  ByteWriter address = begin_address("verbs", 4, {1, host_identity("")});
   address.put(node.listener->address()).put(uint32_t{1});
   verbs::PortAddress{.name = "mlx5_0:1", .lid = 7, .network_bits = 64}.put(address);
   EXPECT_THAT(node.transport->reach(address.take()).why_not,

@@ -4,7 +4,7 @@
 /// Messages are written in parts from the sender's slot into the receiver's slot of the same number; 32-bit
 /// immediates tell the receiver that a part has arrived, and tell the sender how many messages were taken.
 /// Queue pairs that break are abandoned while others work (queue_pairs.h): the sender retransmits what was
-/// not acknowledged, the receiver discards duplicates.
+/// not acknowledged, the receiver discards duplicates. The sender tries them again (failback.h).
 ///
 /// Thread safety: each end is used by one thread at a time. Nothing blocks.
 /// Tests: tests/transports/verbs_test.cc
@@ -50,9 +50,9 @@ uint32_t most_parts(const QueuePairSettings& settings, uint32_t queue_pairs, uin
                     uint32_t most_bytes);
 
 /// Number of requests that each queue pair must take: in the worst case all parts of all slots with separate
-/// heads, and notices about other queue pairs.
+/// heads, and notices about other queue pairs; a probe and its answer.
 inline uint32_t depth_of(uint32_t slots, uint32_t parts, uint32_t queue_pairs) {
-  return slots * (parts + 1) + queue_pairs * (queue_pairs + 1) + 2;
+  return slots * (parts + 1) + queue_pairs * (queue_pairs + 1) + 4;
 }
 
 }  // namespace weir::verbs

@@ -6,6 +6,9 @@
 /// end and confirms that. An end that knows that the peer's end is halted knows that nothing in flight on the
 /// queue pair can still arrive there. Lost messages may then be retransmitted over other queue pairs, and no
 /// late packet can overwrite what came after.
+///
+/// A trial is a new queue pair in the place of one that both ends have halted. Probes of both ends have to
+/// cross it before it carries anything else.
 /// Tests: tests/transports/verbs_pacing_test.cc
 #pragma once
 
@@ -32,12 +35,15 @@ class QueuePairUser {
   virtual void given_up(uint32_t queue_pair) = 0;
   /// The peer has halted its end of the queue pair, after this end did.
   virtual void peer_halted(uint32_t queue_pair) = 0;
+  /// A trial has replaced the queue pair, which is live again.
+  virtual void regained(uint32_t queue_pair) = 0;
 };
 
 /// Settings of queue pairs: the NCCL_IB_ options.
 struct QueuePairSettings {
   uint32_t per_rail = 1;
-  bool split = false;  ///< split each message over all queue pairs
+  bool split = false;                      ///< split each message over all queue pairs
+  int64_t first_pause_ns = 1'000'000'000;  ///< until an abandoned queue pair is tried again
   drivers::VerbsPairSpec pair;
 };
 
@@ -66,6 +72,8 @@ class QueuePairs {
 
   uint32_t live() const { return live_; }
   bool is_live(uint32_t queue_pair) const { return queue_pairs_[queue_pair].live; }
+  /// The number of the attempt that the queue pair in this place comes from; 0: it is that of the offer.
+  uint32_t attempt(uint32_t queue_pair) const { return queue_pairs_[queue_pair].attempt; }
   /// The next live queue pair, round-robin. REQUIRES: live() > 0.
   uint32_t next();
   /// Keys of this end's memory for its devices, and of the peer's memory for the peer's devices.
@@ -80,20 +88,45 @@ class QueuePairs {
   /// Number of posts on the queue pair that have not completed.
   uint32_t under_way(uint32_t queue_pair) const { return queue_pairs_[queue_pair].under_way; }
 
+  /// Whether the queue pair may be tried again: both ends have halted it, and its port may work.
+  bool may_try(uint32_t queue_pair) const;
+  /// Begins a trial; the description of this end, for the peer. REQUIRES: may_try().
+  Result<QueuePairEnd> begin_trial(uint32_t queue_pair, uint32_t attempt);
+  /// Connects the trial. The end that does not `answer` probes sends the first one.
+  Status connect_trial(uint32_t queue_pair, const QueuePairEnd& peer, bool answers);
+  /// The number of the trial's attempt; nullopt: there is no trial, or it has failed.
+  std::optional<uint32_t> trial(uint32_t queue_pair) const;
+  void end_trial(uint32_t queue_pair) { queue_pairs_[queue_pair].trial.reset(); }
+  /// The peer does not use the queue pair any more.
+  void drop(uint32_t queue_pair, QueuePairUser& user);
+
   /// Handles arrivals and completions, abandons broken queue pairs, and calls `user`.
   void serve(QueuePairUser& user);
   /// The peer has closed: broken queue pairs are no longer reported.
   void expect_no_more() { peer_gone_ = true; }
   /// The reason why no queue pair is left; ok while there is one.
   const Status& status() const { return status_; }
+  /// "port rxe0:1 (10.0.0.1) to 10.0.0.2".
+  std::string path(uint32_t queue_pair) const { return path_of(queue_pairs_[queue_pair]); }
   /// Paths of all queue pairs, each path once: "port rxe0:1 (10.0.0.1) to 10.0.0.2".
   std::string paths() const;
 
  private:
+  struct Trial {
+    std::unique_ptr<drivers::VerbsPair> pair;
+    uint32_t attempt = 0;
+    uint32_t first = 0;
+    QueuePairEnd peer;
+    uint32_t under_way = 0;
+    bool answers = false;
+    bool connected = false;
+    bool failed = false;
+  };
   struct QueuePair {
     Rail* rail = nullptr;
     std::unique_ptr<drivers::VerbsPair> pair;
     uint16_t peer_port = 0;
+    uint32_t attempt = 0;
     uint32_t first = 0;
     SlotKeys own;
     SlotKeys peer;
@@ -103,8 +136,15 @@ class QueuePairs {
     bool halted_here = false;
     bool halted_there = false;
     std::string trouble;  // reason to abandon it; not handled yet
+    std::optional<Trial> trial;
   };
 
+  Result<std::unique_ptr<drivers::VerbsPair>> make_pair(const Rail& rail, uint32_t first) const;
+  drivers::VerbsPath path_to(const QueuePair& queue_pair, const QueuePairEnd& peer) const;
+  void use(QueuePair& queue_pair, const QueuePairEnd& peer);
+  void poll_trial(uint32_t index, QueuePairUser& user);
+  void adopt_trial(uint32_t index, QueuePairUser& user);
+  void lose(uint32_t index, QueuePairUser& user);
   void poll(uint32_t index, QueuePairUser& user);
   void take(uint32_t index, const Immediate& immediate, QueuePairUser& user);
   void avoid_down_rails();
@@ -115,6 +155,7 @@ class QueuePairs {
   Rails& rails_;
   const std::string name_;
   const std::string peer_;
+  drivers::VerbsPairSpec spec_;  // what the queue pairs of all rails have in common
   std::vector<QueuePair> queue_pairs_;
   uint32_t live_ = 0;
   uint32_t next_ = 0;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "src/base/log.h"
 #include "transports/link_check.h"
 #include "transports/setup_connection.h"
 #include "transports/verbs/channel.h"
+#include "transports/verbs/failback.h"
 
 namespace weir::verbs {
 namespace {
@@ -65,6 +67,7 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
     // Serve this connection first: messages that the sender wrote before it closed are then found in the
     // queue pairs.
     connection_.serve();
+    serve_attempts();
     if (!connection_.ended().empty()) queue_pairs_.expect_no_more();
     queue_pairs_.serve(*this);
     if (credit_due_) credit();
@@ -170,7 +173,20 @@ class VerbsReceiver final : public Receiver, private QueuePairUser {
     coming.complete = coming.parts == UINT64_MAX >> (64 - head.parts);
   }
 
+  /// Answers the sender, which tries abandoned queue pairs again.
+  void serve_attempts() {
+    for (auto kind = connection_.next();; kind = connection_.next()) {
+      const bool reopens = kind == FrameKind::reopen;
+      if (!reopens && kind != FrameKind::abandon) return;
+      const Bytes payload = *connection_.take(*kind);
+      if (!(reopens ? answer_attempt(queue_pairs_, *this, connection_, payload)
+                    : abandon_attempt(queue_pairs_, *this, payload)))
+        WEIR_INFO(net, "{}: {} has made an invalid attempt", incoming_name(spec_), peer_);
+    }
+  }
+
   void completed(uint32_t, uint64_t) override {}
+  void regained(uint32_t) override {}
   void given_up(uint32_t) override { credit_due_ = true; }  // the last credit may be lost
   void peer_halted(uint32_t) override {}
 

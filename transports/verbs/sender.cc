@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/clock.h"
 #include "src/base/log.h"
 #include "transports/link_check.h"
 #include "transports/setup_connection.h"
 #include "transports/verbs/channel.h"
+#include "transports/verbs/failback.h"
 
 namespace weir::verbs {
 namespace {
@@ -21,6 +23,7 @@ constexpr size_t kLeastPart = 4096;  // bytes; smaller messages are not split
 /// One part of a message in flight.
 struct Part {
   uint32_t queue_pair = 0;
+  uint32_t attempt = 0;  // QueuePairs::attempt(): another queue pair may have taken that place since
   bool arrived = false;
 };
 
@@ -35,7 +38,9 @@ class VerbsSender final : public Sender, private QueuePairUser {
         split_(context.settings.split),
         live_counters_(*context.live_counters),
         slots_(std::move(slots)),
-        queue_pairs_(*context.rails, outgoing_name(spec), peer_),
+        name_(outgoing_name(spec)),
+        queue_pairs_(*context.rails, name_, peer_),
+        failback_(queue_pairs_, connection_, name_, context.settings.first_pause_ns),
         least_parts_(parts),
         parts_(spec.slots) {}
 
@@ -88,6 +93,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     if (!ready_) return ready().status();
     if (!error_.ok()) return error_;
     queue_pairs_.serve(*this);
+    if (queue_pairs_.live() < queue_pairs_.size()) failback_.advance(now_ns());
     serve_connection();
     if (credited_ == published_ && !wanting_) return {};
     if (!queue_pairs_.status().ok()) error_ = queue_pairs_.status();
@@ -169,6 +175,10 @@ class VerbsSender final : public Sender, private QueuePairUser {
   /// Checks whether the peer has closed, and how many messages it had taken.
   void serve_connection() {
     connection_.serve();
+    while (connection_.next() == FrameKind::reopened) {
+      if (!failback_.answered(*connection_.take(FrameKind::reopened)))
+        WEIR_INFO(net, "{}: {} has sent an invalid answer to an attempt", name_, peer_);
+    }
     if (const auto payload = connection_.take(FrameKind::fin)) {
       const auto taken = ByteReader(*payload).get<uint64_t>();
       if (taken > credited_ && taken <= published_) credited_ = taken;
@@ -181,7 +191,7 @@ class VerbsSender final : public Sender, private QueuePairUser {
     if (queue_pairs_.live() == 0) return;  // progress() reports the error
     std::vector<Part>& parts = parts_[message % spec_.slots];
     const uint32_t queue_pair = queue_pairs_.next();
-    parts[part] = {.queue_pair = queue_pair, .arrived = false};
+    parts[part] = {.queue_pair = queue_pair, .attempt = queue_pairs_.attempt(queue_pair), .arrived = false};
     const drivers::VerbsWrite write = write_of(message, part, parts.size(), queue_pair);
     queue_pairs_.post(queue_pair, &write,
                       {.kind = Immediate::Kind::data, .part = part, .count = static_cast<uint32_t>(message)},
@@ -221,21 +231,29 @@ class VerbsSender final : public Sender, private QueuePairUser {
     free_slots();
   }
 
+  /// Whether the queue pair that it was posted on still works.
+  bool is_under_way(const Part& part) const {
+    return queue_pairs_.is_live(part.queue_pair) && queue_pairs_.attempt(part.queue_pair) == part.attempt;
+  }
+
   /// A slot is free when its message was taken and the devices have completed or halted its requests.
   void free_slots() {
     while (free_ < credited_) {
       const std::vector<Part>& parts = parts_[free_ % spec_.slots];
-      const bool in_use = std::ranges::any_of(
-          parts, [&](const Part& part) { return !part.arrived && queue_pairs_.is_live(part.queue_pair); });
+      const bool in_use =
+          std::ranges::any_of(parts, [&](const Part& part) { return !part.arrived && is_under_way(part); });
       if (in_use) return;
       ++free_;
     }
   }
 
-  void given_up(uint32_t) override {
+  void given_up(uint32_t queue_pair) override {
     live_counters_.gave_up();
+    failback_.lost(queue_pair, now_ns());
     free_slots();
   }
+
+  void regained(uint32_t queue_pair) override { failback_.regained(queue_pair, now_ns()); }
 
   /// Retransmits unacknowledged parts of the queue pair, also those that the device has completed: the peer
   /// may not have processed them.
@@ -263,7 +281,9 @@ class VerbsSender final : public Sender, private QueuePairUser {
   Bytes offer_;
   SetupConnection connection_;
   Slots slots_;
+  const std::string name_;
   QueuePairs queue_pairs_;
+  VerbsFailback failback_;
   const uint32_t least_parts_;            // parts of every message at least, as the device limits their size
   std::vector<std::vector<Part>> parts_;  // parts of the message in each slot
   Answer remote_;                         // the peer's slots

@@ -19,7 +19,7 @@ namespace {
 
 using verbs::PortAddress;
 
-constexpr uint32_t kVerbsAddressVersion = 3;
+constexpr uint32_t kVerbsAddressVersion = 4;
 constexpr uint32_t kMostPorts = 1024;
 constexpr uint32_t kInlineBytes = 256;
 // Half a round trip of a small message between recent adapters.
@@ -36,6 +36,7 @@ verbs::QueuePairSettings settings_of(const Options& options) {
   verbs::QueuePairSettings settings;
   settings.per_rail = static_cast<uint32_t>(options.ib_qps_per_connection);
   settings.split = options.ib_split_data;
+  settings.first_pause_ns = static_cast<int64_t>(options.path_timeout_s * 1e9);
   settings.pair.pkey_index = static_cast<uint16_t>(options.ib_pkey);
   settings.pair.traffic_class = static_cast<uint8_t>(options.ib_traffic_class);
   settings.pair.service_level = static_cast<uint8_t>(options.ib_service_level);

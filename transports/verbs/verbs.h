@@ -18,8 +18,8 @@
 namespace weir {
 
 /// `listener` may be null. `verbs` may be an error; then no peer can be reached, and why_not contains that
-/// error. Only the options NCCL_IB_* apply. Ports that `nearest` names are preferred; if the rank has no GPU,
-/// all ports are used.
+/// error. Only the options NCCL_IB_* and WEIR_PATH_TIMEOUT apply. Ports that `nearest` names are preferred;
+/// if the rank has no GPU, all ports are used.
 std::unique_ptr<Transport> make_verbs(const Identity& self, Listener* listener,
                                       Result<std::unique_ptr<drivers::Verbs>> verbs, const Options& options,
                                       const NearestPorts& nearest = {});

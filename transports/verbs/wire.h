@@ -8,11 +8,18 @@
 ///     sender -> receiver   go          all queue pairs work
 ///     both                 fin         at the end: number of messages published, or taken
 ///
+/// For a queue pair that both ends have halted, there as well:
+///
+///     sender -> receiver   reopen      a new queue pair in its place: an attempt, and the sender's end of it
+///     receiver -> sender   reopened    its own end; or a refusal
+///     sender -> receiver   abandon     the attempt is over
+///
 /// Over the queue pairs, in immediates (32 bits):
 ///
 ///     sender -> receiver   data        with the bytes of one part of a message, into its slot
 ///     receiver -> sender   credit      total number of messages taken
 ///     both                 halted      this end of queue pair n receives nothing any more
+///     both                 probe       the first on a new queue pair, which the receiver answers
 ///
 /// Numbers are in host order; weir runs on little-endian machines only.
 /// Tests: tests/transports/verbs_test.cc
@@ -60,6 +67,14 @@ struct Answer {
   uint64_t bodies = 0;
 };
 
+/// An attempt to use the place of a halted queue pair again; with reopen and reopened, a QueuePairEnd
+/// follows.
+struct QueuePairAttempt {
+  uint32_t queue_pair = 0;
+  uint32_t number = 0;   ///< 1 is the first attempt of this queue pair, 0 the queue pair of the offer
+  uint32_t refused = 0;  ///< of reopened; 1: no QueuePairEnd follows
+};
+
 /// Header of a message. It precedes the bytes of the message (its body), or, if slots of either end are in
 /// registered GPU memory, it is sent separately as the first part.
 struct MessageHead {
@@ -77,14 +92,22 @@ inline size_t slot_stride(uint32_t slot_bytes) {
 }
 
 struct Immediate {
-  enum class Kind : uint32_t { data, credit, halted };
+  enum class Kind : uint32_t { data, credit, halted, probe };
   static constexpr uint32_t kCountBits = 24;
   static constexpr uint32_t kCountMask = (1u << kCountBits) - 1;
 
   Kind kind = Kind::data;
   uint32_t part = 0;   ///< part of the message: 0 to 63
-  uint32_t count = 0;  ///< sequence or messages taken (both modulo 2^24), or the queue pair
+  uint32_t count = 0;  ///< sequence or messages taken (both modulo 2^24), or QueuePairAttempt (of_attempt)
 
+  /// halted and probe: the queue pair, and the number of the attempt modulo 2^18.
+  static Immediate of_attempt(Kind kind, uint32_t queue_pair, uint32_t attempt) {
+    return {kind, 0, (attempt * kMostQueuePairs + queue_pair) & kCountMask};
+  }
+  uint32_t queue_pair() const { return count % kMostQueuePairs; }
+  bool is_of_attempt(uint32_t attempt) const {
+    return count / kMostQueuePairs == (attempt & kCountMask / kMostQueuePairs);
+  }
   uint32_t code() const {
     return static_cast<uint32_t>(kind) << 30 | part << kCountBits | (count & kCountMask);
   }

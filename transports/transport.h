@@ -53,6 +53,7 @@ struct Cost {
   bool shared = false;  ///< the bandwidth is shared by all channels of the rank
   double merging = 0;   ///< slowdown if several ranks send to one rank: bytes take 1 + merging times as long
   double unasked = 0;   ///< bytes at the begin of each message to which merging does not apply
+  uint32_t paths = 0;   ///< paths over network interfaces that work now; 0: it has none, or they are unknown
 };
 
 /// Whether a peer can be reached: yes with a cost, or no with a sentence that tells users what to change.

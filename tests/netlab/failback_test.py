@@ -90,5 +90,25 @@ def survives_a_blip_during_set_up(programs):
     assert blips > 0, "each set-up was over before the cable was cut"
 
 
+def measures_anew_while_a_rail_is_away(programs):
+  """Rates are cached for as many paths as there were: a job without one of its rails is planned for what it measures, and what it
+  measures is not for jobs with all of them."""
+  command = (os.path.join(programs, "all_reduce_perf"), "-b", "1K", "-e", "1K", "-n", "1", "-w", "0", "-c", "1")
+  with Network([2], 200, [0], rails=2) as network:
+    def measured():
+      processes = start_all(network, command, NCCL_SOCKET_IFNAME="eth", NCCL_DEBUG="INFO", WEIR_CALIBRATION="1")
+      ends = [(*process.communicate(timeout=100), process.returncode) for process in processes]
+      assert all(code == 0 for _, _, code in ends), ends
+      return [bool(re.search("measured the rates of channels", out)) for out, _, _ in ends]
+
+    assert measured() == [True, True]
+    assert measured() == [False, False]
+    network.cut(1, 1)
+    assert measured() == [True, True], "on both hosts, though one has all its interfaces"
+    assert measured() == [False, False]
+    network.restore(1, 1)
+    assert measured() == [False, False]
+
+
 if __name__ == "__main__":
-  run((returns_to_rails_that_come_back, survives_a_blip_during_set_up))
+  run((returns_to_rails_that_come_back, measures_anew_while_a_rail_is_away, survives_a_blip_during_set_up))

@@ -246,7 +246,7 @@ TEST_P(TcpFailover, WorksAgainInALaterLifeOfTheChannel) {
 
 /// The transport address of rank 1 with another address as its second.
 Bytes address_with(const Listener& listener, const SocketAddress& second) {
-  ByteWriter address = begin_address("tcp", 4, {1, host_identity("")});
+  ByteWriter address = begin_address("tcp", 5, {1, host_identity("")});
   address.put(listener.address()).put(uint32_t{0}).put(uint32_t{2});
   tcp::Rail{.name = "lo", .listener = listener.address(), .network_bits = 8}.put(address);
   tcp::Rail{.name = "lo", .listener = second, .network_bits = 8}.put(address);

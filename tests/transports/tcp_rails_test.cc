@@ -39,6 +39,25 @@ TEST(TcpRails, AreNamedByTheNetworkThatTheyAreIn) {
   EXPECT_EQ(rails[2].text(), "192.168.0.1");
 }
 
+TEST(TcpRails, WithoutACarrierAreOnPathsThatDoNotRun) {
+  const std::vector<Interface> interfaces = {
+      {.name = "a", .address = *SocketAddress::parse("127.1.0.1:0"), .network_bits = 16},
+      {.name = "b", .address = *SocketAddress::parse("127.2.0.1:0"), .network_bits = 16, .running = false}};
+  std::vector<Rail> ours =
+      rails_at({*SocketAddress::parse("127.1.0.1:5"), *SocketAddress::parse("127.2.0.1:5")}, interfaces);
+  ByteWriter told;
+  for (const Rail& rail : ours) rail.put(told);
+  const Bytes bytes = told.take();
+  ByteReader reader(bytes);
+  const std::vector<Rail> theirs = {Rail::get(reader), Rail::get(reader)};
+  const std::vector<Rail> whole = {rail("c", "127.1.0.2", 16), rail("d", "127.2.0.2", 16)};
+  for (const auto& found : {paths_between(ours, whole, true), paths_between(whole, theirs, true)}) {
+    ASSERT_EQ(found->size(), 2u);
+    EXPECT_TRUE((*found)[0].running);
+    EXPECT_FALSE((*found)[1].running);
+  }
+}
+
 TEST(TcpRails, JoinNeighboursInTheSameNetwork) {
   // Both ends list their rails in another order.
   EXPECT_THAT(paths({rail("a", "127.1.0.1", 16), rail("b", "127.2.0.1", 16)},

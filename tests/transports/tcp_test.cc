@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Tcp, Conformance, ::testing::ValuesIn(tcp_setups()), se
 /// A transport address of tcp for rank 1 of machine `host`, whose listener is at `at`.
 Bytes address_at(const std::string& at, uint64_t host) {
   const SocketAddress listener = SocketAddress::parse(at).value();
-  ByteWriter address = begin_address("tcp", 4, {1, host});
+  ByteWriter address = begin_address("tcp", 5, {1, host});
   address.put(listener).put(uint32_t{0}).put(uint32_t{1});
   tcp::Rail{.name = "eth0", .listener = listener, .network_bits = 8}.put(address);
   return address.take();

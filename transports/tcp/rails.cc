@@ -31,13 +31,16 @@ bool neighbours(const Rail& a, const Rail& b) {
 
 }  // namespace
 
-void Rail::put(ByteWriter& writer) const { writer.put_string(name).put(listener).put(network_bits); }
+void Rail::put(ByteWriter& writer) const {
+  writer.put_string(name).put(listener).put(network_bits).put(running);
+}
 
 Rail Rail::get(ByteReader& reader) {
   Rail rail;
   rail.name = printable(reader.get_string(), kMostPrintedName);
   rail.listener = reader.get<SocketAddress>();
   rail.network_bits = std::min(reader.get<uint32_t>(), kMostBits);
+  rail.running = reader.get<bool>();
   return rail;
 }
 
@@ -65,6 +68,7 @@ std::vector<Rail> rails_at(const std::vector<SocketAddress>& addresses,
       rail.name = entry.name;
       rail.network_bits = entry.network_bits;
       rail.megabits_per_s = entry.megabits_per_s;
+      rail.running = entry.running;
     }
     if (!std::ranges::equal(own.ip(), address.ip())) rail.network_bits = 0;  // it is in a network of routers
     rails.push_back(std::move(rail));
@@ -85,11 +89,13 @@ Result<std::vector<RailPath>> paths_between(const std::vector<Rail>& ours, const
     SocketAddress from = own_address_of(ours[i].listener);
     from.set_port(0);
     if (!check_route(theirs[j].listener, from).ok()) continue;
-    paths.push_back({theirs[j].listener, from, fmt::format("{} to {}", ours[i].text(), theirs[j].text())});
+    paths.push_back({theirs[j].listener, from, fmt::format("{} to {}", ours[i].text(), theirs[j].text()),
+                     ours[i].running && theirs[j].running});
   }
   if (paths.empty()) {
     WEIR_TRY(check_route(theirs.front().listener));
-    paths.push_back({theirs.front().listener, {}, fmt::format("this host to {}", theirs.front().text())});
+    paths.push_back(
+        {theirs.front().listener, {}, fmt::format("this host to {}", theirs.front().text()), true});
   }
   if (paths.size() == 1) paths[0].from.reset();
   return paths;

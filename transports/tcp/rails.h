@@ -23,6 +23,7 @@ struct Rail {
   SocketAddress listener;
   uint32_t network_bits = 0;   ///< prefix length of its network
   int64_t megabits_per_s = 0;  ///< speed of this host's interface; 0: unknown
+  bool running = true;         ///< false: its interface has no carrier now
 
   void put(ByteWriter& writer) const;
   static Rail get(ByteReader& reader);
@@ -42,6 +43,7 @@ struct RailPath {
   SocketAddress to;
   std::optional<SocketAddress> from;  ///< local address to bind to; nullopt: the kernel chooses
   std::string text;                   ///< description for messages: "eth0 (10.0.0.1) to eth0 (10.0.0.2)"
+  bool running = true;                ///< both interfaces have carriers
 };
 
 /// All paths: pairs of rails in the same network; if there are none, the first rail with the first, and so

@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kTcpAddressVersion = 4;
+constexpr uint32_t kTcpAddressVersion = 5;
 // Estimate for loopback; the speed of a network is unknown here. All channels share the NIC or, on loopback,
 // the core that copies.
 constexpr Cost kTcpCost = {.latency_us = 12, .gigabytes_per_s = 3, .shared = true};
@@ -57,6 +57,7 @@ class Tcp final : public Transport {
     const Result<Peer> peer = peer_of(peer_address);
     if (!peer.ok()) return {false, {}, peer.status().message()};
     Cost cost = kTcpCost;
+    cost.paths = static_cast<uint32_t>(std::ranges::count(peer->where.paths, true, &tcp::RailPath::running));
     if (applies(limits_, *peer)) {
       cost.merging = kMerging;
       cost.unasked = kUnasked;
@@ -122,7 +123,7 @@ class Tcp final : public Transport {
     for (size_t i = 0; reader.ok() && i < count; ++i) {
       way.put_string(reader.get_string());
       put_without_port(way, reader.get<SocketAddress>());
-      way.put(reader.get<uint32_t>());
+      way.put(reader.get<uint32_t>()).put(reader.get<bool>());
     }
     return way.take();
   }

@@ -86,8 +86,10 @@ class VerbsTransport final : public Transport, public SlotRegistrar {
     if (!owner.ok()) return {false, {}, owner.status().message()};
     const std::vector<PortAddress> ours = rails_->addresses();
     Cost cost{.latency_us = kVerbsLatencyUs, .gigabytes_per_s = 0, .shared = true};
-    for (const auto& [mine, theirs] : port_pairs(ours, owner->ports))
+    for (const auto& [mine, theirs] : port_pairs(ours, owner->ports)) {
       cost.gigabytes_per_s += std::min(ours[mine].gigabits_per_s, owner->ports[theirs].gigabits_per_s) / 8;
+      ++cost.paths;
+    }
     return {true, cost, {}};
   }
 

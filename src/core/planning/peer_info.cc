@@ -313,17 +313,21 @@ cost::Environment in_order(const cost::Environment& by_rank, std::span<const Ran
 std::string circumstances(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
                           Rank self) {
   std::set<std::string_view> inside, between;
+  uint32_t fewest = UINT32_MAX;
   const uint64_t host = peers[static_cast<size_t>(self)].host;
   for (Rank peer = 0; peer < routes.size(); ++peer) {
     if (peer == self) continue;
     const bool same = peers[static_cast<size_t>(peer)].host == host;
     (same ? inside : between).insert(routes.to(peer).transport->name());
+    if (!same) fewest = std::min(fewest, routes.to(peer).cost.paths);
   }
   const auto ranks = std::ranges::count(peers, host, &PeerAddress::host);
   const SlotSizes sizes = SlotSizes::of(options, peers);
-  return fmt::format("weir {}, machine {:016x}, {} ranks, {} cores, inside {}, between {}, {} slots of {}",
+  return fmt::format("weir {}, machine {:016x}, {} ranks, {} cores, inside {}, between {}{}, {} slots of {}",
                      WEIR_VERSION, host_identity(""), ranks, usable_cores(allowed_cores()),
-                     fmt::join(inside, "+"), fmt::join(between, "+"), sizes.slots, sizes.pair_bytes);
+                     fmt::join(inside, "+"), fmt::join(between, "+"),
+                     between.empty() ? "" : fmt::format(" over {} paths", fewest), sizes.slots,
+                     sizes.pair_bytes);
 }
 
 }  // namespace weir::core

@@ -88,7 +88,8 @@ cost::Environment environment_of(std::span<const PeerInfo> peer_infos, const std
 /// The same environment, indexed by position in `order`.
 cost::Environment in_order(const cost::Environment& by_rank, std::span<const Rank> order);
 
-/// One line that describes what rates measured by `self` depend on.
+/// One line that describes what rates measured by `self` depend on. Where a host has lost a network
+/// interface, it is another one on all ranks.
 std::string circumstances(const Options& options, const Routes& routes, const std::vector<PeerAddress>& peers,
                           Rank self);
 

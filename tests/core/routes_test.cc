@@ -19,7 +19,8 @@ using testing::Site;
 /// Whether rank `from` reaches rank `to` by the transport called `name`.
 using Reaches = std::function<bool(std::string_view name, Rank from, Rank to)>;
 
-/// A transport that only tells whom it reaches, and counts how often it was asked.
+/// A transport that only tells whom it reaches, and counts how often it was asked. "half" is
+/// offered by rank 0 only.
 class Pretended final : public Transport {
  public:
   Pretended(std::string name, Rank self, const Reaches& reaches)
@@ -27,8 +28,11 @@ class Pretended final : public Transport {
 
   std::string_view name() const override { return name_; }
   Traits traits() const override { return {}; }
-  Bytes address() const override { return ByteWriter().put(self_).take(); }
+  Bytes address() const override {
+    return name_ == "half" && self_ != 0 ? Bytes() : ByteWriter().put(self_).take();
+  }
   Reach reach(BytesView address) const override {
+    if (address.empty()) return {false, {}, name_ + " is missing"};
     ++trials;
     const Rank peer = ByteReader(address).get<Rank>();
     if (reaches_(name_, self_, peer)) return {true, {}, {}};
@@ -56,7 +60,8 @@ struct Outcome {
 using Lists = std::vector<std::vector<std::string>>;  ///< names of each rank's transports
 
 /// Finds the routes of a thread per list.
-std::vector<Outcome> find_routes(const Lists& lists, const Reaches& reaches) {
+std::vector<Outcome> find_routes(const Lists& lists, const Reaches& reaches,
+                                 const std::vector<RouteSettings>& settings = {}) {
   const auto ranks = static_cast<int>(lists.size());
   Site site;
   const UniqueId id = site.roots.make_id(SocketAddress::loopback(AF_INET, 0), {}).value();
@@ -73,7 +78,8 @@ std::vector<Outcome> find_routes(const Lists& lists, const Reaches& reaches) {
         if (name == "slow") slow = transport.get();
         transports.push_back(std::move(transport));
       }
-      auto routes = Routes::find(**bootstrap, transports);
+      auto routes = Routes::find(**bootstrap, transports,
+                                 settings.empty() ? RouteSettings() : settings[static_cast<size_t>(rank)]);
       outcome.status = routes.status();
       if (slow != nullptr) outcome.slow_trials = slow->trials;
       for (Rank peer = 0; routes.ok() && peer < ranks; ++peer)
@@ -118,8 +124,32 @@ TEST(Routes, SayWhyThereIsNone) {
   EXPECT_EQ(outcomes[0].status.code(), Code::system_error);
   EXPECT_THAT(outcomes[0].status.message(),
               HasSubstr("no transport connects rank 0 and rank 2 (fast: fast of rank 0 is broken; slow: "));
-  EXPECT_THAT(outcomes[2].status.message(),
-              HasSubstr("fast: the peer could not reach this rank; slow: slow of rank 2 is broken"));
+  EXPECT_THAT(
+      outcomes[2].status.message(),
+      HasSubstr("fast: rank 0 does not reach rank 2: fast of rank 0 is broken; slow: slow of rank 2 is "
+                "broken"));
+}
+
+TEST(Routes, SayWhichSettingsDifferWhereThereIsNone) {
+  const std::vector<RouteSettings> settings = {{{"NCCL_HOSTID", ""}, {"NCCL_NET", "IB"}},
+                                               {{"NCCL_HOSTID", "b"}, {"NCCL_NET", "IB"}}};
+  const auto outcomes = find_routes(
+      Lists(2, {"fast"}), [](auto, Rank from, Rank to) { return from == to; }, settings);
+  EXPECT_EQ(
+      outcomes[0].status.message(),
+      "no transport connects rank 0 and rank 1 (fast: fast of rank 0 is broken); NCCL_HOSTID is not set "
+      "on rank 0 and b on rank 1");
+  EXPECT_EQ(
+      outcomes[1].status.message(),
+      "no transport connects rank 1 and rank 0 (fast: fast of rank 1 is broken); NCCL_HOSTID is not set "
+      "on rank 0 and b on rank 1");
+}
+
+TEST(Routes, SayWhyAPeerDoesNotOfferATransport) {
+  const auto outcomes = find_routes(Lists(2, {"half"}), [](auto, Rank from, Rank to) { return from == to; });
+  EXPECT_EQ(outcomes[0].status.message(),
+            "no transport connects rank 0 and rank 1 (half: rank 1 does not offer it: half is missing)");
+  EXPECT_EQ(outcomes[1].status.message(), "no transport connects rank 1 and rank 0 (half: half is missing)");
 }
 
 TEST(Routes, RanksMayHaveDifferentLists) {
@@ -141,11 +171,11 @@ TEST(Routes, BothEndsTakeTheSameOfTwoListsInDifferentOrder) {
 
 TEST(Routes, ListsWithoutACommonTransportAreNamed) {
   const auto outcomes = find_routes(Lists{{"fast"}, {"slow"}}, everywhere);
-  EXPECT_EQ(outcomes[0].status.message(),
-            "no transport connects rank 0 and rank 1 (fast: the peer does not offer it); the two ranks have "
-            "different "
-            "lists of transports (WEIR_TRANSPORTS), expected one that both name and that connects them");
-  EXPECT_THAT(outcomes[1].status.message(), HasSubstr("(slow: the peer does not offer it)"));
+  EXPECT_EQ(
+      outcomes[0].status.message(),
+      "no transport connects rank 0 and rank 1 (fast: rank 1 does not offer it); WEIR_TRANSPORTS is fast "
+      "on rank 0 and slow on rank 1, expected a transport that both name and that connects them");
+  EXPECT_THAT(outcomes[1].status.message(), HasSubstr("(slow: rank 0 does not offer it)"));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "src/base/printable.h"
+
 namespace weir::core {
 namespace {
 
@@ -218,28 +220,141 @@ size_t preferred(uint32_t common, bool by_own_list, const TransportOffer& peer,
   return static_cast<size_t>(std::countr_zero(common));
 }
 
-Status no_transport(const Transports& transports, const Trials& trials, const TransportOffers& offers,
-                    Rank self, size_t peer) {
-  std::string reasons;
-  for (size_t t = 0; t < transports.size(); ++t) {
-    // What this rank does not offer itself, its own transport explains best.
-    const Bytes own = transports[t]->address();
-    const Reach reach = own.empty() ? transports[t]->reach(own) : trials.try_one(peer, t);
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", transports[t]->name(),
-                           reach.ok ? "the peer could not reach this rank" : reach.why_not);
+/// Why this rank does not offer a transport; empty: it does.
+std::string why_not_offered(const Transport& transport) {
+  const Bytes own = transport.address();
+  return own.empty() ? transport.reach(own).why_not : std::string();
+}
+
+/// What a rank tells the others once some pair has no transport.
+struct Explanation {
+  Rank peer = -1;                                  ///< the first rank that it has no transport to; -1: none
+  std::map<std::string, std::string> not_offered;  ///< reasons by transport
+  std::map<std::string, std::string> no_way;       ///< why they do not reach `peer`
+  RouteSettings settings;
+
+  Bytes encode() const {
+    ByteWriter out;
+    out.put(peer);
+    for (const auto* words : {&not_offered, &no_way, &settings}) {
+      out.put(static_cast<uint32_t>(words->size()));
+      for (const auto& [name, text] : *words) out.put_string(name).put_string(text);
+    }
+    return out.take();
   }
-  const bool same = std::ranges::equal(offers[peer].entries, transports, {}, &TransportOffer::Entry::name,
-                                       [](const auto& transport) { return transport->name(); });
+  static Explanation decode(BytesView bytes) {
+    Explanation told;
+    ByteReader in(bytes);
+    told.peer = in.get<Rank>();
+    for (auto* words : {&told.not_offered, &told.no_way, &told.settings}) {
+      for (size_t left = in.count(2 * sizeof(uint32_t)); left > 0 && in.ok(); --left) {
+        std::string name = printable(in.get_string());
+        words->insert_or_assign(std::move(name), printable(in.get_string()));
+      }
+    }
+    return told;
+  }
+};
+
+/// All ranks' words about pairs without a transport, and this rank's first such peer.
+struct Explanations {
+  Explanation own;
+  std::vector<Bytes> by_rank;
+};
+
+Result<Explanations> exchange_explanations(Bootstrap& bootstrap, const Transports& transports,
+                                           const Trials& trials, const Matrix& matrix,
+                                           const RouteSettings& settings) {
+  Explanations told;
+  told.own.settings = settings;
+  for (size_t p = 0; p < matrix.rows->size() && told.own.peer < 0; ++p)
+    if (trials.common(p, matrix) == 0) told.own.peer = static_cast<Rank>(p);
+  for (size_t t = 0; t < transports.size(); ++t) {
+    const std::string name(transports[t]->name());
+    if (std::string why = why_not_offered(*transports[t]); !why.empty())
+      told.own.not_offered.emplace(name, std::move(why));
+    else if (told.own.peer >= 0)
+      told.own.no_way.emplace(name, trials.try_one(static_cast<size_t>(told.own.peer), t).why_not);
+  }
+  auto all = bootstrap.all_gather(told.own.encode());
+  WEIR_TRY(all.status());
+  told.by_rank = std::move(*all);
+  return told;
+}
+
+std::string names_of(const TransportOffer& offer) {
+  std::string names;
+  for (const TransportOffer::Entry& entry : offer.entries)
+    names += fmt::format("{}{}", names.empty() ? "" : ",", entry.name);
+  return names;
+}
+
+/// The reason of rank `self`, or else that of `peer`, why the two do not use a transport.
+std::string reason_of(const std::string& transport, Rank self, const Explanation& own, Rank peer,
+                      const Explanation& theirs, const TransportOffer& offer) {
+  const auto said = [&](const std::map<std::string, std::string>& words) {
+    const auto found = words.find(transport);
+    return found == words.end() ? std::string() : found->second;
+  };
+  if (const std::string why = said(own.not_offered); !why.empty()) return why;
+  if (std::ranges::find(offer.entries, transport, &TransportOffer::Entry::name) == offer.entries.end())
+    return fmt::format("rank {} does not offer it", peer);
+  if (const std::string why = said(theirs.not_offered); !why.empty())
+    return fmt::format("rank {} does not offer it: {}", peer, why);
+  if (const std::string why = said(own.no_way); !why.empty()) return why;
+  const std::string why = theirs.peer == self ? said(theirs.no_way) : std::string();
+  return fmt::format("rank {} does not reach rank {}{}{}", peer, self, why.empty() ? "" : ": ", why);
+}
+
+/// "; NCCL_HOSTID is a on rank 0 and not set on rank 1": what differs between two ranks; empty: nothing.
+std::string difference_of(Rank self, const RouteSettings& own, Rank peer, const RouteSettings& theirs) {
+  const bool first = self < peer;  // the two ranks say it alike
+  const auto shown = [](const RouteSettings& settings, const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() || found->second.empty() ? std::string("not set") : found->second;
+  };
+  RouteSettings all = own;
+  all.insert(theirs.begin(), theirs.end());
+  std::string text;
+  for (const auto& [name, value] : all) {
+    const std::string ours = shown(own, name), others = shown(theirs, name);
+    if (ours != others)
+      text += fmt::format("; {} is {} on rank {} and {} on rank {}", name, first ? ours : others,
+                          std::min(self, peer), first ? others : ours, std::max(self, peer));
+  }
+  return text;
+}
+
+/// The error of a rank that has no transport to the first such peer.
+Status no_transport(const Transports& transports, const Explanations& told, const TransportOffers& offers,
+                    Rank self) {
+  const Rank peer = told.own.peer;
+  const auto p = static_cast<size_t>(peer);
+  const Explanation theirs = Explanation::decode(told.by_rank[p]);
+  std::string reasons;
+  for (const auto& transport : transports) {
+    const std::string name(transport->name());
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", name,
+                           reason_of(name, self, told.own, peer, theirs, offers[p]));
+  }
+  const TransportOffer &low = offers[static_cast<size_t>(std::min(self, peer))],
+                       &high = offers[static_cast<size_t>(std::max(self, peer))];
+  const std::string lists =
+      names_of(low) == names_of(high)
+          ? ""
+          : fmt::format(
+                "; WEIR_TRANSPORTS is {} on rank {} and {} on rank {}, expected "
+                "a transport that both name and that connects them",
+                names_of(low), std::min(self, peer), names_of(high), std::max(self, peer));
   return {Code::system_error,
-          fmt::format("no transport connects rank {} and rank {} ({}){}", self, peer, reasons,
-                      same ? ""
-                           : "; the two ranks have different lists of transports (WEIR_TRANSPORTS), expected "
-                             "one that both name and that connects them")};
+          fmt::format("no transport connects rank {} and rank {} ({}){}{}", self, peer, reasons,
+                      difference_of(self, told.own.settings, peer, theirs.settings), lists)};
 }
 
 }  // namespace
 
-Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) {
+Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports,
+                            const RouteSettings& settings) {
   auto offers = exchange_offers(bootstrap, transports);
   WEIR_TRY(offers.status());
   Trials trials(transports, **offers);
@@ -252,12 +367,14 @@ Result<Routes> Routes::find(Bootstrap& bootstrap, const Transports& transports) 
     trials.run(true);
     matrix = gather_bits(bootstrap, trials);
     WEIR_TRY(matrix.status());
+    const auto told = exchange_explanations(bootstrap, transports, trials, *matrix, settings);
+    WEIR_TRY(told.status());
+    if (told->own.peer >= 0) return no_transport(transports, *told, **offers, bootstrap.rank());
   }
 
   Routes routes;
   for (size_t p = 0; p < (*offers)->size(); ++p) {
     const uint32_t common = trials.common(p, *matrix);
-    if (common == 0) return no_transport(transports, trials, **offers, bootstrap.rank(), p);
     const TransportOffer& offer = (**offers)[p];
     const size_t t = preferred(common, static_cast<size_t>(bootstrap.rank()) <= p, offer, transports);
     routes.routes_.push_back({transports[t].get(), *offer.address(transports[t]->name()), trials.cost(p, t)});

@@ -5,10 +5,11 @@
 /// pair uses a transport only if both ends can reach each other by it, so the two always agree. Ranks may
 /// have different lists of transports: these are matched by name, and the list of the lower rank decides. At
 /// first each rank tests a peer only up to the first transport that works; if that leaves a pair without one,
-/// all test all. Not thread-safe.
+/// all test all, and tell each other why. Not thread-safe.
 /// Tests: tests/core/routes_test.cc
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,10 +25,15 @@ struct Route {
   Cost cost;
 };
 
+/// The settings of a rank that decide whom its transports reach: values by name.
+using RouteSettings = std::map<std::string, std::string>;
+
 class Routes {
  public:
-  /// Collective over the bootstrap. Fails when a pair has no transport, with every transport's reason.
-  static Result<Routes> find(Bootstrap& bootstrap, const std::vector<std::unique_ptr<Transport>>& transports);
+  /// Collective over the bootstrap. Fails when a pair has no transport, with every transport's reason and
+  /// those of `settings` that differ between the two.
+  static Result<Routes> find(Bootstrap& bootstrap, const std::vector<std::unique_ptr<Transport>>& transports,
+                             const RouteSettings& settings = {});
 
   const Route& to(Rank peer) const { return routes_[static_cast<size_t>(peer)]; }
   int size() const { return static_cast<int>(routes_.size()); }

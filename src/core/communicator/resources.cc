@@ -332,10 +332,10 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
       std::move(nearest),
       runtime.verbs()};
   auto made = make_transports(context, runtime.options());
-  WEIR_TRY(made.status());
+  if (!made.ok()) return tell_of_failure(*bootstrap, made.status(), WrongSettings::own_rank);
   transports = std::move(*made);
   network_report = std::make_unique<NetworkReport>(bootstrap->activity(), transports);
-  auto found = Routes::find(*bootstrap, transports);
+  auto found = Routes::find(*bootstrap, transports, settings_of_routes(runtime.options(), network.name));
   WEIR_TRY(found.status());
   routes = std::make_unique<Routes>(std::move(*found));
   warn_of_substitutes(runtime.options());

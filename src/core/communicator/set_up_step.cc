@@ -8,7 +8,7 @@
 
 namespace weir::core {
 
-Status tell_of_failure(Bootstrap& bootstrap, const Status& status) {
+Status tell_of_failure(Bootstrap& bootstrap, const Status& status, WrongSettings settings) {
   Activity& own = bootstrap.activity();
   const Rank rank = bootstrap.rank();
   if (own.failed() || status.code() == Code::remote_error) return status;
@@ -23,8 +23,9 @@ Status tell_of_failure(Bootstrap& bootstrap, const Status& status) {
         Status(Code::remote_error,
                fmt::format("{} cannot set up the communicator: {}",
                            bootstrap.peers()[static_cast<size_t>(rank)].describe(rank), status.message()))};
-    if (status.code() == Code::system_error || status.code() == Code::internal_error)
-      return bootstrap.watchdog().fail(failure);
+    const bool all_find = status.code() != Code::system_error && status.code() != Code::internal_error &&
+                          settings == WrongSettings::all_find;
+    if (!all_find) return bootstrap.watchdog().fail(failure);
     own.fail(failure);
     return {};
   });

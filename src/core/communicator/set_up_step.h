@@ -6,6 +6,7 @@
 /// Tests: tests/library/injected_faults_test.cc
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "src/base/exception.h"
@@ -13,10 +14,16 @@
 
 namespace weir::core {
 
+/// Who finds out that settings are wrong.
+enum class WrongSettings : uint8_t {
+  all_find,  ///< every rank by itself, as where settings differ: only those who ask are told
+  own_rank,  ///< this rank alone
+};
+
 /// Tells the other ranks of `bootstrap` that its rank has failed with `status`, within a second, unless they
-/// know of a failure already. What every rank finds out by itself, as wrong settings, is only told to those
-/// who ask. Returns what the caller of this rank should get.
-Status tell_of_failure(Bootstrap& bootstrap, const Status& status);
+/// know of a failure already. Returns what the caller of this rank should get.
+Status tell_of_failure(Bootstrap& bootstrap, const Status& status,
+                       WrongSettings settings = WrongSettings::all_find);
 
 /// The result of `step`, which returns a Status; an exception becomes one.
 template <typename Step>

@@ -24,6 +24,11 @@ constexpr std::array<std::string_view, 6> kOfRankZero = {
 constexpr std::array<std::string_view, 5> kFilesOfRankZero = {
     "NCCL_GRAPH_FILE", "NCCL_TUNER_PLUGIN", "WEIR_COST_FILE", "WEIR_FABRIC_FILE", "WEIR_PLAN_FILE"};
 
+/// Also those whose names begin with NCCL_IB_. WEIR_TRANSPORTS is known from what ranks offer.
+constexpr std::array<std::string_view, 7> kOfRoutes = {
+    "NCCL_HOSTID",        "NCCL_NET",           "NCCL_NET_PLUGIN", "NCCL_SHM_DISABLE",
+    "NCCL_SOCKET_FAMILY", "NCCL_SOCKET_IFNAME", "WEIR_ADVERTISE"};
+
 bool is_in(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -104,6 +109,16 @@ Status check_same(std::span<const RankSettings> by_rank) {
             fmt::format("{} is {}; expected the same value on all ranks of a communicator", name, values)};
   }
   return {};
+}
+
+std::map<std::string, std::string> settings_of_routes(const Options& options, const std::string& network) {
+  std::map<std::string, std::string> settings;
+  for (const OptionRow& row : option_table()) {
+    if (is_in(kOfRoutes, row.name) || row.name.starts_with("NCCL_IB_"))
+      settings.emplace(row.name, value_text(options, row));
+  }
+  if (std::string& chosen = settings["NCCL_NET"]; chosen.empty()) chosen = network;
+  return settings;
 }
 
 std::vector<std::string> overruled(std::span<const RankSettings> by_rank) {

@@ -31,6 +31,9 @@ struct RankSettings {
 /// has its name, its values and their ranks.
 Status check_same(std::span<const RankSettings> by_rank);
 
+/// The settings that decide whom a rank's transports reach, by name. `network`: what the program has chosen.
+std::map<std::string, std::string> settings_of_routes(const Options& options, const std::string& network);
+
 /// A sentence for each value that has no effect because rank 0's applies to all ranks.
 std::vector<std::string> overruled(std::span<const RankSettings> by_rank);
 

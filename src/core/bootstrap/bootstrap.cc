@@ -198,6 +198,7 @@ void Bootstrap::decline(const Spec& spec, const Status& why) {
     WEIR_TRY(opened.status());
     (*opened)->leave(Status(Code::remote_error, fmt::format("{} cannot join: {}",
                                                             hello.peer.describe(spec.rank), why.message())));
+    if (spec.roots != nullptr) spec.roots->wait_until_told(spec.id, spec.abort);
     return {};
   });
 }

@@ -37,7 +37,9 @@ Status check_alone(const Hello& hello, TlsSettings::Mode encryption) {
                     "serves its rank",
                     name_of_rank(hello), hello.ranks, hello.root + 1, hello.roots));
   }
-  if (hello.encryption != encryption) {
+  const bool only_says_why =
+      hello.purpose == root_wire::Purpose::declines && hello.encryption == TlsSettings::Mode::off;
+  if (hello.encryption != encryption && !only_says_why) {
     return Status(Code::invalid_usage,
                   fmt::format("{} has WEIR_TLS={}, the root has WEIR_TLS={}; expected the same on all ranks",
                               name_of_rank(hello), name_of(hello.encryption), name_of(encryption)));

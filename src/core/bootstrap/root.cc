@@ -268,6 +268,7 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
     connection.gone = false;
   }
   connection.hello = hello;
+  met_others_ = met_others_ || !is_here(hello.peer);
   if (!failure_.ok()) return welcome_late(connection, now);
   const Status fits = roll_call_.check(hello, credentials_.mode());
   if (!fits.ok()) return fail(fits);
@@ -333,6 +334,7 @@ void Root::welcome_late(Connection& connection, int64_t now) {
   }
   if (missing && hello.purpose == Purpose::joins) (void)roll_call_.add(hello);
   (void)show_proof(connection, hello);
+  if (is_here(hello.peer) && !told_here_) return;  // tell_those_here() will
   connection.frames.send(root_wire::encode_failed(failure_));
   roll_call_.note_told(connection.hello);
 }
@@ -447,8 +449,9 @@ void Root::tell_connections(bool here) {
 /// find no root that reports the failure.
 void Root::tell_those_here(int64_t now) {
   if (told_here_) return;
-  const bool alone = std::ranges::all_of(
-      roll_call_.by_rank(), [](const Hello* hello) { return hello == nullptr || is_here(hello->peer); });
+  const bool alone = !met_others_ && std::ranges::all_of(roll_call_.by_rank(), [](const Hello* hello) {
+    return hello == nullptr || is_here(hello->peer);
+  });
   if (!alone && !roll_call_.complete() && now - failed_ns_ < kHoldNs) return;
   told_here_ = true;
   tell_at_listeners(true);
@@ -535,6 +538,19 @@ Status Roots::start_fixed(const UniqueId& id, const Credentials& credentials, co
       }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void Roots::wait_until_told(const UniqueId& id, const std::atomic<bool>* abort) {
+  if (id.fixed) return;
+  for (const Deadline hold = Deadline::in_ms(kHoldMs, abort); !hold.over() && !hold.aborted();) {
+    {
+      const std::lock_guard lock(mutex_);
+      const bool tells = std::ranges::any_of(
+          roots_, [&](const auto& root) { return root->id().nonce == id.nonce && !root->finished(); });
+      if (!tells) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 

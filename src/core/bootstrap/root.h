@@ -47,6 +47,9 @@ class Roots {
   /// Starts the root of a fixed id, after the one before it has ended. invalid_usage if the port is in use.
   Status start_fixed(const UniqueId& id, const Credentials& credentials, const Timeouts& timeouts,
                      const std::atomic<bool>* abort);
+  /// If the root of an id is here, whose rank of this process has declined: waits until the others know, for
+  /// kHoldMs at most. The process may end as soon as its rank has failed, and late ranks would find no root.
+  void wait_until_told(const UniqueId& id, const std::atomic<bool>* abort);
   /// Frees the roots that have ended. Does not wait for others.
   void tidy();
   /// Holds the threads of all roots where they wait, and starts none, until resume(): their memory is then
@@ -55,6 +58,8 @@ class Roots {
   void resume();
 
  private:
+  static constexpr int64_t kHoldMs = 500;
+
   void drop_finished();
 
   const uint64_t host_;

@@ -12,13 +12,23 @@ namespace weir::core {
 
 namespace {
 
-/// All but the listener.
-Result<Bootstrap::Spec> spec_of(Runtime& runtime, const IdOrigin& from) {
-  auto credentials = runtime.credentials(from.id.secret);
+/// The credentials for a root. A rank that only declines does without TLS where its settings of TLS are
+/// wrong.
+Result<Credentials> credentials_for(const Runtime& runtime, const UniqueId& id, bool declines) {
+  auto credentials = runtime.credentials(id.secret);
+  return declines && !credentials.ok() ? Result<Credentials>(Credentials(id.secret)) : credentials;
+}
+
+/// All but the listener. `declines`: only what it takes to tell a root why this rank cannot join.
+Result<Bootstrap::Spec> spec_of(Runtime& runtime, const IdOrigin& from, bool declines) {
+  auto credentials = credentials_for(runtime, from.id, declines);
   WEIR_TRY(credentials.status());
   Bootstrap::Spec spec;
   spec.id = from.id;
-  if (spec.id.fixed) WEIR_TRY(runtime.complete(spec.id));
+  if (spec.id.fixed) {
+    const Status completed = runtime.complete(spec.id);
+    if (!declines) WEIR_TRY(completed);
+  }
   spec.tls = credentials->tls;
   spec.ranks = from.ranks;
   spec.rank = from.rank;
@@ -33,7 +43,7 @@ Result<Bootstrap::Spec> spec_of(Runtime& runtime, const IdOrigin& from) {
   const int roots = static_cast<int>(ids.size());
   const int place = root_of(from.rank, roots, from.ranks);
   const UniqueId& id = ids[static_cast<size_t>(place)];
-  auto own = runtime.credentials(id.secret);
+  auto own = credentials_for(runtime, id, declines);
   WEIR_TRY(own.status());
   spec.own_root = OwnRoot{id, own->tls, place, roots, digest_of(ids)};
   return spec;
@@ -43,7 +53,7 @@ Result<Bootstrap::Spec> spec_of(Runtime& runtime, const IdOrigin& from) {
 
 void decline(Runtime& runtime, const IdOrigin& from, const Status& why) {
   (void)guarded([&]() -> Status {
-    auto spec = spec_of(runtime, from);
+    auto spec = spec_of(runtime, from, true);
     WEIR_TRY(spec.status());
     Bootstrap::decline(*spec, why);
     return {};
@@ -54,7 +64,7 @@ Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomi
   std::optional<Bootstrap::Spec> spec;
   std::optional<ActivityRegistry::JoiningNote> note;
   const Status ready = guarded([&]() -> Status {
-    auto made = spec_of(runtime, from);
+    auto made = spec_of(runtime, from, false);
     WEIR_TRY(made.status());
     spec = std::move(*made);
     spec->abort = &abort;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "src/base/host.h"
 #include "src/base/log.h"
 #include "src/drivers/files.h"
@@ -32,14 +34,15 @@ void log_findings(const Detected& detected) {
   }
 }
 
-/// Reads a graph from a file; logs the parts that the reader ignored.
-Result<Graph> read(const std::string& file) {
+/// Reads a graph from a file; logs the parts that the reader ignored. `what`: the option that names the file,
+/// for errors.
+Result<Graph> read(std::string_view what, const std::string& file) {
   const auto text = drivers::read_whole(file, topology::kMostBytes);
-  WEIR_TRY(text.status());
   topology::Notes notes;
-  Result<Graph> graph = topology::read_any({file, text.value()}, &notes);
+  Result<Graph> graph = text.ok() ? topology::read_any({file, text.value()}, &notes) : text.status();
   for (const std::string& note : notes) WEIR_INFO(graph, "Topology: {}", note);
-  return graph;
+  if (graph.ok()) return graph;
+  return Status(graph.status().code(), fmt::format("{}: {}", what, graph.status().message()));
 }
 
 Result<const Graph*> as_pointer(const Result<Graph>& graph) {
@@ -75,14 +78,16 @@ Result<std::optional<Graph>> LocalHost::from_file() const {
     if (asked) WEIR_WARN("NCCL_TOPO_FILE: there is no file {}; detecting the topology instead", file);
     return std::optional<Graph>();
   }
-  Result<Graph> graph = read(file);
+  Result<Graph> graph = read(asked ? "NCCL_TOPO_FILE" : "the topology of this machine", file);
   WEIR_TRY(graph.status());
   const size_t hosts = graph->all(NodeKind::host).size();
   if (hosts != 1 || (*graph)[0].kind() != NodeKind::host) {
-    return Status(Code::invalid_usage,
-                  fmt::format("{} describes {} hosts; expected only the host on which the process runs (use "
-                              "WEIR_FABRIC_FILE for a network)",
-                              file, hosts));
+    return Status(
+        Code::invalid_usage,
+        fmt::format(
+            "NCCL_TOPO_FILE: {} describes {} hosts; expected only the host on which the process runs (use "
+            "WEIR_FABRIC_FILE for a network)",
+            file, hosts));
   }
   for (const topology::Index gpu : graph->all(NodeKind::gpu))
     graph->get<topology::GpuFacts>(gpu)->rank = -1;  // ranks in the file belong to another communicator
@@ -106,7 +111,7 @@ Result<Graph> LocalHost::look() const {
 }
 
 Result<Graph> LocalHost::look_at_network() const {
-  if (!options_.fabric_file.empty()) return read(options_.fabric_file);
+  if (!options_.fabric_file.empty()) return read("WEIR_FABRIC_FILE", options_.fabric_file);
   if (!options_.subnet) return Graph();
   const auto machine = drivers::this_machine();
   Detected detected = topology::detect_subnet(*machine);

@@ -4,6 +4,7 @@
 
 #include "src/api/group.h"
 #include "src/api/process.h"
+#include "src/base/per_thread.h"
 #include "src/core/communicator/group.h"
 
 namespace weir::api {
@@ -42,8 +43,8 @@ namespace {
 
 /// The thread's group, whether it is open or not.
 ThreadGroup& thread_group() {
-  static thread_local ThreadGroup group;
-  return group;
+  static PerThread<ThreadGroup> groups;
+  return groups.get();
 }
 
 void join(ThreadGroup& group, ncclComm* handle) {

@@ -9,6 +9,7 @@
 #include "src/api/process.h"
 #include "src/base/log.h"
 #include "src/base/options.h"
+#include "src/base/per_thread.h"
 
 namespace weir::api {
 namespace {
@@ -69,9 +70,10 @@ Status bind(ncclParamHandle_t* out, const char* key) {
 }
 
 Status get_text(ncclParamHandle_t handle, const char** out) {
-  static thread_local std::string text;
+  static PerThread<std::string> texts;
   const OptionRow* const row = row_of(handle);
   if (row == nullptr || out == nullptr) return unknown_handle("ncclParamGetStr");
+  std::string& text = texts.get();
   text = text_of(*row);
   *out = text.c_str();
   return {};
@@ -92,11 +94,12 @@ Status copy_text(ncclParamHandle_t handle, void* out, int most, int* length) {
 }
 
 Status get_by_key(const char* key, const char** value, int* length) {
-  static thread_local std::string text;
+  static PerThread<std::string> texts;
   if (value == nullptr || length == nullptr)
     return {Code::invalid_argument, "ncclParamGetParameter : value and valueLen may not be NULL"};
   const OptionRow* const row = find(key);
   if (row == nullptr) return unknown_key("ncclParamGetParameter", key);
+  std::string& text = texts.get();
   text = text_of(*row);
   *value = text.c_str();
   *length = static_cast<int>(text.size());
@@ -104,9 +107,10 @@ Status get_by_key(const char* key, const char** value, int* length) {
 }
 
 Status all_keys(const char*** table, int* length) {
-  static thread_local std::vector<const char*> keys;
+  static PerThread<std::vector<const char*>> all;
   if (table == nullptr || length == nullptr)
     return {Code::invalid_argument, "ncclParamGetAllParameterKeys : table and tableLen may not be NULL"};
+  std::vector<const char*>& keys = all.get();
   keys.clear();
   for (const OptionRow& row : option_table())
     keys.push_back(row.name.data());  // the names are literals, so they end with a zero

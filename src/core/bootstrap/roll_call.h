@@ -38,6 +38,9 @@ class RollCall {
   /// nothing.
   void note_told(const std::optional<root_wire::Hello>& hello);
   bool all_told() const { return told_ >= to_tell(); }
+  /// A rank of another process than this one has said a hello, be it to decline.
+  void note_other_process() { other_process_ = true; }
+  bool other_process() const { return other_process_; }
   /// Whether the rank of a hello is one that has not come.
   bool misses(const root_wire::Hello& hello) const;
   /// The error that names the missing ranks.
@@ -57,6 +60,7 @@ class RollCall {
   size_t came_ = 0;
   int place_ = 0;
   int roots_ = 1;
+  bool other_process_ = false;
   Share share_;
 };
 

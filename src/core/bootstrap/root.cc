@@ -268,7 +268,7 @@ void Root::welcome(Connection& connection, Hello hello, int64_t now) {
     connection.gone = false;
   }
   connection.hello = hello;
-  met_others_ = met_others_ || !is_here(hello.peer);
+  if (!is_here(hello.peer)) roll_call_.note_other_process();
   if (!failure_.ok()) return welcome_late(connection, now);
   const Status fits = roll_call_.check(hello, credentials_.mode());
   if (!fits.ok()) return fail(fits);
@@ -449,9 +449,10 @@ void Root::tell_connections(bool here) {
 /// find no root that reports the failure.
 void Root::tell_those_here(int64_t now) {
   if (told_here_) return;
-  const bool alone = !met_others_ && std::ranges::all_of(roll_call_.by_rank(), [](const Hello* hello) {
-    return hello == nullptr || is_here(hello->peer);
-  });
+  const bool alone =
+      !roll_call_.other_process() && std::ranges::all_of(roll_call_.by_rank(), [](const Hello* hello) {
+        return hello == nullptr || is_here(hello->peer);
+      });
   if (!alone && !roll_call_.complete() && now - failed_ns_ < kHoldNs) return;
   told_here_ = true;
   tell_at_listeners(true);

@@ -110,9 +110,8 @@ class Root {
     bool released = false;
   } relay_;
   bool told_here_ = false;
-  bool met_others_ = false;  ///< a rank of another process has come, be it to decline
-  uint64_t uid_ = 0;         ///< uid of the communicator; 0 until introduce()
-  int64_t began_ns_ = 0;     ///< time of the first hello; 0 before
+  uint64_t uid_ = 0;      ///< uid of the communicator; 0 until introduce()
+  int64_t began_ns_ = 0;  ///< time of the first hello; 0 before
   int64_t failed_ns_ = 0;
   int64_t next_ping_ns_ = 0;
   int64_t last_round_ns_ = 0;

@@ -6,13 +6,20 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <system_error>
 
 #include "src/base/output_file.h"
 #include "src/base/text.h"
 #include "src/cli/failure.h"
+#include "src/cli/flight_records.h"
+#include "src/cli/pickle.h"
 
 namespace weir::cli {
 namespace {
@@ -83,6 +90,49 @@ Status add_reports(const std::string& path, std::vector<core::ProcessReport>& re
   return {};
 }
 
+constexpr std::string_view kRecordName = "rank_";
+
+/// The rank whose record has this name; nullopt: it is none.
+std::optional<int> rank_of_record(std::string_view name) {
+  if (!name.starts_with(kRecordName)) return std::nullopt;
+  int rank = 0;
+  const char* const begin = name.data() + kRecordName.size();
+  const auto [end, error] = std::from_chars(begin, name.data() + name.size(), rank);
+  return error == std::errc() && end == name.data() + name.size() ? std::optional(rank) : std::nullopt;
+}
+
+/// The analyzer takes all files of a folder for one job: those of another one, with more ranks, must not
+/// stay.
+Status check_folder(const std::string& folder, const FlightRecords& records) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return {Code::system_error, fmt::format("{} cannot be made: {}", folder, failed.message())};
+  for (const auto& file : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string name = file.path().filename();
+    const std::optional<int> rank = rank_of_record(name);
+    if (rank && !records.by_rank.contains(*rank))
+      return {Code::invalid_argument,
+              fmt::format("{} has the record {} of a rank that these reports do not have; expected a folder "
+                          "without records of other jobs",
+                          folder, name)};
+  }
+  if (failed) return {Code::system_error, fmt::format("{} cannot be read: {}", folder, failed.message())};
+  return {};
+}
+
+Status write_records(const std::vector<core::ProcessReport>& reports, const std::string& folder) {
+  const FlightRecords records = flight_records_of(reports);
+  for (const std::string& sentence : records.left_out) fmt::print(stderr, "weir trace: {}\n", sentence);
+  if (records.by_rank.empty())
+    return {Code::invalid_argument, "no communicator whose ranks know each other is in these reports"};
+  WEIR_TRY(check_folder(folder, records));
+  for (const auto& [number, record] : records.by_rank)
+    WEIR_TRY(write_output_file(fmt::format("{}/{}{}", folder, kRecordName, number), pickle_of(record)));
+  fmt::print("wrote the records of {} ranks; to compare them: torchfrtrace {}{}\n", records.by_rank.size(),
+             folder, records.complete ? "" : " --allow-incomplete-ranks");
+  return {};
+}
+
 }  // namespace
 
 std::string trace_of(const std::vector<core::ProcessReport>& reports) {
@@ -114,6 +164,9 @@ void add_trace(CLI::App& app, TraceArguments& arguments) {
   trace->add_option("FILE", arguments.files, "Dumps (WEIR_DUMP_FILE), or output of weir ps --json")
       ->required();
   trace->add_option("-o,--out", arguments.out, "Write the trace to this file; default: standard output");
+  trace->add_option("--flight-records", arguments.records,
+                    "Write flight records for PyTorch's analyzer (torchfrtrace) to this folder: rank_0, "
+                    "rank_1, ...; then the trace is written only with -o");
 }
 
 int run_trace(const TraceArguments& arguments) {
@@ -125,6 +178,11 @@ int run_trace(const TraceArguments& arguments) {
   for (const std::string& path : arguments.files) {
     if (const Status added = add_reports(path, reports); !added.ok())
       return report_failure("trace", added, 1);
+  }
+  if (!arguments.records.empty()) {
+    if (const Status written = write_records(reports, arguments.records); !written.ok())
+      return report_failure("trace", written, 1);
+    if (arguments.out.empty()) return 0;
   }
   const std::string trace = trace_of(reports);
   if (arguments.out.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir trace: converts reports of processes to a trace for viewers (chrome://tracing, ui.perfetto.dev).
-/// Tests: tests/cli/ps_test.cc
+/// weir trace: converts reports of processes to a trace for viewers (chrome://tracing, ui.perfetto.dev), or
+/// to flight records for PyTorch's analyzer (flight_records.h).
+/// Tests: tests/cli/ps_test.cc, tests/cli/flight_records_test.py
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@ namespace weir::cli {
 struct TraceArguments {
   std::vector<std::string> files;  ///< dumps, or output of `weir ps --json`
   std::string out;                 ///< path of the output file; empty: standard output
+  std::string records;             ///< folder for flight records; empty: none
 };
 
 /// The trace has a process for each process, a thread for each communicator's rank, and an event for each

@@ -83,6 +83,8 @@ TEST_F(Ps, AFailureLeavesFilesThatSayWhy) {
     EXPECT_EQ(communicator["state"], "failed");
     EXPECT_EQ(communicator["culprit"], kLate);
     EXPECT_EQ(communicator["last"]["call"], 2);
+    EXPECT_EQ(communicator["last"]["ended"], false) << "it has failed";
+    EXPECT_GT(communicator["last"]["took_ns"], 0);
   }
   const std::string files =
       fmt::format("'{0}/{1}.json' '{0}/{2}.json'", folder_, processes_->pid(0), processes_->pid(1));

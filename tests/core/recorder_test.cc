@@ -71,6 +71,26 @@ TEST(Recorder, TimesLargeOnesAndThoseThatWait) {
   EXPECT_GT(all[0].ended_ns, 0);
 }
 
+TEST(Recorder, WhatFailsHasNotEnded) {
+  Activity activity(16);
+  for (uint64_t call = 1; call <= 2; ++call) {
+    activity.begin(call, 0, {.count = Recorder::kTimedBytes});
+    call == 1 ? activity.end() : activity.fail_call();
+  }
+  const Recorder& recorder = activity.recorder();
+  const auto all = recorder.recent(SIZE_MAX);
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_TRUE(all[0].ended);
+  EXPECT_FALSE(all[1].ended);
+  EXPECT_GE(all[1].ended_ns, all[1].begun_ns) << "when it failed";
+  EXPECT_EQ(recorder.counts()[0].begun, 2u);
+  EXPECT_EQ(recorder.counts()[0].ended, 1u);
+  activity.exchange();  // as a shrink does, later
+  activity.leave();
+  EXPECT_FALSE(recorder.recent(1)[0].ended);
+  EXPECT_EQ(activity.snapshot(0).state, Snapshot::State::outside);
+}
+
 TEST(Recorder, PairsEndTogether) {
   Recorder recorder(16);
   recorder.begin(of(0, Collective::send_recv, 8, 1, 8));

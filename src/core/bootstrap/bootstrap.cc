@@ -305,7 +305,7 @@ Result<std::shared_ptr<GatherResult>> Bootstrap::gather(BytesView own) {
     meeting->result = *all;
     meeting->done.notify_all();
   }
-  activity_->end();
+  activity_->leave();
   return all;
 }
 

@@ -51,7 +51,7 @@ Result<uint64_t> Bootstrap::agree_without(const std::vector<Rank>& excluded, con
                        abort, spec_.credentials()});
     const Result<uint32_t> agreed = agree({spec_.listener.get(), uid_, number, spec_.credentials(), rank_,
                                            excluded, &watchdog, spec_.timeouts.init_ms, abort});
-    activity->end();
+    activity->leave();
     spec_.activities->leave(uid, rank_, !agreed.ok());
     WEIR_TRY(agreed.status());
     if (*agreed == number) return uid;

@@ -85,8 +85,8 @@ struct NetworkFinding {
   std::string words;  ///< connections with data that are not acknowledged; empty: there are none
 };
 
-/// Only the thread that carries out the rank's calls may call begin, end, exchange and wait_for. Any thread
-/// may call fail and all const functions.
+/// Only the thread that carries out the rank's calls may call begin, end, fail_call, exchange, leave and
+/// wait_for. Any thread may call fail and all const functions.
 class Activity {
  public:
   static constexpr size_t kAlso = 7;  ///< ranks that wait_for() publishes besides the first
@@ -113,13 +113,22 @@ class Activity {
   }
   /// Records a further operation of the group whose first one has begun.
   void note(uint64_t sequence, const OperationSummary& operation) { record(sequence, 0, operation, true); }
-  /// Leaves the call, or the exchange.
+  /// Leaves the call, whose operations have ended.
   void end() {
     recorder_.end();
+    leave();
+  }
+  /// Leaves the call, whose operations have failed.
+  void fail_call() {
+    recorder_.stop();
+    leave();
+  }
+  /// Leaves the exchange.
+  void leave() {
     head_.store(head_.load(std::memory_order_relaxed) & ~uint64_t{3}, std::memory_order_release);
     if (waiting_for_.load(std::memory_order_relaxed) != -1) waiting_for_.store(-1, std::memory_order_relaxed);
   }
-  /// Enters an exchange of set-up information; end() leaves it.
+  /// Enters an exchange of set-up information; leave() ends it.
   void exchange() {
     const uint64_t sequence = head_.load(std::memory_order_relaxed) & ~uint64_t{3};
     head_.store(sequence | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);

@@ -48,7 +48,7 @@ OperationReport report_of(const RecordedOperation& one, const Instant& now) {
   out.begun_ns = now.wall(one.begun_ns);
   out.exact = one.exact;
   out.ended = one.ended;
-  const int64_t until = one.ended ? one.ended_ns : now.clock_ns;
+  const int64_t until = one.ended || one.ended_ns != 0 ? one.ended_ns : now.clock_ns;
   if (one.begun_ns != 0 && until > one.begun_ns && (one.exact || !one.ended))
     out.took_ns = until - one.begun_ns;
   return out;

@@ -38,8 +38,8 @@ struct OperationReport {
   std::string plan;      ///< algorithm; "exchange" for the fast paths; "" for sends, receives and puts
   int64_t begun_ns = 0;  ///< wall-clock time of its begin, since 1970; 0: unknown
   bool exact = false;    ///< false: begun_ns is that of an operation shortly before
-  int64_t took_ns = 0;   ///< duration until its end, or until now; 0: unknown
-  bool ended = false;
+  int64_t took_ns = 0;   ///< duration until its end, until it failed, or until now; 0: unknown
+  bool ended = false;    ///< false: it is in flight, or has failed
 };
 
 struct ChannelReport {

@@ -7,8 +7,8 @@
 /// those of many bytes, those with a plan, those that wait for long, and every 64th of the rest. The others
 /// get the time of the last timed one before them.
 ///
-/// begin(), plan(), waits_since() and end() are called by the thread that carries operations out. Everything
-/// const may be called from any thread at any time.
+/// begin(), plan(), waits_since(), end() and stop() are called by the thread that carries operations out.
+/// Everything const may be called from any thread at any time.
 /// Tests: tests/core/recorder_test.cc
 #pragma once
 
@@ -38,8 +38,8 @@ struct RecordedOperation {
   const char* plan = nullptr;  ///< algorithm's name in the catalogue; null: none, or shm collectives
   int64_t begun_ns = 0;        ///< now_ns() at its begin; 0: unknown
   bool exact = false;          ///< false: begun_ns is that of an operation before
-  int64_t ended_ns = 0;        ///< now_ns() at its end; 0: not ended, or unknown
-  bool ended = false;
+  int64_t ended_ns = 0;        ///< now_ns() at its end, or when it failed; 0: neither, or unknown
+  bool ended = false;          ///< false: it is in flight, or has failed
 };
 
 /// Messages and bytes that one end of a channel has carried.
@@ -129,11 +129,14 @@ class Recorder {
   /// Marks all begun operations as ended.
   void end() {
     if (!on()) return;
-    if (timed_ != nullptr) {
-      timed_->ended_ns.store(now_ns(), std::memory_order_release);
-      timed_ = nullptr;
-    }
+    stop();
     ended_.store(begun_.load(std::memory_order_relaxed), std::memory_order_release);
+  }
+  /// Notes that the operations in flight go on no more. They have not ended: they have failed.
+  void stop() {
+    if (timed_ == nullptr) return;
+    timed_->ended_ns.store(now_ns(), std::memory_order_release);
+    timed_ = nullptr;
   }
 
   /// Counts a call whose input has a NaN or an infinity (WEIR_CHECK_VALUES).

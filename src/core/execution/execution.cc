@@ -224,7 +224,7 @@ void Execution::add_bias(const CollectiveOp& operation) {
 }
 
 Progress Execution::fail(Status status) {
-  dependencies_.activity->end();
+  dependencies_.activity->fail_call();
   if (task_ != nullptr) task_->recall();
   if (dependencies_.profile != nullptr) [[unlikely]]
     dependencies_.profile->end_group();

@@ -385,7 +385,7 @@ class SettingsFuzz : public ::testing::Test {
     for (const std::string& name : job.differing()) {
       if (!contains(name)) continue;
       for (const std::string& value : job.values(name))
-        if (!value.empty() && contains(value) && contains(" rank")) return true;
+        if (!value.empty() && contains(value) && contains("rank")) return true;
     }
     // What a rank refuses by itself needs no rank in its own sentence.
     return std::ranges::any_of(own,

@@ -191,15 +191,23 @@ TEST(NetPluginTest, WithoutAPluginReachesNobodyAndSaysWhy) {
 TEST(NetPluginTest, RefusesAPeerWithoutOneOrWithAnother) {
   const Node node = net_node(11, 0);
   EXPECT_THAT(node.transport->reach({}).why_not, HasSubstr("peer has no usable net plugin"));
-  const Bytes other = begin_address("net_plugin", 1, {1, host_identity("")})
-                          .put(node.listener->address())
-                          .put_string("Other")
-                          .put(1.0)
-                          .put(uint32_t{1})
-                          .put(100.0)
-                          .take();
-  EXPECT_THAT(node.transport->reach(other).why_not,
+  const auto address = [&](const char* network, int32_t version) {
+    return begin_address("net_plugin", 2, {1, host_identity("")})
+        .put(node.listener->address())
+        .put_string(network)
+        .put(version)
+        .put(1.0)
+        .put(uint32_t{1})
+        .put(100.0)
+        .take();
+  };
+  EXPECT_THAT(node.transport->reach(address("Other", 11)).why_not,
               AllOf(HasSubstr("rank 1"), HasSubstr("\"Other\""), HasSubstr("\"Fake\"")));
+  EXPECT_THAT(
+      node.transport->reach(address("Fake", 9)).why_not,
+      AllOf(HasSubstr("rank 1 has version 9 of the net plugin for \"Fake\", this rank has version 11"),
+            HasSubstr("NCCL_NET_PLUGIN")));
+  EXPECT_TRUE(node.transport->reach(address("Fake", 11)).ok);
 }
 
 TEST(NetPluginTest, RefusesWhatIsTooLongForADevice) {

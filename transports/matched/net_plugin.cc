@@ -15,7 +15,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kPluginAddressVersion = 1;
+constexpr uint32_t kPluginAddressVersion = 2;
 constexpr uint32_t kPurpose = 3u << 29;
 constexpr uint32_t kMostRails = 1024;
 constexpr double kPluginLatencyUs = 10;  // default if the plugin reports no latency
@@ -25,6 +25,7 @@ struct PluginPeer {
   Rank rank = 0;
   SocketAddress listener;
   std::string network;
+  int32_t version = 0;                 ///< of NCCL's interface
   std::vector<double> gigabits_per_s;  ///< speed of each rail; Gbit/s
   double latency_us = 0;
 };
@@ -49,7 +50,8 @@ class NetPluginTransport final : public Transport {
   Bytes address() const override {
     if (listener_ == nullptr || plugin_ == nullptr) return {};
     ByteWriter address = begin_address(name(), kPluginAddressVersion, {self_.rank, machine_});
-    address.put(listener_->address()).put_string(plugin_->network()).put(latency_of(*plugin_));
+    address.put(listener_->address()).put_string(plugin_->network());
+    address.put(int32_t{plugin_->version()}).put(latency_of(*plugin_));
     address.put(static_cast<uint32_t>(plugin_->rails()));
     for (size_t i = 0; i < plugin_->rails(); ++i) address.put(plugin_->rail(i).gigabits_per_s);
     return address.take();
@@ -106,14 +108,25 @@ class NetPluginTransport final : public Transport {
     if (!head.ok()) return head.status();
     const auto listener = read_peer_listener(reader, name(), *head, machine_);
     WEIR_TRY(listener.status());
-    PluginPeer owner{
-        .rank = head->rank, .listener = *listener, .network = {}, .gigabits_per_s = {}, .latency_us = 0};
+    PluginPeer owner{.rank = head->rank,
+                     .listener = *listener,
+                     .network = {},
+                     .version = 0,
+                     .gigabits_per_s = {},
+                     .latency_us = 0};
     owner.network = printable(reader.get_string(), kMostPrintedName);
+    owner.version = reader.get<int32_t>();
     owner.latency_us = reader.get<double>();
     const size_t count = reader.count(sizeof(double));
     for (size_t i = 0; i < count && i < kMostRails; ++i) owner.gigabits_per_s.push_back(reader.get<double>());
     if (!reader.ok() || count == 0 || count > kMostRails) return short_address(name(), head->rank);
-    if (owner.network == plugin_->network()) return owner;
+    if (owner.network == plugin_->network() && owner.version == plugin_->version()) return owner;
+    if (owner.network == plugin_->network())
+      return Status(
+          Code::invalid_usage,
+          fmt::format("rank {} has version {} of the net plugin for \"{}\", this rank has version {}; "
+                      "expected the same on all ranks (NCCL_NET_PLUGIN)",
+                      head->rank, owner.version, owner.network, plugin_->version()));
     return Status(
         Code::invalid_usage,
         fmt::format(

@@ -359,9 +359,10 @@ void Resources::warn_of_substitutes(const Options& options) const {
       used = used || routes->to(peer).transport == transport->get();
     }
     const Bytes own = (*transport)->address();
-    if (elsewhere && !used && own.empty())
+    if (elsewhere && !used)
       WEIR_WARN("{}={} has no effect: {}; the transports to peers are {}", setting, value,
-                (*transport)->reach(own).why_not, routes->summary(self));
+                own.empty() ? (*transport)->reach(own).why_not : "no rank of another host uses the same",
+                routes->summary(self));
   }
 }
 
@@ -560,7 +561,9 @@ Status Resources::take_loaded_plans(const Config& config, const std::string& pat
     WEIR_TRY(plans.status());
     return std::make_shared<ir::LoadedPlans>(std::move(*plans));
   });
-  if (!told.ok()) return {told.status().code(), "WEIR_PLAN_FILE: " + told.status().message()};
+  if (!told.ok())
+    return {told.status().code(), fmt::format("WEIR_PLAN_FILE of {}: {}", bootstrap->peers()[0].describe(0),
+                                              told.status().message())};
   loaded_plans = *told;
   selector->follow(*loaded_plans);
   return {};

@@ -209,6 +209,12 @@ Estimate CostTable::estimate(std::string_view algorithm, size_t bytes) const {
   return {};
 }
 
+size_t CostTable::tile_bytes(std::string_view algorithm) const {
+  for (const Candidate& candidate : candidates_)
+    if (candidate.entry->algorithm == algorithm) return static_cast<size_t>(candidate.profile.tile_bytes);
+  return 0;
+}
+
 double CostTable::seconds(std::string_view algorithm, size_t bytes) const {
   const Estimate found = estimate(algorithm, bytes);
   return found.entry != nullptr ? found.seconds : -1;

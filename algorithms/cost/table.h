@@ -74,6 +74,8 @@ class CostTable {
   std::vector<Row> rows() const;
   /// The algorithm with its best tiles; no entry if it is not among the candidates.
   Estimate estimate(std::string_view algorithm, size_t bytes) const;
+  /// The maximum bytes of a chunk in a pass of the algorithm, undivided; 0 if it is not among the candidates.
+  size_t tile_bytes(std::string_view algorithm) const;
   /// The predicted time of the algorithm; negative if it is not among the candidates.
   double seconds(std::string_view algorithm, size_t bytes) const;
 

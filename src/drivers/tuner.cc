@@ -19,6 +19,7 @@ using tuner_abi::TableV2;
 using tuner_abi::TableV3;
 using tuner_abi::TableV4;
 using tuner_abi::TableV5;
+using tuner_abi::TableV6;
 
 /// NCCL's constants, which plugins expect and may change. Their changes have no effect: weir measures costs.
 Constants nccl_constants() {
@@ -103,7 +104,8 @@ Status Tuner::start(const TunerSpec& spec, const void* table) {
     case 2: return begin(*static_cast<const TableV2*>(table), spec);
     case 3: return begin(*static_cast<const TableV3*>(table), spec);
     case 4: return begin(*static_cast<const TableV4*>(table), spec);
-    default: return begin(*static_cast<const TableV5*>(table), spec);
+    case 5: return begin(*static_cast<const TableV5*>(table), spec);
+    default: return begin(*static_cast<const TableV6*>(table), spec);
   }
 }
 
@@ -113,7 +115,8 @@ Status Tuner::begin(const Table& table, const TunerSpec& spec) {
     return incomplete(file_, version_);
   name_ = table.name;
   ask_ = table.ask;
-  if constexpr (std::is_same_v<Table, TableV5>) {
+  if constexpr (std::is_same_v<Table, TableV6>) ask_chunk_ = table.ask_chunk;
+  if constexpr (std::is_base_of_v<TableV5, Table>) {
     Domains domains{static_cast<int>(spec.nodes), spec.least_ranks_per_node, spec.most_ranks_per_node};
     Constants constants = nccl_constants();
     WEIR_TRY(check(
@@ -161,6 +164,14 @@ Status Tuner::ask(TunedFunction function, size_t bytes, TunedCosts& costs, int& 
     }
   };
   return check(std::visit(ask_one, ask_), "getCollInfo");
+}
+
+Status Tuner::ask_chunk(TunedFunction function, size_t bytes, TunedAlgorithm algorithm,
+                        TunedProtocol protocol, int channels, size_t& chunk) {
+  if (ask_chunk_ == nullptr) return {};
+  return check(ask_chunk_(context_, static_cast<int>(function), bytes, static_cast<int>(algorithm),
+                          static_cast<int>(protocol), channels, &chunk),
+               "getChunkSize");
 }
 
 Status Tuner::check(int result, const char* call) const {

@@ -69,6 +69,10 @@ class Tuner {
   /// The plugin may change `costs`, and `channels` to the number that it wants. On an error the caller must
   /// ignore what the plugin wrote.
   Status ask(TunedFunction function, size_t bytes, TunedCosts& costs, int& channels);
+  /// Asks how many bytes a message may have where the collective runs by this algorithm. The plugin may
+  /// change `chunk`; one before version 6, or without that function, leaves it. Errors as above.
+  Status ask_chunk(TunedFunction function, size_t bytes, TunedAlgorithm algorithm, TunedProtocol protocol,
+                   int channels, size_t& chunk);
 
   std::string_view plugin_name() const { return name_; }
   int version() const { return version_; }
@@ -86,6 +90,7 @@ class Tuner {
   int version_;
   std::string name_;
   std::variant<tuner_abi::AskV2*, tuner_abi::AskV3*, tuner_abi::Ask*> ask_;
+  tuner_abi::AskChunk* ask_chunk_ = nullptr;  ///< null: the plugin has none
   int (*finalize_)(void* context) = nullptr;  ///< null until the plugin is initialized
   void* context_ = nullptr;
 };

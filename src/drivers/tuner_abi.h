@@ -64,7 +64,6 @@ using TableV3 = OlderTable<AskV3>;
 using TableV4 = OlderTable<Ask>;
 static_assert(sizeof(TableV4) == 32 && offsetof(TableV4, ask) == 16);
 
-/// Version 6 has a function for sizes of chunks after these, which is not called.
 struct TableV5 {
   const char* name;
   int (*init)(void** context, uint64_t communicator, size_t ranks, size_t nodes, PluginLogger* logger,
@@ -73,5 +72,14 @@ struct TableV5 {
   int (*finalize)(void* context);
 };
 static_assert(sizeof(TableV5) == 32 && offsetof(TableV5, ask) == 16);
+
+/// The plugin's function that may change `chunk`, the bytes of one message of a channel.
+using AskChunk = int(void* context, int function, size_t bytes, int algorithm, int protocol, int channels,
+                     size_t* chunk);
+
+struct TableV6 : TableV5 {
+  AskChunk* ask_chunk;  ///< may be null
+};
+static_assert(sizeof(TableV6) == 40);
 
 }  // namespace weir::drivers::tuner_abi

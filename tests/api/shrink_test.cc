@@ -65,6 +65,7 @@ TEST(Shrink, EndsWhatIsUnderWayOnTheParent) {
     ASSERT_EQ(ncclCommShrink(comm, without, 1, &smaller, nullptr, NCCL_SHRINK_ABORT), ncclSuccess)
         << last_sentence();
     EXPECT_NE(weirStreamSynchronize(stream), 0) << "of the parent";
+    EXPECT_THAT(last_sentence(), HasSubstr("ncclCommShrink with NCCL_SHRINK_ABORT"));
     EXPECT_EQ(sum_over(smaller, rank), 2);
     EXPECT_EQ(ncclCommDestroy(smaller), ncclSuccess);
     (void)weirStreamDestroy(stream);

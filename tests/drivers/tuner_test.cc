@@ -90,6 +90,25 @@ TEST_F(TunerPlugin, OfAnyVersionIsBegunAskedAndEnded) {
                          older + asked + newer + asked + newer + asked);
 }
 
+TEST_F(TunerPlugin, OfVersionSixChangesChunks) {
+  set("FAKE_TUNER_CHUNK", "4096");
+  for (const int version : {5, 6}) {
+    auto tuner = Tuner::load(spec(kFolder + "/libnccl-tuner-fake" + std::to_string(version) + ".so"));
+    ASSERT_TRUE(tuner.ok() && *tuner != nullptr) << tuner.status().message();
+    size_t chunk = 9999;
+    EXPECT_TRUE(
+        (*tuner)
+            ->ask_chunk(TunedFunction::all_gather, 77, TunedAlgorithm::pat, TunedProtocol::simple, 2, chunk)
+            .ok());
+    EXPECT_EQ(chunk, version == 6 ? 4096u : 9999u);
+    if (version == 5) continue;
+    const Status failed = (*tuner)->ask_chunk(TunedFunction::all_gather, 77, TunedAlgorithm::pat,
+                                              TunedProtocol::simple, 0, chunk);
+    EXPECT_THAT(failed.message(), EndsWith("version 6): getChunkSize failed with result 3 (internal error)"));
+  }
+  EXPECT_THAT(calls(), HasSubstr("chunk 2 of 77 by 6 2 over 2: 9999\n"));
+}
+
 TEST_F(TunerPlugin, OfVersionTwoNamesWhatIsThereOrNot) {
   set("FAKE_TUNER_ANSWERS", "4:4:2:0:0:9;4:7:2:0:10:19;4:0:3:0:20:29;4:0:-1:0:30:39");
   auto tuner = Tuner::load(spec(kFolder + "/libnccl-tuner-fake2.so"));

@@ -9,6 +9,7 @@
 //   FAKE_TUNER_ANSWERS   function:algorithm:protocol:channels:least:most;... in NCCL's numbers: what is
 //   wanted for
 //                        sizes from least to most; algorithm -1 leaves the table as it is
+//   FAKE_TUNER_CHUNK     the size of chunks that is wanted; 0 or unset: the one that is offered
 //   FAKE_TUNER_FILE      gets a line for each call
 #include <cstddef>
 #include <cstdint>
@@ -138,6 +139,21 @@ int getCollInfo(void* context, int function, size_t bytes, int operations, float
 #endif
 #endif
 
+#if WEIR_TUNER_VERSION == 6
+int getChunkSize(void* context, int function, size_t bytes, int algorithm, int protocol, int channels,
+                 size_t* chunk) {
+  if (algorithm < 0 || algorithm >= kAlgorithms || protocol < 0 || protocol >= kProtocols || channels < 1)
+    return kMisuse;
+  Context& own = *static_cast<Context*>(context);
+  std::ostringstream line;
+  line << "chunk " << function << " of " << bytes << " by " << algorithm << " " << protocol << " over "
+       << channels << ": " << *chunk;
+  write(own.file, line.str());
+  if (const int wanted = number("FAKE_TUNER_CHUNK"); wanted != 0) *chunk = static_cast<size_t>(wanted);
+  return own.result;
+}
+#endif
+
 int finalize(void* context) {
   Context* const own = static_cast<Context*>(context);
   write(own->file, "finalize");
@@ -186,7 +202,7 @@ extern "C" {
                                                                        finalize
 #if WEIR_TUNER_VERSION == 6
                                                                        ,
-                                                                       nullptr
+                                                                       getChunkSize
 #endif
 };
 }

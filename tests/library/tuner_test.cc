@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
 #include "tests/library/processes.h"
+#include "weir/dump.h"
 
 namespace weir::testing {
 namespace {
@@ -83,6 +85,7 @@ class Tuned : public ::testing::Test {
     }
     return texts;
   }
+  std::string dump_file() const { return folder_ + "/dump"; }
   std::string calls(int rank) const { return text_of(folder_ + "/calls" + std::to_string(rank)); }
 
  private:
@@ -126,6 +129,38 @@ TEST_F(Tuned, ChannelsAreRings) {
                             HasSubstr("all_reduce: 400000 bytes -> ring_set in 12 chunks"),
                             HasSubstr("all_gather: 16 bytes -> ring_set in 2 chunks")));
   }
+}
+
+/// Messages that the channels of a rank have carried, from its dump.
+size_t messages_in(const std::string& dump) {
+  size_t sum = 0;
+  for (const auto& channel : nlohmann::json::parse(dump)["communicators"][0]["channels"])
+    if (channel["end"] == "send") sum += channel["messages"].get<size_t>();
+  return sum;
+}
+
+TEST_F(Tuned, ChunksAreTilesOfPlans) {
+  const std::string dump = dump_file();
+  std::vector<size_t> messages;
+  for (const char* const chunk : {"0", "8192", "1000000000", "1"}) {
+    const auto texts = logs({{{"NCCL_TUNER_PLUGIN", plugin(6)},
+                              {"FAKE_TUNER_ANSWERS", "4:1:2:0:1001:1000000000"},
+                              {"FAKE_TUNER_CHUNK", chunk}}},
+                            [&dump](ncclComm_t, int rank) {
+                              if (rank == 0)
+                                expect_success(static_cast<ncclResult_t>(weirDump(dump.c_str())), "weirDump");
+                            });
+    for (const std::string& text : texts)
+      EXPECT_THAT(text, HasSubstr("all_reduce: 400000 bytes -> ring in 3 chunks")) << chunk;
+    messages.push_back(messages_in(text_of(dump)));
+  }
+  // Each rank sends four chunks of 133334 bytes: two of sums, two of results.
+  EXPECT_EQ(messages[1], 4U * ((133'334 + 8191) / 8192));
+  EXPECT_LT(messages[0], messages[1]);
+  EXPECT_LE(messages[2], messages[0]) << "not more than fits";
+  EXPECT_GT(messages[3], messages[1]) << "at most 255 parts";
+  EXPECT_THAT(calls(0), ContainsRegex("chunk 4 of 262144 by 1 2 over 1: [1-9][0-9]{4,}\n"));
+  EXPECT_THAT(calls(0), Not(HasSubstr("chunk 2 "))) << "all-gathers are exchanged";
 }
 
 TEST_F(Tuned, LowLatencyIsTheExchange) {

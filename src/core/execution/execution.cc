@@ -250,7 +250,8 @@ Status Execution::explain_opening(const Status& found) {
 }
 
 Status Execution::aborted_status() const {
-  return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
+  return {Code::invalid_usage,
+          "the communicator was aborted (by ncclCommAbort, or by ncclCommShrink with NCCL_SHRINK_ABORT)"};
 }
 
 Rank Execution::waiting_for() const {

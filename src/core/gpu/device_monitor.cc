@@ -74,7 +74,9 @@ void DeviceMonitor::look() {
   if (failed_) return;
   Activity& own = dependencies_.bootstrap->activity();
   if (dependencies_.aborted->load(std::memory_order_relaxed))
-    return fail({Code::invalid_usage, "the communicator was aborted by ncclCommAbort"});
+    return fail(
+        {Code::invalid_usage,
+         "the communicator was aborted (by ncclCommAbort, or by ncclCommShrink with NCCL_SHRINK_ABORT)"});
   if (own.failed()) return fail(own.status());
   const exec::gpu::Look seen = dependencies_.executor->look();
   if (const auto trouble =

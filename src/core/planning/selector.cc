@@ -56,7 +56,7 @@ Selector::Choice Selector::choose(Collective kind, Rank root, size_t bytes) {
   const bool over_rings =
       choice.entry != nullptr && (choice.entry->algorithm == "ring" || choice.entry->algorithm == "ring_set");
   if (said.rings > 0 && over_rings) {
-    choice.tile_divisor = 1;
+    if (said.way != TuningResult::Way::plan) choice.tile_divisor = 1;  // it was for other rings
     choice.rings = said.rings;
   }
   return choice;

@@ -95,13 +95,15 @@ class Interview {
     const TunedCosts offered = costs_for(table, bytes, exchanged);
     TunedCosts costs = offered;
     int channels = 0;
-    const Status status = tuner_.ask(tuned.function, bytes * (gathers ? ranks : 1), costs, channels);
+    const size_t told_bytes = bytes * (gathers ? ranks : 1);
+    const Status status = tuner_.ask(tuned.function, told_bytes, costs, channels);
     if (!status.ok()) {
       note(status.message());
       return {};
     }
     const auto rings = static_cast<uint8_t>(std::clamp(channels, 0, kMostRings));
-    if (costs == offered) return {.rings = rings};
+    const Question question{tuned, table, bytes, told_bytes, rings};
+    if (costs == offered) return exchanged ? TuningResult::Answer{.rings = rings} : own_with_chunks(question);
     const auto wanted = cheapest(costs);
     if (!wanted) return {};
     const auto [algorithm, protocol] = *wanted;
@@ -114,9 +116,9 @@ class Interview {
     const auto* const family = std::ranges::find(kFamilies, algorithm, &Family::algorithm);
     const cost::Estimate best = best_of(family->word, table, bytes);
     return {.way = TuningResult::Way::plan,
-            .tile_divisor = static_cast<uint8_t>(best.tile_divisor),
+            .tile_divisor = static_cast<uint8_t>(divisor(question, best, algorithm)),
             .rings = rings,
-            .entry = static_cast<uint8_t>(best.entry - algorithms::catalogue().data())};
+            .entry = number_of(*best.entry)};
   }
 
   void log_notes() const {
@@ -126,7 +128,56 @@ class Interview {
   }
 
  private:
+  /// What the plugin is asked about.
+  struct Question {
+    const Tuned& tuned;
+    const cost::CostTable& table;
+    size_t bytes;       ///< of a block
+    size_t told_bytes;  ///< as NCCL counts
+    uint8_t rings;
+  };
+
   void note(const std::string& text) { ++notes_[text]; }
+  static uint8_t number_of(const algorithms::Entry& entry) {
+    return static_cast<uint8_t>(&entry - algorithms::catalogue().data());
+  }
+
+  /// Weir's own choice, in the chunks that the plugin wants.
+  TuningResult::Answer own_with_chunks(const Question& question) {
+    TuningResult::Answer own{.rings = question.rings};
+    const cost::Estimate& best = question.table.at(question.bytes).best;
+    if (best.entry == nullptr) return own;
+    for (const Family& family : kFamilies) {
+      const cost::Names alike = cost::algorithms_like(family.word);
+      if (std::ranges::find(alike, best.entry->algorithm) == alike.end()) continue;
+      const int wanted = divisor(question, best, family.algorithm);
+      if (wanted == (is_over_new_rings(question, best) ? 1 : best.tile_divisor)) return own;
+      return {.way = TuningResult::Way::plan,
+              .tile_divisor = static_cast<uint8_t>(wanted),
+              .rings = question.rings,
+              .entry = number_of(*best.entry)};
+    }
+    return own;
+  }
+
+  static bool is_over_new_rings(const Question& question, const cost::Estimate& best) {
+    const std::string_view name = best.entry->algorithm;
+    return question.rings > 0 && (name == "ring" || name == "ring_set");
+  }
+
+  /// Into how many parts the tiles of a plan are divided, so that none is larger than the plugin wants.
+  int divisor(const Question& question, const cost::Estimate& best, TunedAlgorithm algorithm) {
+    constexpr size_t kMost = 255;
+    const int own = is_over_new_rings(question, best) ? 1 : best.tile_divisor;
+    const size_t whole = question.table.tile_bytes(best.entry->algorithm);
+    const size_t offered = whole / static_cast<size_t>(own);
+    size_t chunk = offered;
+    const Status status = tuner_.ask_chunk(question.tuned.function, question.told_bytes, algorithm,
+                                           TunedProtocol::simple, std::max<int>(question.rings, 1), chunk);
+    if (!status.ok()) note(status.message());
+    if (!status.ok() || chunk == offered || chunk == 0) return own;
+    return static_cast<int>(std::clamp((whole + chunk - 1) / chunk, size_t{1}, kMost));
+  }
 
   drivers::Tuner& tuner_;
   Selector& selector_;
@@ -138,6 +189,7 @@ std::string words_of(const TuningResult::Answer& answer) {
                       : answer.way == TuningResult::Way::exchange
                           ? "exchange"
                           : std::string(algorithms::catalogue()[answer.entry].algorithm);
+  if (answer.tile_divisor > 1) words += fmt::format(" in tiles of 1/{}", answer.tile_divisor);
   if (answer.rings > 0) words += fmt::format(", {} channels", answer.rings);
   return words;
 }

@@ -330,7 +330,8 @@ Status Staged::wait_until_told(const StagedLaunch& launch, size_t step) const {
   });
   if (launch.failed.load(std::memory_order_acquire)) return launch.trouble;
   if (dependencies_.aborted->load(std::memory_order_relaxed))
-    return {Code::invalid_usage, "the communicator was aborted by ncclCommAbort"};
+    return {Code::invalid_usage,
+            "the communicator was aborted (by ncclCommAbort, or by ncclCommShrink with NCCL_SHRINK_ABORT)"};
   return asked;
 }
 

@@ -133,8 +133,9 @@ TEST_F(Tuned, ChannelsAreRings) {
 
 /// Messages that the channels of a rank have carried, from its dump.
 size_t messages_in(const std::string& dump) {
+  const auto report = nlohmann::json::parse(dump);
   size_t sum = 0;
-  for (const auto& channel : nlohmann::json::parse(dump)["communicators"][0]["channels"])
+  for (const auto& channel : report["communicators"][0]["channels"])
     if (channel["end"] == "send") sum += channel["messages"].get<size_t>();
   return sum;
 }

@@ -156,6 +156,21 @@ TEST_F(VerbsFailover, TheLastRailMayComeUpAgain) {
   exchange(2, 500);
 }
 
+/// It has nothing to send that could fail.
+TEST_F(VerbsFailover, AReceiverWhoseLastRailStaysDownSaysSo) {
+  Options options;
+  options.ib_timeout = 12;  // 17 ms, and as long again
+  options.ib_retry_count = 1;
+  open(options);
+  exchange(2, 500);
+  EXPECT_EQ(receiver_->peek(), nullptr);
+  for (const char* device : {"fake2", "fake3"}) fabric_->tell(device, VerbsEvent::Kind::port_down);
+  const Status trouble = await_trouble(*receiver_, 10000);
+  EXPECT_EQ(trouble.code(), Code::remote_error);
+  EXPECT_THAT(trouble.message(),
+              AllOf(HasSubstr("has lost its last RDMA queue pair"), HasSubstr("the port is down")));
+}
+
 TEST_F(VerbsFailover, DevicesPaceTheChannelWhereTheyCan) {
   open();
   EXPECT_FALSE(sender_->pace(4e6));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/base/clock.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
 
@@ -19,6 +20,11 @@ constexpr uint32_t kPacketNumbers = 0xffffff;
 /// The first packet number of an end: random, so that packets of an earlier queue pair with the same number
 /// are rejected.
 uint32_t first_number() { return static_cast<uint32_t>(random_bits()) & kPacketNumbers; }
+
+/// How long a device retries before it declares a connection broken.
+int64_t retry_ns(const drivers::VerbsPairSpec& spec) {
+  return (int64_t{4096} << spec.timeout) * (spec.retries + 1);
+}
 
 }  // namespace
 
@@ -265,14 +271,17 @@ void QueuePairs::take(uint32_t index, const Immediate& immediate, QueuePairUser&
 }
 
 /// Packets on a rail that is down do not arrive soon. But the last rail may come up again before the retries
-/// are exhausted.
+/// are exhausted; an end that has nothing to retry, as it waits for the peer, bears it as long.
 void QueuePairs::avoid_down_rails() {
   const bool other = std::ranges::any_of(
       queue_pairs_, [](const QueuePair& queue_pair) { return queue_pair.live && !queue_pair.rail->down; });
+  const int64_t now = other || live_ == 0 ? 0 : now_ns();
+  if (other || all_down_ns_ == 0) all_down_ns_ = now;
+  const bool avoids = other || (spec_.timeout > 0 && now - all_down_ns_ > retry_ns(spec_));
   for (QueuePair& queue_pair : queue_pairs_) {
     if (!queue_pair.live || !queue_pair.trouble.empty()) continue;
     if (queue_pair.rail->lost) queue_pair.trouble = "the device was removed";
-    if (queue_pair.rail->down && other) queue_pair.trouble = "the port is down";
+    if (queue_pair.rail->down && avoids) queue_pair.trouble = "the port is down";
   }
 }
 

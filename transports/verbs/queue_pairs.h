@@ -159,7 +159,8 @@ class QueuePairs {
   std::vector<QueuePair> queue_pairs_;
   uint32_t live_ = 0;
   uint32_t next_ = 0;
-  double rate_ = 0;  // rate of the channel in bytes/s; 0: unlimited
+  double rate_ = 0;          // rate of the channel in bytes/s; 0: unlimited
+  int64_t all_down_ns_ = 0;  // time since which the ports of all live queue pairs are down; 0: they are not
   bool peer_gone_ = false;
   Status status_;
 };

@@ -14,15 +14,20 @@ import os as _os
 
 import torch
 import torch.distributed as _dist
+import torch.distributed.distributed_c10d as _c10d
+import weir_torch_replace as _replace
 
 from . import _C
 
-__all__ = ["abort", "monitored_barrier", "set_sum_order", "sum_order"]
+__all__ = ["abort", "monitored_barrier", "register", "replace", "set_sum_order", "sum_order"]
 
 _ORDERS = ("run", "any", "ranks")  # as in weir/config.h, from 0 on
 
 
-def _register():
+def register():
+  """Registers the back end, as importing the package does; PyTorch 2.15 calls it for init_process_group("weir")."""
+  if hasattr(_dist.Backend, "WEIR"):
+    return
   options = {"devices": ["cpu", "cuda"]} if int(torch.__version__.split(".", maxsplit=1)[0]) >= 2 else {}
   _dist.Backend.register_backend("weir", _C.create, **options)
 
@@ -31,6 +36,17 @@ def _backend_of(group):
   """Returns the back end of a process group; before PyTorch 2, the group itself."""
   group = _dist.group.WORLD if group is None else group
   return group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else group
+
+
+def replace(backend="gloo"):
+  """Groups that are created from now on with the back end "gloo", by name or by default, are weir's; get_backend() says "gloo".
+
+  Gloo's own groups are those of the back end "original_gloo". WEIR_TORCH_REPLACE=gloo does the same without a change of the
+  program, if the package is installed.
+  """
+  if backend != "gloo":
+    raise ValueError(f"weir: replace() was given {backend!r}; expected 'gloo'")
+  _replace.replace(_c10d)
 
 
 def abort(group=None):
@@ -70,7 +86,7 @@ def sum_order(group=None):
   return None if order < 0 else _ORDERS[order]
 
 
-_register()
+register()
 # Process groups outlive the interpreter, but their threads may need its lock.
 _atexit.register(_C.close_all)
 # A forked child has no back-end threads, and would wait for them forever.

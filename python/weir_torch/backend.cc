@@ -335,7 +335,7 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_
                     effective(options.timeout));
 }
 
-#ifdef WEIR_TORCH_HAS_GET_ERROR
+#ifdef WEIR_TORCH_HAS_getError
 c10d::ErrorType Backend::getError() {
   for (const Communicator* each : {&communicator_, &gpu_communicator_}) {
     if (each->aborted()) return c10d::ErrorType::COMM_ERROR;

@@ -26,8 +26,12 @@ class Backend final : public Base {
   /// The timeout of operations issued from now on that are given none. Not `override`: older versions of
   /// PyTorch do not know it.
   void setTimeout(Milliseconds timeout) { timeout_ = timeout; }
+#ifdef WEIR_TORCH_HAS_getBackendOptions
+  /// What PyTorch writes there (name and ranks of the group) is only kept.
+  c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
+#endif
 
-#ifdef WEIR_TORCH_HAS_GET_ERROR
+#ifdef WEIR_TORCH_HAS_getError
   /// Why operations of the group fail; also of a death that nobody has waited for.
   c10d::ErrorType getError() override;
 #endif
@@ -99,6 +103,9 @@ class Backend final : public Base {
 
   const StorePtr store_;
   std::atomic<Milliseconds> timeout_;
+#ifdef WEIR_TORCH_HAS_getBackendOptions
+  const c10::intrusive_ptr<Options> options_ = c10::make_intrusive<Options>("weir", timeout_.load());
+#endif
   GpuQueues queues_;
   Communicator communicator_;      ///< communicator for tensors on the CPU
   Communicator gpu_communicator_;  ///< communicator for tensors on the first GPU that was used

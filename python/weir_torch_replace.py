@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts weir in the place of Gloo: what asks torch.distributed for 'gloo' gets weir, and is told that it is 'gloo'.
+
+With WEIR_TORCH_REPLACE=gloo, weir_torch.pth of the installed package calls at_start() when Python starts; programs call
+weir_torch.replace(). This module is beside the package because it must not import PyTorch. Gloo itself stays reachable as the
+back end 'original_gloo'.
+"""
+
+import functools
+import importlib.abc
+import importlib.util
+import os
+import sys
+
+ORIGINAL = "original_gloo"
+
+_C10D = "torch.distributed.distributed_c10d"
+
+
+def _create(store, rank, size, timeout):
+  import weir_torch  # not before a group is created: it needs the whole of PyTorch
+  return weir_torch._C.create(store, rank, size, timeout)
+
+
+def _within(c10d, function, gloo):
+  """The function, to which the class of Gloo's groups is `gloo`."""
+  @functools.wraps(function)
+  def call(*positional, **named):
+    before = c10d.ProcessGroupGloo
+    c10d.ProcessGroupGloo = gloo
+    try:
+      return function(*positional, **named)
+    finally:
+      c10d.ProcessGroupGloo = before
+  return call
+
+
+def replace(c10d):
+  """Replaces Gloo in the module torch.distributed.distributed_c10d, for groups that are created from now on. Once is enough."""
+  if hasattr(c10d.Backend, ORIGINAL.upper()):
+    return
+  if not c10d.is_gloo_available():
+    raise RuntimeError("weir: this PyTorch was built without Gloo, so that no program can ask it for that")
+  gloo = c10d.ProcessGroupGloo
+  # Without a list PyTorch 2 looks for accelerators, which it has not got yet while it is imported.
+  devices = {"devices": ["cpu", "cuda"]} if hasattr(c10d.Backend, "backend_capability") else {}
+  c10d.Backend.register_backend(ORIGINAL, lambda store, rank, size, timeout: gloo(store, rank, size, timeout=timeout), **devices)
+  if hasattr(c10d, "_create_gloo_process_group"):  # 2.15
+    def create(options, _):
+      return _create(options.store, options.group_rank, options.group_size, options.timeout)
+    c10d._create_gloo_process_group = create
+    plugins = c10d.Backend._plugins
+    if "GLOO" in plugins:
+      plugins["GLOO"] = plugins["GLOO"]._replace(creator_fn=create)
+    return
+  def new_group(store, rank, size, timeout=c10d.default_pg_timeout):
+    return _create(store, rank, size, timeout)
+  c10d._new_process_group_helper = _within(c10d, c10d._new_process_group_helper, new_group)
+  # What checks the calls of a group (TORCH_DISTRIBUTED_DEBUG=DETAIL) is written for Gloo's class.
+  c10d._create_process_group_wrapper = _within(c10d, c10d._create_process_group_wrapper, gloo)
+
+
+class _Watch(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+  """Replaces Gloo as soon as the module has been imported, if it ever is."""
+
+  def find_spec(self, fullname, path=None, target=None):
+    if fullname != _C10D:
+      return None
+    sys.meta_path.remove(self)
+    spec = importlib.util.find_spec(fullname)
+    if spec is not None and spec.loader is not None:
+      self._loader, spec.loader = spec.loader, self
+    return spec
+
+  def create_module(self, spec):
+    return self._loader.create_module(spec)
+
+  def exec_module(self, module):
+    self._loader.exec_module(module)
+    if hasattr(module, "Backend"):  # PyTorch may have been built without torch.distributed
+      replace(module)
+
+
+def at_start():
+  asked = os.environ.get("WEIR_TORCH_REPLACE", "")
+  if asked == "gloo":
+    sys.meta_path.insert(0, _Watch())
+  elif asked:
+    sys.stderr.write(f"weir: WEIR_TORCH_REPLACE is {asked!r} and has no effect; expected gloo\n")

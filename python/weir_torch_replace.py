@@ -6,6 +6,7 @@ weir_torch.replace(). This module is beside the package because it must not impo
 back end 'original_gloo'.
 """
 
+import datetime
 import functools
 import importlib.abc
 import importlib.util
@@ -17,21 +18,36 @@ ORIGINAL = "original_gloo"
 _C10D = "torch.distributed.distributed_c10d"
 
 
-def _create(store, rank, size, timeout):
-  import weir_torch  # not before a group is created: it needs the whole of PyTorch
-  return weir_torch._C.create(store, rank, size, timeout)
+def creator(title):
+  """What PyTorch 2 calls to create a group whose events of the profiler begin with `title`."""
+  def create(options, _):
+    import weir_torch  # not before a group is created: it needs the whole of PyTorch
+    timeout = options.timeout
+    if not isinstance(timeout, datetime.timedelta):
+      timeout = datetime.timedelta(seconds=timeout)
+    group = weir_torch._C.create(options.store, options.group_rank, options.group_size, timeout, title,
+                                 getattr(options, "enable_reconfigure", False))
+    try:
+      kept = group.options
+    except (AttributeError, RuntimeError):  # before 2.15
+      return group
+    kept.global_ranks_in_group, kept.group_name = options.global_ranks_in_group, options.group_id
+    return group
+  return create
 
 
-def _within(c10d, function, gloo):
-  """The function, to which the class of Gloo's groups is `gloo`."""
+def _within(function, names):
+  """The function, for which the attributes `names`, (object, name, value) each, have these values."""
   @functools.wraps(function)
   def call(*positional, **named):
-    before = c10d.ProcessGroupGloo
-    c10d.ProcessGroupGloo = gloo
+    before = [getattr(where, name) for where, name, _ in names]
+    for where, name, value in names:
+      setattr(where, name, value)
     try:
       return function(*positional, **named)
     finally:
-      c10d.ProcessGroupGloo = before
+      for (where, name, _), value in zip(names, before):
+        setattr(where, name, value)
   return call
 
 
@@ -45,19 +61,25 @@ def replace(c10d):
   # Without a list PyTorch 2 looks for accelerators, which it has not got yet while it is imported.
   devices = {"devices": ["cpu", "cuda"]} if hasattr(c10d.Backend, "backend_capability") else {}
   c10d.Backend.register_backend(ORIGINAL, lambda store, rank, size, timeout: gloo(store, rank, size, timeout=timeout), **devices)
+  if hasattr(c10d.Backend, "_ensure_backend_registered"):  # 2.15; what it registers must not come after this
+    c10d.Backend._ensure_backend_registered("gloo")
+  kinds = getattr(c10d.ProcessGroup, "BackendType", None)  # since 2.0
+  if kinds:
+    # DDP's log takes a group of the type GLOO for an object of Gloo's class.
+    c10d.Backend.backend_type_map["gloo"] = kinds.CUSTOM
   if hasattr(c10d, "_create_gloo_process_group"):  # 2.15
-    def create(options, _):
-      return _create(options.store, options.group_rank, options.group_size, options.timeout)
+    create = creator("gloo")
     c10d._create_gloo_process_group = create
     plugins = c10d.Backend._plugins
-    if "GLOO" in plugins:
-      plugins["GLOO"] = plugins["GLOO"]._replace(creator_fn=create)
+    plugins["GLOO"] = plugins["GLOO"]._replace(creator_fn=create)
     return
   def new_group(store, rank, size, timeout=c10d.default_pg_timeout):
-    return _create(store, rank, size, timeout)
-  c10d._new_process_group_helper = _within(c10d, c10d._new_process_group_helper, new_group)
+    import weir_torch
+    return weir_torch._C.create(store, rank, size, timeout, "gloo")
+  replaced = [(c10d, "ProcessGroupGloo", new_group)] + ([(kinds, "GLOO", kinds.CUSTOM)] if kinds else [])
+  c10d._new_process_group_helper = _within(c10d._new_process_group_helper, replaced)
   # What checks the calls of a group (TORCH_DISTRIBUTED_DEBUG=DETAIL) is written for Gloo's class.
-  c10d._create_process_group_wrapper = _within(c10d, c10d._create_process_group_wrapper, gloo)
+  c10d._create_process_group_wrapper = _within(c10d._create_process_group_wrapper, [(c10d, "ProcessGroupGloo", gloo)])
 
 
 class _Watch(importlib.abc.MetaPathFinder, importlib.abc.Loader):

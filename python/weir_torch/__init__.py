@@ -28,8 +28,10 @@ def register():
   """Registers the back end, as importing the package does; PyTorch 2.15 calls it for init_process_group("weir")."""
   if hasattr(_dist.Backend, "WEIR"):
     return
-  options = {"devices": ["cpu", "cuda"]} if int(torch.__version__.split(".", maxsplit=1)[0]) >= 2 else {}
-  _dist.Backend.register_backend("weir", _C.create, **options)
+  if int(torch.__version__.split(".", maxsplit=1)[0]) < 2:
+    _dist.Backend.register_backend("weir", _C.create)
+  else:
+    _dist.Backend.register_backend("weir", _replace.creator("weir"), extended_api=True, devices=["cpu", "cuda"])
 
 
 def _backend_of(group):

@@ -1,367 +1,227 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <Python.h>  // before all others, as it asks
-
 #include "python/weir_torch/backend.h"
 
-#include <numeric>
+#include <unistd.h>
 
-#include "python/weir_torch/rendezvous.h"
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <random>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <utility>
+
+#include "python/weir_torch/backends.h"
 #include "python/weir_torch/words.h"
+#ifdef C10D_BACKEND_HAS_WINDOW
+#include "python/weir_torch/window.h"
+#endif
 
 namespace weir_torch {
 namespace {
 
-using c10d::OpType;
+constexpr std::array<std::pair<const char*, ncclCommMemStat_t>, 4> kMemoryStats{{
+    {"suspend", ncclStatGpuMemSuspend},
+    {"suspended", ncclStatGpuMemSuspended},
+    {"persist", ncclStatGpuMemPersist},
+    {"total", ncclStatGpuMemTotal},
+}};
 
-int root_of(int64_t root, int size, const char* name) {
-  if (root < 0 || root >= size)
-    refuse(std::string(name) + " has root " + std::to_string(root) + ", expected 0 to " +
-           std::to_string(size - 1));
-  return static_cast<int>(root);
+/// A name for this rank that no other rank has.
+std::string new_handle() {
+  std::random_device random;
+  char text[40];
+  std::snprintf(text, sizeof(text), "%08x%08x-%d", random(), random(), static_cast<int>(getpid()));
+  return text;
 }
-
-void check_count(size_t count, size_t wanted, const char* name, const char* what) {
-  if (count != wanted) {
-    refuse(std::string(name) + " was given " + std::to_string(count) + " " + what + ", expected " +
-           std::to_string(wanted));
-  }
-}
-
-/// Releases the interpreter's lock if this thread holds it: tasks that are ending may need to call Python
-/// functions.
-class WithoutPython {
- public:
-  WithoutPython() {
-    if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) saved_ = PyEval_SaveThread();
-  }
-  ~WithoutPython() {
-    if (saved_ != nullptr) PyEval_RestoreThread(saved_);
-  }
-  WithoutPython(const WithoutPython&) = delete;
-  WithoutPython& operator=(const WithoutPython&) = delete;
-
- private:
-  PyThreadState* saved_ = nullptr;
-};
 
 }  // namespace
 
-Backend::Backend(StorePtr store, int rank, int size, Milliseconds timeout)
-    : Base(rank, size),
-      store_(std::move(store)),
-      timeout_(timeout),
-      communicator_(store_, "weir", rank, size),
-      gpu_communicator_(store_, "weir/gpu", rank, size),
-      tagged_messages_(store_, rank, size) {}
+Backend::Backend(BackendFacts facts)
+    : GroupOperations(facts),
+      handle_(new_handle())
+#ifdef WEIR_TORCH_HAS_getBackendOptions
+      ,
+      // Not the title: what says "gloo" here is taken for an object of Gloo's class by DDP.
+      options_(c10::make_intrusive<Options>("weir", facts.timeout))
+#endif
+{
+}
 
 Backend::~Backend() { close(); }
 
 void Backend::close() {
-  const WithoutPython let_callbacks_run;
   std::call_once(close_once_, [this] {
     closed_ = true;
-    if (!queue_->drain(kLastCall)) {
-      communicator_.abort();
-      gpu_communicator_.abort();
-    }
-    queue_->close();
-    tagged_messages_.close();
+    if (members_) members_->close();
   });
 }
 
-Milliseconds Backend::effective(Milliseconds asked) const {
-  return asked.count() < 0 ? timeout_.load() : asked;
-}
-
-GpuPassagePtr Backend::passage_for(const Tensors& tensors) {
-  if (closed_) refuse("the group was closed because the interpreter is shutting down");
-  if (tensors.empty() || tensors.front().device().is_cpu()) return nullptr;
-  return std::make_shared<GpuPassage>(queues_.of(tensors.front().device()));
-}
-
-WorkPtr Backend::submit(OpType type, const char* name, Tensors outputs, Tensors used, Milliseconds timeout,
-                        Body body) {
-  ++issued_;
-  const Milliseconds longest = effective(timeout);
-  std::optional<Tensors> inputs = profiled(used.empty() ? outputs : used);
-  used.insert(used.end(), outputs.begin(), outputs.end());
-  const GpuPassagePtr passage = passage_for(used);
-  std::function<void()> carry_out;
-  if (passage == nullptr) {
-    carry_out = [this, longest, body = std::move(body)] {
-      body(Peers{communicator_, communicator_.get(longest)});
-    };
-  } else {
-    carry_out = [this, longest, passage, used = std::move(used), body = std::move(body)] {
-      passage->run(used, [&] {
-        body(Peers{gpu_communicator_, gpu_communicator_.get(longest), passage->queue().handle()});
-      });
-    };
-  }
-  auto task = c10::make_intrusive<Task>(queue_, type, name, std::move(outputs), longest, std::move(carry_out),
-                                        passage, std::move(inputs));
-  queue_->submit(task);
-  return task;
-}
-
-void Backend::check_blocks(const Tensors& blocks, const at::Tensor& whole, const char* name) const {
-  check_count(blocks.size(), static_cast<size_t>(getSize()), name, "tensors for the ranks");
-  check_tensors(blocks, name);
-  check_tensors({blocks.front(), whole}, name);
-}
-
-void Backend::check_ratio(const at::Tensor& large, const at::Tensor& small, const char* name) const {
-  check_tensors({large, small}, name);
-  if (large.numel() != small.numel() * getSize()) {
-    refuse(std::string(name) + " was given tensors of " + std::to_string(large.numel()) + " and " +
-           std::to_string(small.numel()) + " elements, expected " + std::to_string(getSize()) +
-           " times as many");
-  }
-}
-
-void Backend::check_splits(const at::Tensor& tensor, const std::vector<int64_t>& sizes,
-                           const char* name) const {
-  check_tensor(tensor, name);
-  const int64_t rows = tensor.dim() == 0 ? 0 : tensor.size(0);
-  if (sizes.empty()) {
-    if (rows % getSize() != 0)
-      refuse(std::string(name) + " cannot divide " + std::to_string(rows) + " rows into " +
-             std::to_string(getSize()) + " equal parts");
-    return;
-  }
-  check_count(sizes.size(), static_cast<size_t>(getSize()), name, "split sizes");
-  for (const int64_t size : sizes) {
-    if (size < 0) refuse(std::string(name) + " has a negative split size");
-  }
-  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != rows)
-    refuse(std::string(name) + " has split sizes that do not add up to " + std::to_string(rows) + " rows");
-}
-
-WorkPtr Backend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
-  const at::Tensor tensor = only(tensors, "broadcast");
-  const int root = root_of(options.rootRank, getSize(), "broadcast");
-  return submit(OpType::BROADCAST, "broadcast", {tensor}, {}, options.timeout,
-                [=](const Peers& peers) { weir_torch::broadcast(peers, tensor, root); });
-}
-
-WorkPtr Backend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
-  const at::Tensor tensor = only(tensors, "all_reduce");
-  const Reduction reduction(options.reduceOp, tensor.scalar_type(), "all_reduce");
-  return submit(OpType::ALLREDUCE, "all_reduce", {tensor}, {}, options.timeout,
-                [=](const Peers& peers) { all_reduce(peers, {tensor}, reduction); });
-}
-
-WorkPtr Backend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
-  if (tensors.empty()) refuse("all_reduce_coalesced was given no tensor");
-  check_tensors(tensors, "all_reduce_coalesced");
-  const Tensors distinct = without_repetitions(tensors, "all_reduce_coalesced");
-  const Reduction reduction(options.reduceOp, tensors.front().scalar_type(), "all_reduce_coalesced");
-  return submit(OpType::ALLREDUCE_COALESCED, "all_reduce_coalesced", tensors, {}, options.timeout,
-                [=](const Peers& peers) { all_reduce(peers, distinct, reduction); });
-}
-
-WorkPtr Backend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
-  const at::Tensor tensor = only(tensors, "reduce");
-  const int root = root_of(options.rootRank, getSize(), "reduce");
-  const Reduction reduction(options.reduceOp, tensor.scalar_type(), "reduce");
-  return submit(OpType::REDUCE, "reduce", {tensor}, {}, options.timeout,
-                [=](const Peers& peers) { weir_torch::reduce(peers, tensor, reduction, root); });
-}
-
-WorkPtr Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
-                           const c10d::AllgatherOptions& options) {
-  const at::Tensor input = only(inputs, "all_gather");
-  check_count(outputs.size(), 1, "all_gather", "lists of outputs");
-  const Tensors blocks = outputs.front();
-  check_blocks(blocks, input, "all_gather");
-  if (blocks[static_cast<size_t>(getRank())].numel() != input.numel())
-    refuse("all_gather: the output of this rank differs in size from its input");
-  return submit(OpType::ALLGATHER, "all_gather", blocks, {input}, options.timeout,
-                [=](const Peers& peers) { all_gather_blocks(peers, blocks, input); });
-}
-
-WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input,
-                                 const c10d::AllgatherOptions& options) {
-  check_ratio(output, input, "all_gather_into_tensor");
-  return submit(OpType::_ALLGATHER_BASE, "all_gather_into_tensor", {output}, {input}, options.timeout,
-                [output, input](const Peers& peers) { all_gather(peers, {output}, {input}); });
-}
-
-WorkPtr Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
-                                     const c10d::AllgatherOptions& options) {
-  check_count(outputs.size(), static_cast<size_t>(getSize()), "all_gather_coalesced", "lists of outputs");
-  Tensors all;
-  for (const Tensors& list : outputs) {
-    check_count(list.size(), inputs.size(), "all_gather_coalesced", "outputs of a rank");
-    for (size_t i = 0; i < list.size(); ++i) check_tensors({inputs[i], list[i]}, "all_gather_coalesced");
-    all.insert(all.end(), list.begin(), list.end());
-  }
-  const Tensors& own = outputs[static_cast<size_t>(getRank())];
-  for (size_t i = 0; i < own.size(); ++i) {
-    if (own[i].numel() != inputs[i].numel())
-      refuse("all_gather_coalesced: output " + std::to_string(i) + " of this rank has " +
-             std::to_string(own[i].numel()) + " elements, expected " + std::to_string(inputs[i].numel()) +
-             ", those of its input");
-  }
-  return submit(OpType::ALLGATHER_COALESCED, "all_gather_coalesced", all, inputs, options.timeout,
-                [outputs, inputs](const Peers& peers) { all_gather_lists(peers, outputs, inputs); });
-}
-
-WorkPtr Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
-  const at::Tensor input = only(inputs, "gather");
-  const int root = root_of(options.rootRank, getSize(), "gather");
-  Tensors blocks;
-  if (getRank() == root) {
-    check_count(outputs.size(), 1, "gather", "lists of outputs");
-    blocks = outputs.front();
-    check_blocks(blocks, input, "gather");
-    for (const at::Tensor& block : blocks) {
-      if (block.numel() != input.numel()) refuse("gather: an output differs in size from the input");
-    }
-  }
-  return submit(OpType::GATHER, "gather", blocks, {input}, options.timeout,
-                [=](const Peers& peers) { weir_torch::gather(peers, blocks, input, root); });
-}
-
-WorkPtr Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
-                         const c10d::ScatterOptions& options) {
-  const at::Tensor output = only(outputs, "scatter");
-  const int root = root_of(options.rootRank, getSize(), "scatter");
-  Tensors blocks;
-  if (getRank() == root) {
-    check_count(inputs.size(), 1, "scatter", "lists of inputs");
-    blocks = inputs.front();
-    check_blocks(blocks, output, "scatter");
-    for (const at::Tensor& block : blocks) {
-      if (block.numel() != output.numel()) refuse("scatter: an input differs in size from the output");
-    }
-  }
-  return submit(OpType::SCATTER, "scatter", {output}, blocks, options.timeout,
-                [=](const Peers& peers) { weir_torch::scatter(peers, output, blocks, root); });
-}
-
-WorkPtr Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
-                                const c10d::ReduceScatterOptions& options) {
-  const at::Tensor output = only(outputs, "reduce_scatter");
-  check_count(inputs.size(), 1, "reduce_scatter", "lists of inputs");
-  const Tensors blocks = inputs.front();
-  check_blocks(blocks, output, "reduce_scatter");
-  if (blocks[static_cast<size_t>(getRank())].numel() != output.numel())
-    refuse("reduce_scatter: the input for this rank differs in size from its output");
-  const Reduction reduction(options.reduceOp, output.scalar_type(), "reduce_scatter");
-  return submit(OpType::REDUCE_SCATTER, "reduce_scatter", {output}, blocks, options.timeout,
-                [=](const Peers& peers) { reduce_scatter_blocks(peers, output, blocks, reduction); });
-}
-
-WorkPtr Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
-                                      const c10d::ReduceScatterOptions& options) {
-  check_ratio(input, output, "reduce_scatter_tensor");
-  const Reduction reduction(options.reduceOp, output.scalar_type(), "reduce_scatter_tensor");
-  return submit(OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", {output}, {input}, options.timeout,
-                [output, input, reduction](const Peers& peers) {
-                  weir_torch::reduce_scatter(peers, {output}, {input}, reduction);
-                });
-}
-
-WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
-                               std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) {
-  check_tensors({output, input}, "all_to_all_single");
-  check_splits(output, output_sizes, "all_to_all_single");
-  check_splits(input, input_sizes, "all_to_all_single");
-  return submit(OpType::ALLTOALL_BASE, "all_to_all_single", {output}, {input}, options.timeout,
-                [output, input, output_sizes, input_sizes](const Peers& peers) {
-                  all_to_all(peers, output, input, output_sizes, input_sizes);
-                });
-}
-
-WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
-  check_count(outputs.size(), static_cast<size_t>(getSize()), "all_to_all", "outputs");
-  check_count(inputs.size(), static_cast<size_t>(getSize()), "all_to_all", "inputs");
-  check_tensors(outputs, "all_to_all");
-  check_tensors(inputs, "all_to_all");
-  check_tensors({outputs.front(), inputs.front()}, "all_to_all");
-  return submit(OpType::ALLTOALL, "all_to_all", outputs, inputs, options.timeout,
-                [outputs, inputs](const Peers& peers) { all_to_all_blocks(peers, outputs, inputs); });
-}
-
-WorkPtr Backend::barrier(const c10d::BarrierOptions& options) {
-  return submit(OpType::BARRIER, "barrier", {}, {}, options.timeout, [this](const Peers& peers) {
-    queues_.synchronize();
-    weir_torch::barrier(peers);
-  });
-}
-
-#if TORCH_VERSION_MAJOR >= 2
-WorkPtr Backend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
-                                                 const c10d::AllgatherOptions& options) {
-  check_count(outputs.size(), inputs.size(), "all_gather_into_tensor_coalesced", "outputs");
-  for (size_t i = 0; i < inputs.size(); ++i)
-    check_ratio(outputs[i], inputs[i], "all_gather_into_tensor_coalesced");
-  return submit(OpType::COALESCED, "all_gather_into_tensor_coalesced", outputs, inputs, options.timeout,
-                [outputs, inputs](const Peers& peers) { all_gather(peers, outputs, inputs); });
-}
-
-WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
-                                                 const c10d::ReduceScatterOptions& options) {
-  check_count(outputs.size(), inputs.size(), "reduce_scatter_tensor_coalesced", "outputs");
-  if (outputs.empty()) refuse("reduce_scatter_tensor_coalesced was given no tensor");
-  check_tensors(outputs, "reduce_scatter_tensor_coalesced");
-  for (size_t i = 0; i < inputs.size(); ++i)
-    check_ratio(inputs[i], outputs[i], "reduce_scatter_tensor_coalesced");
-  const Reduction reduction(options.reduceOp, outputs.front().scalar_type(),
-                            "reduce_scatter_tensor_coalesced");
-  return submit(OpType::COALESCED, "reduce_scatter_tensor_coalesced", outputs, inputs, options.timeout,
-                [outputs, inputs, reduction](const Peers& peers) {
-                  weir_torch::reduce_scatter(peers, outputs, inputs, reduction);
-                });
-}
-#endif
-
-WorkPtr Backend::send(Tensors& tensors, int to, int tag) {
-  return tagged_messages_.send(only(tensors, "send"), passage_for(tensors), to, tag, timeout_);
-}
-
-WorkPtr Backend::recv(Tensors& tensors, int from, int tag) {
-  return tagged_messages_.receive(only(tensors, "receive"), passage_for(tensors), from, tag, timeout_);
-}
-
-WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
-  return tagged_messages_.receive_from_any(only(tensors, "receive"), passage_for(tensors), tag, timeout_);
-}
-
-void Backend::monitoredBarrier(const c10d::BarrierOptions& options, bool /*wait_all_ranks*/) {
-  monitored_barrier(*store_, "monitored/" + std::to_string(monitored_++), getRank(), getSize(),
-                    effective(options.timeout));
+std::shared_ptr<Membership> Backend::current_members() {
+  const std::lock_guard lock(members_mutex_);
+  return members_;
 }
 
 #ifdef WEIR_TORCH_HAS_getError
 c10d::ErrorType Backend::getError() {
-  for (const Communicator* each : {&communicator_, &gpu_communicator_}) {
-    if (each->aborted()) return c10d::ErrorType::COMM_ERROR;
-    const auto [result, sentence] = each->failure();
-    if (result == ncclSuccess) continue;
-    if (sentence.find("timed out") != std::string::npos) return c10d::ErrorType::TIMEOUT;
-    return result == ncclRemoteError ? c10d::ErrorType::REMOTE_ERROR : c10d::ErrorType::COMM_ERROR;
-  }
-  return c10d::ErrorType::SUCCESS;
+  const std::shared_ptr<Membership> members = current_members();
+  if (members == nullptr) return c10d::ErrorType::SUCCESS;
+  const auto [result, sentence] = members->failure();
+  if (result == ncclSuccess) return c10d::ErrorType::SUCCESS;
+  if (sentence.find("timed out") != std::string::npos) return c10d::ErrorType::TIMEOUT;
+  return result == ncclRemoteError ? c10d::ErrorType::REMOTE_ERROR : c10d::ErrorType::COMM_ERROR;
 }
 #endif
 
-void Backend::set_order(int order) {
-  communicator_.set_order(order);
-  gpu_communicator_.set_order(order);
-}
-
-int Backend::order() const {
-  const int order = communicator_.order();
-  return order != weirOrderUnset ? order : gpu_communicator_.order();
-}
-
 void Backend::abort() {
-  communicator_.abort();
-  gpu_communicator_.abort();
-  tagged_messages_.abort();
+  const std::shared_ptr<Membership> members = current_members();
+  if (members == nullptr) return;
+  context_->aborted_by_user();
+  members->abort();
 }
+
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+namespace {
+
+Milliseconds timeout_in(const c10::intrusive_ptr<c10d::Backend::Options>& options, Milliseconds otherwise) {
+  return options ? options->timeout : otherwise;
+}
+
+StorePtr part_of(const StorePtr& store, const std::string& name) {
+  return c10::make_intrusive<c10d::PrefixStore>(name, store);
+}
+
+}  // namespace
+
+c10::intrusive_ptr<c10d::Backend> Backend::split(const StorePtr& store, const std::vector<int>& ranks,
+                                                 const c10::intrusive_ptr<Options>& options) {
+  const auto own = std::find(ranks.begin(), ranks.end(), getRank());
+  if (own == ranks.end()) return nullptr;
+  return create_backend({store, static_cast<int>(own - ranks.begin()), static_cast<int>(ranks.size()),
+                         timeout_in(options, context_->timeout()), title_});
+}
+
+c10::intrusive_ptr<c10d::Backend> Backend::merge(const StorePtr& store,
+                                                 const c10::intrusive_ptr<Options>& options, const int& rank,
+                                                 const int& size) {
+  return create_backend({store, rank, size, timeout_in(options, context_->timeout()), title_});
+}
+
+c10::intrusive_ptr<c10d::Backend> Backend::shrink(const std::vector<int64_t>& without, int flags,
+                                                  const c10::intrusive_ptr<Options>& options) {
+  std::vector<int> left;
+  for (int rank = 0; rank < getSize(); ++rank) {
+    if (std::find(without.begin(), without.end(), rank) == without.end()) left.push_back(rank);
+  }
+  if (left.empty() || std::find(left.begin(), left.end(), getRank()) == left.end())
+    refuse("rank " + std::to_string(getRank()) + " was told to leave the group, and called shrink itself");
+  const std::string name = "shrunk/" + std::to_string(members().next_group());
+  if ((flags & NCCL_SHRINK_ABORT) != 0) abort();
+  return split(part_of(store_, name), left, options);
+}
+
+WorkPtr Backend::reconfigure(const c10d::ReconfigureOptions& options) {
+  std::vector<c10d::ReconfigureHandle> handles;
+  std::visit([&](const auto& given) { handles.assign(given.begin(), given.end()); }, options.handles);
+  if (options.handles.index() == 0) std::sort(handles.begin(), handles.end());  // a set: any order will do
+  const auto own = std::find(handles.begin(), handles.end(), handle_);
+  if (own == handles.end())
+    refuse("reconfigure was given " + std::to_string(handles.size()) +
+           " handles, and none of them is this rank's; expected that of each member");
+  check_open();
+  std::shared_ptr<Membership> before;
+  {
+    const std::lock_guard lock(members_mutex_);
+    before = std::move(members_);
+  }
+  if (before != nullptr) {
+    before->abort();
+    before->close();
+  }
+  rank_ = static_cast<int>(own - handles.begin());
+  size_ = static_cast<int>(handles.size());
+  auto now = std::make_shared<Membership>(part_of(store_, "reconfigured/" + std::to_string(options.uuid)),
+                                          rank_, size_, context_);
+  {
+    const std::lock_guard lock(members_mutex_);
+    members_ = std::move(now);
+  }
+  return submit(c10d::OpType::UNKNOWN, "reconfigure", {}, {}, options.timeout.value_or(Milliseconds(-1)),
+                [](const Peers& peers) { weir_torch::barrier(peers); });
+}
+#endif
+
+#ifdef C10D_BACKEND_HAS_HOOKS
+void Backend::registerCompletionHook(int64_t id, c10d::CompletionHook hook) {
+  context_->add_completion_hook(id, [hook = std::move(hook)](uint64_t key, std::optional<float> took) {
+    hook(c10d::CompletionHookArgs{key, took});
+  });
+}
+#endif
+
+#ifdef C10D_BACKEND_HAS_WINDOW
+c10::intrusive_ptr<c10d::Window> Backend::new_window(const std::optional<at::Tensor>& tensor) {
+  (void)members();  // throws where there are none
+  auto issue = [self = c10::intrusive_ptr<Backend>::reclaim_copy(this), before = members_](
+                   const char* name, Milliseconds timeout, Body body) {
+    if (self->members_ != before) refuse(std::string(name) + ": the group has other members than its window");
+    return self->submit(c10d::OpType::UNKNOWN, name, {}, {}, timeout, std::move(body));
+  };
+  auto window = c10::make_intrusive<Window>(members_, std::move(issue));
+  if (tensor) window->tensor_register(*tensor, /*owning=*/true);
+  return window;
+}
+#endif
+
+void Backend::with_communicators(const char* name, Body body) {
+  Membership& members = this->members();
+  TaskFacts facts{c10d::OpType::UNKNOWN, name, {}, {}, context_->timeout()};
+  auto task = c10::make_intrusive<Task>(members.queue(), nullptr, std::move(facts), [&members, body] {
+    for (Communicator* each : {&members.communicator(), &members.gpu_communicator()}) {
+      if (ncclComm_t comm = each->joined()) body(Peers{*each, comm});
+    }
+  });
+  members.queue()->submit(task);
+  task->wait(Milliseconds(0));
+}
+
+void Backend::suspend() {
+  with_communicators("suspend",
+                     [](const Peers& peers) { peers.check(ncclCommSuspend(peers.comm, NCCL_SUSPEND_MEM)); });
+}
+
+void Backend::resume() {
+  with_communicators("resume", [](const Peers& peers) { peers.check(ncclCommResume(peers.comm)); });
+}
+
+std::unordered_map<std::string, uint64_t> Backend::getMemoryStats() {
+  std::unordered_map<std::string, uint64_t> bytes;
+  with_communicators("memory_stats", [&](const Peers& peers) {
+    for (const auto& [name, stat] : kMemoryStats) {
+      uint64_t value = 0;
+      peers.check(ncclCommMemStats(peers.comm, stat, &value));
+      bytes[name] += value;
+    }
+  });
+  return bytes;
+}
+
+at::Tensor Backend::allocateTensor(long size, at::TensorOptions options) {  // NOLINT(google-runtime-int)
+  if (!options.device().is_cpu())
+    refuse("allocate_tensor was asked for a tensor on " + options.device().str() + ", expected the CPU");
+  if (size < 0) refuse("allocate_tensor was asked for " + std::to_string(size) + " elements");
+  void* memory = nullptr;
+  const size_t bytes = static_cast<size_t>(size) * options.dtype().itemsize();
+  if (ncclMemAlloc(&memory, std::max<size_t>(bytes, 1)) != ncclSuccess) refuse(ncclGetLastError(nullptr));
+  return at::from_blob(
+      memory, {size}, [](void* freed) { ncclMemFree(freed); }, options);
+}
+
+void Backend::eagerConnectSingleDevice(at::Device device) {
+  if (device.is_cpu())
+    submit(c10d::OpType::UNKNOWN, "connect", {}, {}, Milliseconds(-1), [](const Peers&) {});
+}
+
+void Backend::waitForPendingWorks() { members().wait_for_all(); }
 
 }  // namespace weir_torch

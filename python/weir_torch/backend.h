@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-/// weir as a back end of torch.distributed: one rank of one process group.
+/// weir as a back end of torch.distributed: one rank of one process group, and what PyTorch asks of it beside
+/// operations: other groups made of it, timeouts, hooks, windows, memory.
 ///
-/// Collectives are queued on one task queue and executed in order; point-to-point messages do not use that
-/// queue (tagged_messages.h). The communicator joins the other ranks when the first collective is executed;
-/// tensors on a GPU use a communicator of their own (gpu.h). PyTorch requires that one thread at a time
-/// issues operations; Work and abort() are thread-safe.
+/// Threads and names without `override` as in operations.h.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
-#include "python/weir_torch/collectives.h"
-#include "python/weir_torch/tagged_messages.h"
+#include "python/weir_torch/operations.h"
 
 namespace weir_torch {
 
-class Backend final : public Base {
+class Backend final : public GroupOperations {
  public:
-  Backend(StorePtr store, int rank, int size, Milliseconds timeout);
+  explicit Backend(BackendFacts facts);
   /// Like close(): gives unfinished operations a last chance, then ends them.
   ~Backend() override;
 
   const std::string getBackendName() const override { return "weir"; }
-  /// The timeout of operations issued from now on that are given none. Not `override`: older versions of
-  /// PyTorch do not know it.
-  void setTimeout(Milliseconds timeout) { timeout_ = timeout; }
+  /// The timeout of operations issued from now on that are given none.
+  void setTimeout(Milliseconds timeout) { context_->set_timeout(timeout); }
+  void addEphemeralTimeout(const Milliseconds& by) { context_->extend_timeout(by); }
+  /// From now on each Work tells how long its operation took (getDuration).
+  void enableCollectivesTiming() { context_->time_tasks(); }
 #ifdef WEIR_TORCH_HAS_getBackendOptions
   /// What PyTorch writes there (name and ranks of the group) is only kept.
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
@@ -36,85 +37,76 @@ class Backend final : public Base {
   c10d::ErrorType getError() override;
 #endif
 
-  WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
-  WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
-  WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override;
-  WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
-  WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs,
-                    const c10d::AllgatherOptions& options) override;
-  WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input,
-                          const c10d::AllgatherOptions& options) override;
-  WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
-                              const c10d::AllgatherOptions& options) override;
-  WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
-  WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs,
-                  const c10d::ScatterOptions& options) override;
-  WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
-                         const c10d::ReduceScatterOptions& options) override;
-  WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
-                               const c10d::ReduceScatterOptions& options) override;
-  WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
-                        std::vector<int64_t>& input_sizes, const c10d::AllToAllOptions& options) override;
-  WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
-  WorkPtr barrier(const c10d::BarrierOptions& options) override;
-#if TORCH_VERSION_MAJOR >= 2
-  WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
-                                          const c10d::AllgatherOptions& options) override;
-  WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
-                                          const c10d::ReduceScatterOptions& options) override;
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+  bool supportsSplitting() const override { return true; }
+  /// The group of these ranks of this group, over a store of its own; null if this rank is not one of them.
+  c10::intrusive_ptr<c10d::Backend> split(const StorePtr& store, const std::vector<int>& ranks,
+                                          const c10::intrusive_ptr<Options>& options) override;
+  c10::intrusive_ptr<c10d::Backend> merge(const StorePtr& store, const c10::intrusive_ptr<Options>& options,
+                                          const int& rank, const int& size) override;
+  bool supportsShrinking() const override { return true; }
+  /// The group without these ranks; they do not call it. `flags`: 1 aborts this group first.
+  c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t>& without, int flags,
+                                           const c10::intrusive_ptr<Options>& options) override;
+  bool supportsReconfigure() const override { return true; }
+  c10d::ReconfigureHandle get_reconfigure_handle() const override { return handle_; }
+  /// Ends this membership, with an error for operations in flight, and begins another one with these members.
+  WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
+#endif
+#ifdef C10D_BACKEND_HAS_HOOKS
+  bool supportsAbortHooks() const override { return true; }
+  void registerAbortHook(int64_t id, c10d::AbortHook hook) override {
+    context_->add_abort_hook(id, std::move(hook));
+  }
+  void unregisterAbortHook(int64_t id) override { context_->remove_abort_hook(id); }
+  bool supportsCompletionHooks() const override { return true; }
+  void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override;
+  void unregisterCompletionHook(int64_t id) override { context_->remove_completion_hook(id); }
+#endif
+#ifdef C10D_BACKEND_HAS_WINDOW
+  bool supportsWindow() const override { return true; }
+  c10::intrusive_ptr<c10d::Window> new_window(const std::optional<at::Tensor>& tensor) override;
 #endif
 
-  WorkPtr send(Tensors& tensors, int to, int tag) override;
-  WorkPtr recv(Tensors& tensors, int from, int tag) override;
-  WorkPtr recvAnysource(Tensors& tensors, int tag) override;
-
-  /// Names every missing rank on every rank that joined, whatever `wait_all_ranks` is.
-  void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
-  void setSequenceNumberForGroup() override {}
-  /// Number of collectives that this rank has issued.
-  uint64_t getSequenceNumberForGroup() override { return issued_.load(); }
+  /// Frees what the communicators can give back (shared memory, connections), and gets it again. All ranks
+  /// call them, with no operation in flight.
+  void suspend();
+  void resume();
+  /// Bytes of the communicators, by the names of ncclCommMemStat_t.
+  std::unordered_map<std::string, uint64_t> getMemoryStats();
+  /// A tensor of `size` elements in memory that ranks of a host read in place (ncclMemAlloc).
+  at::Tensor allocateTensor(long size, at::TensorOptions options);  // NOLINT(google-runtime-int): PyTorch's
+  bool supportsTensorAlloc(c10::DeviceIndex /*device*/) { return true; }
+  /// Joins the other ranks in the background, instead of in the first operation.
+  void eagerConnectSingleDevice(at::Device device);
+  /// Returns when all collectives issued so far are done.
+  void waitForPendingWorks();
 
   /// Sets the order of the group's sums, one of weir/config.h. Throws after the group's first operation.
-  void set_order(int order);
+  void set_order(int order) { members().set_order(order); }
   /// The order of the group's sums; weirOrderUnset before its first operation if none was set.
-  int order() const;
+  int order() { return members().order(); }
 
   /// Ends all operations in flight and all later ones with an error. May be called by any thread.
   void abort();
+  /// Ends the group's operations as close() does.
+  void shutdown() { close(); }
   /// Waits a short time for operations in flight, aborts the rest and ends the threads; later operations
   /// fail. The destructor calls it, too. Call it before the interpreter ends: a thread that releases a tensor
   /// may need the interpreter's lock.
   void close();
 
  private:
-  using Body = std::function<void(const Peers&)>;
+  std::shared_ptr<Membership> current_members();
+  /// Calls `body` with each communicator that has joined the other ranks, after all collectives before it.
+  void with_communicators(const char* name, Body body);
 
-  /// `used`: further tensors that the operation uses.
-  WorkPtr submit(c10d::OpType type, const char* name, Tensors outputs, Tensors used, Milliseconds timeout,
-                 Body body);
-  /// The GPU passage of an operation on tensors of a GPU; null for other tensors. Called for every operation:
-  /// throws after close().
-  GpuPassagePtr passage_for(const Tensors& tensors);
-  Milliseconds effective(Milliseconds asked) const;
-  /// Checks that there is one block for each rank, all of one type; throws otherwise.
-  void check_blocks(const Tensors& blocks, const at::Tensor& whole, const char* name) const;
-  void check_ratio(const at::Tensor& large, const at::Tensor& small, const char* name) const;
-  void check_splits(const at::Tensor& tensor, const std::vector<int64_t>& sizes, const char* name) const;
-
-  const StorePtr store_;
-  std::atomic<Milliseconds> timeout_;
+  std::mutex members_mutex_;  ///< for what any thread may call
+  const std::string handle_;  ///< names this rank to reconfigure()
 #ifdef WEIR_TORCH_HAS_getBackendOptions
-  const c10::intrusive_ptr<Options> options_ = c10::make_intrusive<Options>("weir", timeout_.load());
+  const c10::intrusive_ptr<Options> options_;
 #endif
-  GpuQueues queues_;
-  Communicator communicator_;      ///< communicator for tensors on the CPU
-  Communicator gpu_communicator_;  ///< communicator for tensors on the first GPU that was used
-  TaggedMessages tagged_messages_;
-  const std::shared_ptr<TaskQueue> queue_ = std::make_shared<TaskQueue>();
-  std::atomic<uint64_t> issued_{0};
-  std::atomic<uint64_t> monitored_{0};  ///< number of monitored barriers
   std::once_flag close_once_;
-  std::atomic<bool> closed_{false};
 };
 
 }  // namespace weir_torch

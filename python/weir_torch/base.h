@@ -17,6 +17,15 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #endif
 
+// What PyTorch has since 2.1 and 2.3: types of elements, and several operations as one Work.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+#define WEIR_TORCH_HAS_FLOAT8
+#define WEIR_TORCH_HAS_COALESCING
+#endif
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+#define WEIR_TORCH_HAS_UNSIGNED
+#endif
+
 namespace weir_torch {
 
 #if TORCH_VERSION_MAJOR >= 2

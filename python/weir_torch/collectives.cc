@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "python/weir_torch/words.h"
+
 namespace weir_torch {
 namespace {
 
@@ -18,11 +20,10 @@ void fold_blocks(const Peers& peers, const at::Tensor& output, const at::Tensor&
   peers.check(ncclAlltoAll(blocks.data_ptr(), exchanged.data_ptr(),
                            static_cast<size_t>(count) * wire.per_element, wire.type, peers.comm,
                            peers.stream));
-  const at::Tensor by_rank = exchanged.view({peers.size(), count});
+  const at::Tensor by_rank = reduction.unfolded(exchanged.view({peers.size(), count}));
   at::Tensor folded = by_rank.select(0, 0);
   for (int rank = 1; rank < peers.size(); ++rank) reduction.fold(folded, by_rank.select(0, rank));
-  reduction.end(folded, peers.size());
-  copy_elements(output, folded);
+  copy_elements(output, reduction.end(folded, peers.size()));
 }
 
 /// Reduces a packed tensor over all ranks, for types and operations that weir does not support.
@@ -37,6 +38,9 @@ at::Tensor fold(const Peers& peers, const at::Tensor& flat, const Reduction& red
                             peers.stream));
   return padded.narrow(0, 0, count);
 }
+
+/// Words that describe a sparse tensor: three, and 61 sizes at most.
+constexpr size_t kLongestShape = 64;
 
 bool have_equal_sizes(const Tensors& tensors) {
   return std::all_of(tensors.begin(), tensors.end(),
@@ -96,6 +100,31 @@ void all_reduce(const Peers& peers, const Tensors& tensors, const Reduction& red
     }
   }
   for (const Target& target : targets) target.give_back();
+}
+
+void all_reduce_sparse(const Peers& peers, const at::Tensor& tensor) {
+  const at::Tensor own = tensor.coalesce();
+  // Entries, dimensions of indices, and the shape: different shapes would be an error that nobody
+  // understands.
+  std::vector<int64_t> facts{own._nnz(), own.sparse_dim(), own.dim()};
+  facts.insert(facts.end(), own.sizes().begin(), own.sizes().end());
+  facts.resize(kLongestShape, 0);
+  std::vector<int64_t> all(facts.size() * static_cast<size_t>(peers.size()));
+  peers.check(ncclAllGather(facts.data(), all.data(), facts.size(), ncclInt64, peers.comm, peers.stream));
+  Tensors indices, values;
+  for (int rank = 0; rank < peers.size(); ++rank) {
+    const int64_t* theirs = all.data() + static_cast<size_t>(rank) * facts.size();
+    if (!std::equal(theirs + 1, theirs + facts.size(), facts.begin() + 1))
+      refuse("all_reduce of sparse tensors: that of rank " + std::to_string(rank) +
+             " has another shape or other sparse dimensions than this rank's");
+    indices.push_back(at::empty({theirs[0], own.sparse_dim()}, at::kLong));
+    std::vector<int64_t> shape = own.values().sizes().vec();
+    shape.front() = theirs[0];
+    values.push_back(at::empty(shape, own.values().options()));
+  }
+  all_gather_blocks(peers, indices, own.indices().t().contiguous());
+  all_gather_blocks(peers, values, own.values());
+  tensor.copy_(at::sparse_coo_tensor(at::cat(indices).t(), at::cat(values), own.sizes()).coalesce());
 }
 
 void reduce(const Peers& peers, const at::Tensor& tensor, const Reduction& reduction, int root) {

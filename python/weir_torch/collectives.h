@@ -25,6 +25,9 @@ struct Peers {
 
 /// Replaces every tensor by its reduction over all ranks.
 void all_reduce(const Peers& peers, const Tensors& tensors, const Reduction& reduction);
+/// Replaces a sparse tensor by the sum over all ranks, whose entries may be elsewhere. The same bits on all
+/// ranks: entries of one index are summed in the order of the ranks.
+void all_reduce_sparse(const Peers& peers, const at::Tensor& tensor);
 /// Like all_reduce, but writes the root's tensor only.
 void reduce(const Peers& peers, const at::Tensor& tensor, const Reduction& reduction, int root);
 /// Every output is this rank's block of the reduction of the input with the same index.

@@ -31,6 +31,11 @@ ncclComm_t Communicator::current() const {
   return comm_;
 }
 
+ncclComm_t Communicator::joined() const {
+  const std::lock_guard lock(mutex_);
+  return comm_;
+}
+
 bool Communicator::aborted() const {
   std::lock_guard lock(mutex_);
   return aborted_;
@@ -76,7 +81,7 @@ ncclUniqueId Communicator::meet(Milliseconds timeout) {
   }
   (void)current();  // throws after abort()
   if (missing.empty()) return id;
-  refuse(about_ + ranks(missing) + " did not join the first operation of the group within " +
+  refuse(about_ + ranks(missing) + " did not join the first operation of the group within the timeout of " +
          seconds(timeout));
 }
 

@@ -38,6 +38,8 @@ class Communicator {
   /// (0: unlimited). The first call joins the other ranks; throws an error that names those that have not
   /// joined within `timeout`.
   ncclComm_t get(Milliseconds timeout);
+  /// The communicator if it has joined the other ranks, and was not aborted; else null.
+  ncclComm_t joined() const;
   /// Throws weir's error message unless the result is success.
   void check(ncclResult_t result) const;
   /// Calls `body` between ncclGroupStart and ncclGroupEnd. Throws the first error after the group has ended.

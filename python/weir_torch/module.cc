@@ -4,52 +4,16 @@
 
 #include <pybind11/chrono.h>
 
-#include <mutex>
-#include <vector>
-
-#include "python/weir_torch/backend.h"
+#include "python/weir_torch/backends.h"
 #include "python/weir_torch/words.h"
 
 namespace weir_torch {
 namespace {
 
-/// All existing back ends. Thread-safe.
-class Backends {
- public:
-  void add(const c10::intrusive_ptr<Backend>& backend) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(backends_, [](const auto& one) { return one.expired(); });
-    backends_.emplace_back(backend);
-  }
-
-  void close_all() {
-    std::vector<c10::weak_intrusive_ptr<Backend>> taken;
-    {
-      const std::lock_guard lock(mutex_);
-      taken.swap(backends_);
-    }
-    for (const auto& one : taken) {
-      if (const auto backend = one.lock()) backend->close();
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<c10::weak_intrusive_ptr<Backend>> backends_;
-};
-
-Backends& backends() {
-  static auto* const all = new Backends;
-  return *all;
+c10::intrusive_ptr<Base> create(const StorePtr& store, int rank, int size, Milliseconds timeout,
+                                const std::string& title, bool awaits_members) {
+  return create_backend({store, rank, size, timeout, title, awaits_members});
 }
-
-c10::intrusive_ptr<Base> create(const StorePtr& store, int rank, int size, Milliseconds timeout) {
-  auto backend = c10::make_intrusive<Backend>(store, rank, size, timeout);
-  backends().add(backend);
-  return backend;
-}
-
-void close_all() { backends().close_all(); }
 
 Backend& backend_in(const c10::intrusive_ptr<Base>& group, const char* what) {
   auto* backend = dynamic_cast<Backend*>(group.get());
@@ -73,8 +37,9 @@ PYBIND11_MODULE(_C, module) {
   namespace py = pybind11;
   module.doc() = "weir as a back end of torch.distributed; use the package weir_torch";
   module.def("create", &weir_torch::create, py::arg("store"), py::arg("rank"), py::arg("size"),
-             py::arg("timeout"), py::call_guard<py::gil_scoped_release>());
-  module.def("close_all", &weir_torch::close_all, py::call_guard<py::gil_scoped_release>());
+             py::arg("timeout"), py::arg("title") = "weir", py::arg("awaits_members") = false,
+             py::call_guard<py::gil_scoped_release>());
+  module.def("close_all", &weir_torch::close_backends, py::call_guard<py::gil_scoped_release>());
   module.def("abort", &weir_torch::abort_group, py::arg("group"), py::call_guard<py::gil_scoped_release>());
   module.def("set_order", &weir_torch::set_order, py::arg("group"), py::arg("order"),
              py::call_guard<py::gil_scoped_release>());

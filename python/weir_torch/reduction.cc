@@ -41,6 +41,17 @@ double factor_of(const Op& op, const char* operation) {
   return factor.item<double>();
 }
 
+/// The type in which sums are folded: PyTorch has no arithmetic for some that are only stored.
+at::ScalarType folded_as(at::ScalarType type) {
+#ifdef WEIR_TORCH_HAS_UNSIGNED
+  if (type == at::kUInt16) return at::kInt;
+  if (type == at::kUInt32 || type == at::kUInt64) return at::kLong;  // bit operations: the same bits
+#endif
+  return type;
+}
+
+bool can_be_folded(at::ScalarType type) { return !at::isFloatingType(type) || c10::elementSize(type) > 1; }
+
 /// NCCL's operation of that name, if there is one.
 std::optional<ncclRedOp_t> named(Op::RedOpType op) {
   switch (op) {
@@ -67,6 +78,8 @@ Reduction::Reduction(const Op& op, at::ScalarType type, const char* operation) :
   if (op_ == Op::PREMUL_SUM) {
     if (!native_) refuse(std::string(operation) + ": there is no PREMUL_SUM of " + c10::toString(type));
     factor_ = factor_of(op, operation);
+  } else if (!native_ && !can_be_folded(type)) {
+    refuse(std::string(operation) + ": there is no " + name_of(op_) + " of " + c10::toString(type));
   }
 }
 
@@ -88,6 +101,8 @@ bool Reduction::choose_native(at::ScalarType type) {
   return op.has_value();
 }
 
+at::Tensor Reduction::unfolded(const at::Tensor& blocks) const { return blocks.to(folded_as(type_)); }
+
 void Reduction::fold(at::Tensor& into, const at::Tensor& other) const {
   switch (op_) {
     case Op::SUM:
@@ -102,13 +117,15 @@ void Reduction::fold(at::Tensor& into, const at::Tensor& other) const {
   }
 }
 
-void Reduction::end(at::Tensor& folded, int ranks) const {
-  if (op_ != Op::AVG) return;
-  if (at::isIntegralType(type_, /*includeBool=*/false)) {
-    folded.div_(ranks, "trunc");
-  } else {
-    folded.div_(ranks);
+at::Tensor Reduction::end(at::Tensor folded, int ranks) const {
+  if (op_ == Op::AVG) {
+    if (at::isIntegralType(type_, /*includeBool=*/false)) {
+      folded.div_(ranks, "trunc");
+    } else {
+      folded.div_(ranks);
+    }
   }
+  return folded.to(type_);
 }
 
 Reduction::Operator::Operator(const Reduction& reduction, const Communicator& communicator, ncclComm_t comm)

@@ -19,10 +19,12 @@ class Reduction {
   bool is_native() const { return native_; }
   /// Element type and count of the native operation. REQUIRES: is_native().
   const Wire& wire() const { return wire_; }
+  /// What is given to fold(), in a type that PyTorch calculates with.
+  at::Tensor unfolded(const at::Tensor& blocks) const;
   /// into = into (op) other, of the same shape. REQUIRES: not is_native().
   void fold(at::Tensor& into, const at::Tensor& other) const;
-  /// Call it after the last fold over `ranks` ranks.
-  void end(at::Tensor& folded, int ranks) const;
+  /// The result after the last fold over `ranks` ranks.
+  at::Tensor end(at::Tensor folded, int ranks) const;
 
   /// The operator on a communicator, for the lifetime of this object.
   class Operator {

@@ -119,8 +119,20 @@ std::vector<int> Rendezvous::missing() const {
   return out;
 }
 
-void monitored_barrier(c10d::Store& store, const std::string& name, int rank, int size,
-                       Milliseconds timeout) {
+namespace {
+
+/// What Gloo says where ranks are missing: programs look for these words.
+std::string gloos_words(const std::vector<int>& missing, Milliseconds timeout, bool all) {
+  if (timeout.count() == 0) return "Rank 0 timed out in monitoredBarrier";
+  std::string who = ranks(all ? missing : std::vector<int>{missing.front()});
+  who.front() = 'R';
+  return who + " failed to pass monitoredBarrier in " + std::to_string(timeout.count()) + " ms";
+}
+
+}  // namespace
+
+void monitored_barrier(c10d::Store& store, const std::string& name, int rank, int size, Milliseconds timeout,
+                       GloosWords words) {
   const std::string all_here = "all are here";
   const auto never = [] { return false; };
   Rendezvous rendezvous(store, name, rank, size);
@@ -128,17 +140,23 @@ void monitored_barrier(c10d::Store& store, const std::string& name, int rank, in
     const std::vector<int> missing = rendezvous.await_all(timeout, never);
     const std::string verdict =
         missing.empty() ? all_here
-                        : ranks(missing) + " did not join the monitored barrier within " + seconds(timeout);
+                        : ranks(missing) + " did not join the monitored barrier within the timeout of " +
+                              seconds(timeout);
     rendezvous.say(verdict);
-    if (!missing.empty()) refuse(verdict);
-    return;
+    if (missing.empty()) return;
+    if (words == GloosWords::none) refuse(verdict);
+    refuse(verdict + " (Gloo: " + gloos_words(missing, timeout, words == GloosWords::of_all) + ")");
   }
   const auto verdict = rendezvous.listen(timeout + kVerdictGrace, never);
   if (!verdict) {
-    refuse(ranks(rendezvous.missing()) + " did not join the monitored barrier within " + seconds(timeout) +
-           ", and rank 0 did not report which ranks are missing");
+    refuse(ranks(rendezvous.missing()) + " did not join the monitored barrier within the timeout of " +
+           seconds(timeout) + ", and rank 0 did not report which ranks are missing");
   }
-  if (*verdict != all_here) refuse(*verdict);
+  if (*verdict == all_here) return;
+  if (words == GloosWords::none) refuse(*verdict);
+  refuse(
+      *verdict + " (Gloo: Rank " + std::to_string(rank) +
+      " successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0)");
 }
 
 }  // namespace weir_torch

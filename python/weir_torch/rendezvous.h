@@ -57,8 +57,12 @@ class Rendezvous {
   std::string begun_;      ///< that of the rendezvous; empty: not known yet
 };
 
+/// Whether an error ends with what Gloo would say, of the first or of all missing ranks.
+enum class GloosWords { none, of_first, of_all };
+
 /// A barrier whose error names every missing rank on every rank that came. Rank 0 determines the missing
 /// ranks; if rank 0 itself is missing, each rank reports that. `name` must be unique to this barrier. Throws.
-void monitored_barrier(c10d::Store& store, const std::string& name, int rank, int size, Milliseconds timeout);
+void monitored_barrier(c10d::Store& store, const std::string& name, int rank, int size, Milliseconds timeout,
+                       GloosWords words);
 
 }  // namespace weir_torch

@@ -38,8 +38,9 @@ Milliseconds limit_of(Milliseconds timeout) { return timeout.count() > 0 ? timeo
 
 }  // namespace
 
-MessageSender::MessageSender(StorePtr store, int from, int to)
+MessageSender::MessageSender(StorePtr store, int from, int to, TaskContextPtr context)
     : store_(store),
+      context_(std::move(context)),
       to_(to),
       name_(name_of(from, to)),
       communicator_(store, name_, kSender, 2, about(from, to)) {}
@@ -51,8 +52,8 @@ TaskPtr MessageSender::send(const at::Tensor& tensor, const GpuPassagePtr& passa
     if (passage != nullptr) passage->run({tensor}, [&] { here = packed(tensor).cpu(); });
     carry(here, tag, timeout);
   };
-  auto task = c10::make_intrusive<Task>(queue_, c10d::OpType::SEND, words("send to rank ", to_, tag),
-                                        Tensors{tensor}, timeout, body, passage, profiled({tensor}));
+  TaskFacts facts{c10d::OpType::SEND, words("send to rank ", to_, tag), {tensor}, {tensor}, timeout, passage};
+  auto task = c10::make_intrusive<Task>(queue_, context_, std::move(facts), body);
   queue_->submit(task);
   return task;
 }
@@ -62,8 +63,8 @@ void MessageSender::carry(const at::Tensor& tensor, int tag, Milliseconds timeou
     if (!await_key(*store_, name_ + "/asked", limit_of(timeout),
                    [this] { return communicator_.aborted(); })) {
       if (communicator_.aborted()) refuse("the group was aborted");
-      refuse("rank " + std::to_string(to_) + " has not posted a receive for this rank within " +
-             seconds(timeout));
+      refuse("rank " + std::to_string(to_) +
+             " has not posted a receive for this rank within the timeout of " + seconds(timeout));
     }
     met_ = true;
   }
@@ -78,17 +79,22 @@ void MessageSender::carry(const at::Tensor& tensor, int tag, Milliseconds timeou
   if (!fits) communicator_.check(ncclSend(flat.data_ptr(), flat.nbytes(), ncclUint8, kReceiver, comm, kNow));
 }
 
-MessageReceiver::MessageReceiver(StorePtr store, int from, int to)
+MessageReceiver::MessageReceiver(StorePtr store, int from, int to, TaskContextPtr context)
     : store_(store),
+      context_(std::move(context)),
       from_(from),
       name_(name_of(from, to)),
       communicator_(store, name_, kReceiver, 2, about(from, to)) {}
 
 TaskPtr MessageReceiver::receive(const PostedReceivePtr& wanted, Milliseconds timeout) {
-  wanted->task = c10::make_intrusive<Task>(
-      queue_, c10d::OpType::RECV, words("receive from rank ", from_, wanted->tag), Tensors{wanted->tensor},
-      timeout, [this, wanted, timeout] { serve(wanted, timeout); }, wanted->passage,
-      profiled({wanted->tensor}));
+  TaskFacts facts{c10d::OpType::RECV,
+                  words("receive from rank ", from_, wanted->tag),
+                  {wanted->tensor},
+                  {wanted->tensor},
+                  timeout,
+                  wanted->passage};
+  wanted->task = c10::make_intrusive<Task>(queue_, context_, std::move(facts),
+                                           [this, wanted, timeout] { serve(wanted, timeout); });
   std::vector<char> bytes;
   {
     std::lock_guard lock(mutex_);
@@ -109,8 +115,8 @@ void MessageReceiver::look_for(const PostedReceivePtr& wanted) {
     if (wanted->claimed) return;
     if (!take_kept(wanted, bytes)) {
       wanted_.push_back(wanted);
-      queue_->submit(c10::make_intrusive<Task>(queue_, c10d::OpType::RECVANYSOURCE, "receive from any rank",
-                                               Tensors{}, Milliseconds(0),
+      TaskFacts facts{c10d::OpType::RECVANYSOURCE, "receive from any rank", {}, {}, Milliseconds(0)};
+      queue_->submit(c10::make_intrusive<Task>(queue_, nullptr, std::move(facts),
                                                [this, wanted] { serve(wanted, Milliseconds(0)); }));
       queue_->urge();
       return;
@@ -256,8 +262,8 @@ void MessageReceiver::close() {
   queue_->close();
 }
 
-TaggedMessages::TaggedMessages(StorePtr store, int rank, int size)
-    : store_(std::move(store)), rank_(rank), size_(size) {}
+TaggedMessages::TaggedMessages(StorePtr store, int rank, int size, TaskContextPtr context)
+    : store_(std::move(store)), context_(std::move(context)), rank_(rank), size_(size) {}
 
 void TaggedMessages::close() {
   for (auto& [to, message_sender] : senders_) {
@@ -277,7 +283,7 @@ void TaggedMessages::check_peer(int peer, const char* what) const {
 MessageSender& TaggedMessages::message_sender(int to) {
   std::lock_guard lock(mutex_);
   auto& box = senders_[to];
-  if (!box) box = std::make_unique<MessageSender>(store_, rank_, to);
+  if (!box) box = std::make_unique<MessageSender>(store_, rank_, to, context_);
   if (aborted_) box->communicator().abort();
   return *box;
 }
@@ -285,7 +291,7 @@ MessageSender& TaggedMessages::message_sender(int to) {
 MessageReceiver& TaggedMessages::message_receiver(int from) {
   std::lock_guard lock(mutex_);
   auto& box = receivers_[from];
-  if (!box) box = std::make_unique<MessageReceiver>(store_, from, rank_);
+  if (!box) box = std::make_unique<MessageReceiver>(store_, from, rank_, context_);
   if (aborted_) box->communicator().abort();
   return *box;
 }
@@ -312,9 +318,13 @@ TaskPtr TaggedMessages::receive_from_any(const at::Tensor& tensor, const GpuPass
   wanted->tensor = tensor;
   wanted->passage = passage;
   wanted->tag = tag;
-  wanted->task = c10::make_intrusive<Task>(nullptr, c10d::OpType::RECVANYSOURCE,
-                                           "receive from any rank with tag " + std::to_string(tag),
-                                           Tensors{tensor}, timeout, nullptr, passage, profiled({tensor}));
+  TaskFacts facts{c10d::OpType::RECVANYSOURCE,
+                  "receive from any rank with tag " + std::to_string(tag),
+                  {tensor},
+                  {tensor},
+                  timeout,
+                  passage};
+  wanted->task = c10::make_intrusive<Task>(nullptr, context_, std::move(facts), nullptr);
   for (int from = 0; from < size_; ++from) {
     if (from != rank_) message_receiver(from).look_for(wanted);
   }

@@ -32,7 +32,7 @@ using PostedReceivePtr = std::shared_ptr<PostedReceive>;
 /// The sender's end.
 class MessageSender {
  public:
-  MessageSender(StorePtr store, int from, int to);
+  MessageSender(StorePtr store, int from, int to, TaskContextPtr context);
   TaskPtr send(const at::Tensor& tensor, const GpuPassagePtr& passage, int tag, Milliseconds timeout);
   TaskQueue& queue() { return *queue_; }
   Communicator& communicator() { return communicator_; }
@@ -41,6 +41,7 @@ class MessageSender {
   void carry(const at::Tensor& tensor, int tag, Milliseconds timeout);
 
   const StorePtr store_;
+  const TaskContextPtr context_;
   const int to_;
   const std::string name_;
   Communicator communicator_;
@@ -51,7 +52,7 @@ class MessageSender {
 /// The receiver's end.
 class MessageReceiver {
  public:
-  MessageReceiver(StorePtr store, int from, int to);
+  MessageReceiver(StorePtr store, int from, int to, TaskContextPtr context);
   /// Sets wanted->task.
   TaskPtr receive(const PostedReceivePtr& wanted, Milliseconds timeout);
   /// Looks for a message for a task without a deadline, for which other receivers may look, too.
@@ -79,6 +80,7 @@ class MessageReceiver {
   void finish(const PostedReceivePtr& wanted, const std::exception_ptr& error) const;
 
   const StorePtr store_;
+  const TaskContextPtr context_;
   const int from_;
   const std::string name_;
   Communicator communicator_;
@@ -93,7 +95,7 @@ class MessageReceiver {
 /// All directions of one rank. Thread-safe.
 class TaggedMessages {
  public:
-  TaggedMessages(StorePtr store, int rank, int size);
+  TaggedMessages(StorePtr store, int rank, int size, TaskContextPtr context);
   /// REQUIRES: close() was called.
   ~TaggedMessages() = default;
   TaggedMessages(const TaggedMessages&) = delete;
@@ -115,6 +117,7 @@ class TaggedMessages {
   void check_peer(int peer, const char* what) const;
 
   const StorePtr store_;
+  const TaskContextPtr context_;
   const int rank_;
   const int size_;
   std::mutex mutex_;

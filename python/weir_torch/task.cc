@@ -22,41 +22,38 @@ constexpr std::chrono::microseconds kSpin{50};
 constexpr Milliseconds kSlice{1}, kBesideLoad{100};
 thread_local Clock::time_point beside_load_until;
 
-/// The name of its event for PyTorch's profiler, like those of PyTorch's own back ends.
-std::string event_of(c10d::OpType type, const std::string& what) {
-  switch (type) {
-    case c10d::OpType::SEND: return "weir:send";
-    case c10d::OpType::RECV: return "weir:recv";
-    case c10d::OpType::RECVANYSOURCE: return "weir:recvAnySource";
-    default: return "weir:" + what;
-  }
-}
+/// Whether a profiler of PyTorch is at work, and the task is one of its user's.
+bool is_profiled(const TaskContextPtr& context) { return context != nullptr && at::hasCallbacks(); }
 
 }  // namespace
 
-std::optional<Tensors> profiled(const Tensors& inputs) {
-  return at::hasCallbacks() ? std::optional(inputs) : std::nullopt;
-}
-
-Task::Task(std::shared_ptr<TaskQueue> queue, c10d::OpType type, std::string what, Tensors outputs,
-           Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage,
-           std::optional<Tensors> inputs)
-    : c10d::Work(-1, type, inputs ? event_of(type, what).c_str() : nullptr, inputs ? *inputs : Tensors{}),
+Task::Task(std::shared_ptr<TaskQueue> queue, TaskContextPtr context, TaskFacts facts,
+           std::function<void()> body)
+    : c10d::Work(-1, facts.type,
+                 is_profiled(context) ? context->event_of(facts.type, facts.what).c_str() : nullptr,
+                 is_profiled(context) ? facts.inputs : Tensors{}),
       queue_(std::move(queue)),
-      what_(std::move(what)),
-      outputs_(std::move(outputs)),
-      timeout_(timeout),
-      passage_(std::move(passage)),
-      body_(std::move(body)) {}
+      context_(std::move(context)),
+      key_(context_ ? context_->begun() : 0),
+      facts_(std::move(facts)),
+      body_(std::move(body)) {
+  facts_.inputs.clear();
+}
 
 void Task::run() {
   if (done()) return;
   std::exception_ptr error;
+  const bool timed = context_ != nullptr && context_->are_timed();
+  const auto start = timed ? Clock::now() : Clock::time_point();
   try {
     const at::NoGradGuard plain;
     body_();
   } catch (...) {
     error = std::current_exception();
+  }
+  if (timed) {
+    const std::lock_guard lock(state_mutex_);
+    took_ = std::chrono::duration<float, std::milli>(Clock::now() - start).count();
   }
   finish(error);
   body_ = nullptr;
@@ -73,12 +70,24 @@ void Task::finish(std::exception_ptr error) {
     if (waiters_ > 0) finished_.notify_all();
     future = future_;
   }
+  if (context_) context_->ended(key_, !failed(), took());
   if (future) TaskQueue::complete(completion_of(std::move(future)));
+}
+
+std::optional<float> Task::took() const {
+  const std::lock_guard lock(state_mutex_);
+  return took_;
+}
+
+float Task::getDuration() const {
+  const auto duration = took();
+  if (!duration) refuse(facts_.what + " was not timed; expected _enable_collectives_timing() before it");
+  return *duration;
 }
 
 /// What completes the future of a task that is done. It may outlive the task.
 std::function<void()> Task::completion_of(c10::intrusive_ptr<c10::ivalue::Future> future) const {
-  return [future = std::move(future), error = error_, outputs = outputs_, passage = passage_] {
+  return [future = std::move(future), error = error_, outputs = facts_.outputs, passage = facts_.passage] {
     if (error) {
       future->setError(error);
     } else if (passage == nullptr) {
@@ -101,8 +110,8 @@ std::exception_ptr Task::exception() const {
 }
 
 Tensors Task::result() {
-  if (!done()) refuse(what_ + " is not done yet");
-  return outputs_;
+  if (!done()) refuse(facts_.what + " is not done yet");
+  return facts_.outputs;
 }
 
 bool Task::await(Milliseconds timeout) {
@@ -136,8 +145,8 @@ bool Task::wait(Milliseconds timeout) {
     }
   }
   if (!done()) {
-    const Milliseconds longest = timeout.count() > 0 || queue_ != nullptr ? timeout : timeout_;
-    if (!await(longest)) refuse(what_ + " was not done within " + seconds(longest));
+    const Milliseconds longest = timeout.count() > 0 || queue_ != nullptr ? timeout : facts_.timeout;
+    if (!await(longest)) refuse(facts_.what + " was not done within the timeout of " + seconds(longest));
   }
   std::exception_ptr error;
   {
@@ -150,7 +159,7 @@ bool Task::wait(Milliseconds timeout) {
 }
 
 void Task::synchronize() {
-  if (passage_ != nullptr && done()) passage_->follow();
+  if (facts_.passage != nullptr && done()) facts_.passage->follow();
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Task::getFuture() {
@@ -160,7 +169,7 @@ c10::intrusive_ptr<c10::ivalue::Future> Task::getFuture() {
     std::lock_guard lock(state_mutex_);
     if (future_) return future_;
     std::vector<c10::Device> devices;
-    if (passage_ != nullptr) devices.push_back(passage_->queue().device());
+    if (facts_.passage != nullptr) devices.push_back(facts_.passage->queue().device());
     future_ =
         c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()), devices);
     future = future_;

@@ -14,22 +14,26 @@
 #include <string>
 
 #include "python/weir_torch/gpu.h"
+#include "python/weir_torch/task_context.h"
 #include "python/weir_torch/task_queue.h"
 
 namespace weir_torch {
 
-/// The tensors if a profiler of PyTorch is at work.
-std::optional<Tensors> profiled(const Tensors& inputs);
+/// What is known of a task when it is issued.
+struct TaskFacts {
+  c10d::OpType type;
+  std::string what;  ///< name for errors
+  Tensors outputs;
+  Tensors inputs;  ///< for PyTorch's profiler
+  Milliseconds timeout;
+  GpuPassagePtr passage{};  ///< for an operation on a GPU, the passage in which its body runs; else null
+};
 
 class Task final : public c10d::Work {
  public:
-  /// `queue`: the queue that runs it; null: another object finishes it, and wait() allows it `timeout`.
-  /// `what`: name for errors. `body` executes it and may throw. `passage`: for an operation on a GPU, the
-  /// passage in which `body` runs; else null. `inputs`: for PyTorch's profiler, as of profiled();
-  /// none: it has no event there.
-  Task(std::shared_ptr<TaskQueue> queue, c10d::OpType type, std::string what, Tensors outputs,
-       Milliseconds timeout, std::function<void()> body, GpuPassagePtr passage = nullptr,
-       std::optional<Tensors> inputs = std::nullopt);
+  /// `queue`: the queue that runs it; null: another object finishes it, and wait() allows it its timeout.
+  /// `context`: null for a task that only the group knows of. `body` executes it and may throw.
+  Task(std::shared_ptr<TaskQueue> queue, TaskContextPtr context, TaskFacts facts, std::function<void()> body);
 
   /// For a GPU: the work was queued on the GPU.
   bool done() const { return done_.load(std::memory_order_acquire); }
@@ -39,7 +43,9 @@ class Task final : public c10d::Work {
   void finish(std::exception_ptr error);
   void set_source(int rank) { source_.store(rank, std::memory_order_relaxed); }
 
-  bool isCompleted() override { return done() && (passage_ == nullptr || failed() || passage_->over()); }
+  bool isCompleted() override {
+    return done() && (facts_.passage == nullptr || failed() || facts_.passage->over());
+  }
   bool isSuccess() const override;
   std::exception_ptr exception() const override;
   int sourceRank() const override { return source_.load(std::memory_order_relaxed); }
@@ -50,18 +56,24 @@ class Task final : public c10d::Work {
   /// operation's own timeout).
   bool wait(Milliseconds timeout) override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+  // Not `override` from here on: older versions of PyTorch do not know them.
+  /// How long the body took, in milliseconds. Throws if tasks of the group were not timed when it ended.
+  float getDuration() const;
+  std::chrono::milliseconds getTimeout() const { return facts_.timeout; }
+  /// Identifies it to completion hooks.
+  uint64_t getCompletionKey() const { return key_; }
 
  private:
   /// Returns false if it was not done within this time.
   bool await(Milliseconds timeout);
   bool failed() const { return exception() != nullptr; }
+  std::optional<float> took() const;
   std::function<void()> completion_of(c10::intrusive_ptr<c10::ivalue::Future> future) const;
 
   const std::shared_ptr<TaskQueue> queue_;
-  const std::string what_;
-  const Tensors outputs_;
-  const Milliseconds timeout_;
-  const GpuPassagePtr passage_;
+  const TaskContextPtr context_;
+  const uint64_t key_;
+  TaskFacts facts_;
   std::function<void()> body_;
   std::atomic<bool> done_{false};
   std::atomic<int> source_{-1};
@@ -69,6 +81,7 @@ class Task final : public c10d::Work {
   std::condition_variable finished_;
   int waiters_ = 0;
   std::exception_ptr error_;
+  std::optional<float> took_;  ///< milliseconds, if tasks are timed
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

@@ -28,6 +28,14 @@ Wire wire_of(at::ScalarType type) {
     case at::kComplexHalf: return {ncclFloat16, 2};
     case at::kComplexFloat: return {ncclFloat32, 2};
     case at::kComplexDouble: return {ncclFloat64, 2};
+#ifdef WEIR_TORCH_HAS_FLOAT8
+    case at::kFloat8_e4m3fn: return {ncclFloat8e4m3, 1};
+    case at::kFloat8_e5m2: return {ncclFloat8e5m2, 1};
+#endif
+#ifdef WEIR_TORCH_HAS_UNSIGNED
+    case at::kUInt32: return {ncclUint32, 1};
+    case at::kUInt64: return {ncclUint64, 1};
+#endif
     default: return {ncclUint8, c10::elementSize(type)};
   }
 }
@@ -45,6 +53,14 @@ void check_tensor(const at::Tensor& tensor, const char* operation) {
   if (tensor.layout() != at::kStrided) {
     refuse(std::string(operation) + " was given a sparse tensor, expected a dense one");
   }
+}
+
+void check_sparse(const at::Tensor& tensor, const char* operation) {
+  if (tensor.defined() && tensor.layout() == at::kSparse && tensor.device().is_cpu()) return;
+  refuse(std::string(operation) + " was given " +
+         (tensor.defined() ? c10::str("a tensor of layout ", tensor.layout(), " on ", tensor.device())
+                           : "an undefined tensor") +
+         ", expected a sparse one (COO) on the CPU");
 }
 
 void check_tensors(const Tensors& tensors, const char* operation) {
@@ -171,7 +187,15 @@ Target::Target(const at::Tensor& tensor, bool keep) : tensor_(tensor) {
 }
 
 void Target::give_back() const {
-  if (!flat_.is_same(tensor_)) tensor_.copy_(flat_);
+  if (flat_.is_same(tensor_)) return;
+  // Elements of an expanded tensor are one in memory, which PyTorch does not write several times.
+  at::Tensor to = tensor_, from = flat_;
+  for (int64_t dimension = 0; dimension < to.dim(); ++dimension) {
+    if (to.stride(dimension) != 0 || to.size(dimension) < 2) continue;
+    to = to.narrow(dimension, 0, 1);
+    from = from.narrow(dimension, 0, 1);
+  }
+  to.copy_(from);
 }
 
 }  // namespace weir_torch

@@ -23,6 +23,8 @@ size_t count_on(const Wire& wire, const at::Tensor& tensor);
 
 /// Throws for tensors that weir cannot use; `operation`: name for the error.
 void check_tensor(const at::Tensor& tensor, const char* operation);
+/// Throws for tensors that are not sparse (COO), or not on the CPU.
+void check_sparse(const at::Tensor& tensor, const char* operation);
 /// Checks each tensor, and that all have one type and one device.
 void check_tensors(const Tensors& tensors, const char* operation);
 /// The tensors without those that occur before: a reduction in place reduces each once. Throws where packed

@@ -321,7 +321,7 @@ def refusals(ranks):
   dist, torch = ranks.dist, ranks.torch
   ones, whole = torch.ones(2), torch.ones(5)
   for what, act, words in (
-      ("sparse", lambda: dist.all_reduce(ones.to_sparse()), "sparse"),
+      ("sparse", lambda: dist.broadcast(ones.to_sparse(), 0), "sparse"),
       ("bits of floats", lambda: dist.all_reduce(ones, op=dist.ReduceOp.BOR), "there is no BOR of Float"),
       ("sizes", lambda: dist.all_gather_into_tensor(torch.empty(3 * ranks.size), ones), "elements"),
       ("overlap", lambda: dist.all_reduce_coalesced([whole[:3], whole[2:]]), "overlap in part"),

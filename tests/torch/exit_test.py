@@ -47,7 +47,7 @@ def main():
   find_torch(sys.argv[1])
   if len(sys.argv) > 2:
     return be_a_rank(sys.argv[2] == "forks")
-  check(sys.argv[1], "late", "the group was closed because the interpreter is shutting down")
+  check(sys.argv[1], "late", "the group was closed, by shutdown() or because the interpreter is shutting down")
   check(sys.argv[1], "forks", "child ended with 0")
   return None
 

@@ -46,7 +46,7 @@ def late_rank(ranks, group):
 def first_operation(ranks, group):
   """The same where the ranks have not met before."""
   error = error_of("a first all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
-  expect_words(error, "rank 1 did not join the first operation of the group within 4.0 s")
+  expect_words(error, "rank 1 did not join the first operation of the group within the timeout of 4.0 s")
 
 
 def futures(ranks, group):
@@ -66,13 +66,13 @@ def receive(ranks, group):
 def send(ranks, group):
   """So is who does not receive."""
   error = error_of("send", lambda: ranks.dist.send(ranks.torch.ones(1), CULPRIT, group=group))
-  expect_words(error, "rank 1 has not posted a receive for this rank within 4.0 s")
+  expect_words(error, "rank 1 has not posted a receive for this rank within the timeout of 4.0 s")
 
 
 def receive_from_any(ranks, group):
   """Nobody is named where nobody in particular is waited for."""
   error = error_of("recv from any", lambda: ranks.dist.recv(ranks.torch.ones(1), group=group))
-  expect_words(error, "receive from any rank with tag 0 was not done within 4.0 s")
+  expect_words(error, "receive from any rank with tag 0 was not done within the timeout of 4.0 s")
 
 
 def in_thread(act, ranks, group, errors):
@@ -114,7 +114,7 @@ def wait_timeout(ranks):
     tensor = ranks.torch.ones(4)
     work = ranks.dist.all_reduce(tensor, group=group, async_op=True)
     error = error_of("wait", lambda: work.wait(datetime.timedelta(seconds=0.5)))
-    expect_words(error, "all_reduce was not done within 0.5 s")
+    expect_words(error, "all_reduce was not done within the timeout of 0.5 s")
     ranks.meet("wait_timeout", wait=False)
     work.wait()
   expect_same("after waiting in vain", tensor, ranks.torch.full((4,), float(ranks.size)))

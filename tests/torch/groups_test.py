@@ -66,7 +66,7 @@ def monitored_barrier(ranks):
   if ranks.rank != 1:
     error = harness.error_of("a barrier without rank 1",
                              lambda: ranks.weir.monitored_barrier(timeout=datetime.timedelta(seconds=1)))
-    expect("rank 1 did not join the monitored barrier within 1.0 s" in error, error)
+    expect("rank 1 did not join the monitored barrier within the timeout of 1.0 s" in error, error)
   ranks.meet("after_monitored")
   ranks.dist.all_reduce(ranks.torch.ones(1))  # the group is as good as before
 
@@ -165,7 +165,7 @@ def attempts(ranks):
     if attempt == 2:  # one that fails before all have come
       if ranks.rank != late:
         error = harness.error_of("an attempt without rank 1", lambda: add(join(2)))
-        expect("rank 1 did not join the first operation of the group within 2.0 s" in error, error)
+        expect("rank 1 did not join the first operation of the group within the timeout of 2.0 s" in error, error)
       continue
     if ranks.rank == 0 and attempt % 2 == 1:
       ranks.meet(f"others_{attempt}", wait=False)

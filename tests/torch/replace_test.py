@@ -47,6 +47,14 @@ def gloo_is_reachable(ranks):
   expect(tensor.tolist() == [float(ranks.size)] * 3, "its sum is", tensor)
 
 
+def events_are_gloos(ranks):
+  torch, dist = ranks.torch, ranks.dist
+  with torch.autograd.profiler.profile() as profiler:
+    dist.all_reduce(torch.ones(3))
+  names = [event.name for event in profiler.function_events]
+  expect(names.count("gloo:all_reduce") == 1, "events are", names)
+
+
 def trains(ranks):
   torch = ranks.torch
   torch.manual_seed(0)
@@ -58,4 +66,4 @@ def trains(ranks):
 
 if __name__ == "__main__":
   harness.main({check.__name__: check for check in
-                (is_called_gloo, sub_groups_are_replaced, gloo_is_reachable, trains)})
+                (is_called_gloo, events_are_gloos, sub_groups_are_replaced, gloo_is_reachable, trains)})

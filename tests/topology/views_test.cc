@@ -275,6 +275,13 @@ TEST(HostView, ManyNicsAreFolded) {
               AllOf(HasSubstr("4 NICs\n50 GB/s"), HasSubstr("32 NICs, together 400 GB/s")));
 }
 
+TEST(FabricView, TheRateOfSeveralNicsIsThatOfAllTogether) {
+  const Drawing drawing =
+      layout_of_fabric(make_graph("4 x (8 gpu nvswitch 450, 8 nic 50) leaf by 2 spine 2"));
+  EXPECT_THAT(all_texts(drawing),
+              AllOf(HasSubstr("8 NICs, together 400 GB/s"), Not(HasSubstr("400 GB/s each"))));
+}
+
 TEST(HostView, WhatHasNoRoomIsSaid) {
   const Graph graph = make_graph("(1024 gpu mesh 1, 1024 nic 1, 20 numa)");
   const Drawing drawing = layout_of_host(graph, 0);

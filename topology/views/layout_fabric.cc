@@ -240,16 +240,17 @@ class FabricPicture {
     const auto count = static_cast<int64_t>(block.size());
     const std::string several = plural(count, "host"), each = count > 1 ? " each" : "";
     const std::string nics = plural(first.nics, "NIC");
-    const std::string speed = first.gb_per_s > 0 ? ", " + rate(first.gb_per_s) : "";
+    const std::string speed =
+        first.gb_per_s > 0 ? (first.nics > 1 ? ", together " : ", ") + rate(first.gb_per_s) : "";
     std::vector<Pen::Line> lines = {
         {count > 1 ? several : label_of(graph_, block[0]), TextStyle::strong, 12},
         {plural(first.gpus, "GPU") + each, TextStyle::plain, 11},
-        {first_fitting({nics + speed + each, nics + speed, nics}, rect.width - 6, 10.5), TextStyle::muted,
+        {first_fitting({nics + each + speed, nics + speed, nics}, rect.width - 6, 10.5), TextStyle::muted,
          10.5}};
     if (!alike) lines = {lines[0], {plural(gpus, "GPU") + " in total", TextStyle::plain, 11}};
     std::string facts = facts_of(graph_, block, several);
     if (count == 1) facts = facts_of(graph_, {}, block[0]);
-    if (alike) facts += fmt::format("\n{}{}\n{}{}{}", plural(first.gpus, "GPU"), each, nics, speed, each);
+    if (alike) facts += fmt::format("\n{}{}\n{}{}{}", plural(first.gpus, "GPU"), each, nics, each, speed);
     const int box = pen_.box(rect, BoxStyle::host, facts, count > 1);
     pen_.write(box, lines);
     take(block, box);

@@ -423,6 +423,8 @@ Status start(Arguments& arguments, char** argv) {
   return run_in_memory(arguments);
 }
 
+constexpr const char* kVersion = "weir-train of weir " WEIR_VERSION;
+
 // The exit code if the options are wrong or help was requested; else nothing.
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   try {
@@ -437,6 +439,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 int plan_only(int argc, char** argv) {
   CLI::App app("weir-train --plan-only: chooses how to train a model on a cluster, and predicts how fast",
                "weir-train");
+  app.set_version_flag("--version", kVersion, "Print the version and exit");
   plan::PlanOptions options;
   plan::add_plan_options(app, options);
   app.get_option("--cluster")->required();
@@ -445,9 +448,12 @@ int plan_only(int argc, char** argv) {
 }
 
 int train_model(int argc, char** argv) {
-  CLI::App app("weir-train: trains a decoder-only transformer on bytes of text", "weir-train");
+  CLI::App app("Trains a decoder-only transformer on bytes of text", "weir-train");
+  app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.footer(
-      "weir-train --plan-only --help shows the options for planning on a cluster without running there");
+      "weir-train --plan-only --help shows the options for planning on a cluster without running there.\n\n"
+      "Examples:\n  weir-train --ranks 4 --steps 100 --page run.html\n"
+      "  weir-train --ranks 2 --checkpoints folder\n  mpirun -x NCCL_COMM_ID=host0:29400 -np 8 weir-train");
   Arguments arguments;
   add_model(app, arguments);
   add_training(app, arguments);

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* Writes "weir 0.2.0: 8 cores, 1 NUMA node, no GPU, 1 NIC (10 Gb/s), bootstrap through eth0, transports loop
- * shm cma tcp" or similar, truncated to size - 1 characters and terminated by a zero. Returns the length of
- * the untruncated line. Any thread. */
+/* Writes "weir 0.2.0: 8 cores, 1 NUMA node, no GPU, 1 NIC (10 Gb/s), bootstrap through eth0; ranks may use
+ * loop shm cma tcp" or similar, truncated to size - 1 characters and terminated by a zero. Returns the length
+ * of the untruncated line. Any thread. */
 int weirDescribe(char* buffer, size_t size);
 
 #ifdef __cplusplus

@@ -30,7 +30,7 @@ std::string transports(const Options& options) {
 
 std::string describe() {
   const Options& options = runtime().options();
-  return fmt::format("weir {}: {}, {}, bootstrap through {}, transports {}", WEIR_VERSION,
+  return fmt::format("weir {}: {}, {}, bootstrap through {}; ranks may use {}", WEIR_VERSION,
                      plural(machine_cores(), "core"), runtime().local_host().describe(), network(options),
                      transports(options));
 }

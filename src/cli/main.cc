@@ -5,18 +5,22 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "src/base/options.h"
 #include "src/cli/explain.h"
 #include "src/cli/failure.h"
+#include "src/cli/help_page.h"
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
 #include "src/cli/measure.h"
 #include "src/cli/metrics.h"
 #include "src/cli/order.h"
 #include "src/cli/plan.h"
+#include "src/cli/printed_file.h"
 #include "src/cli/ps.h"
 #include "src/cli/sim.h"
 #include "src/cli/top.h"
@@ -53,7 +57,7 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   run->add_option(
          "--bind", arguments.bind,
          "How to bind ranks to cores: core (each to its own), none, or auto (core if there are enough)")
-      ->check(CLI::IsMember({"auto", "core", "none"}))
+      ->check(one_of({"auto", "core", "none"}))
       ->capture_default_str();
   run->add_flag("--keep-going", arguments.request.keep_going,
                 "Do not stop the other ranks when a signal kills one; for programs that recover (weir-train "
@@ -116,61 +120,118 @@ int print_options() {
   return 0;
 }
 
+int print_options_page() {
+  fmt::print("{}", options_page());
+  return 0;
+}
+
+/// The arguments of all commands.
+struct Arguments {
+  RunArguments run;
+  TopoArguments topo;
+  PlanArguments plan;
+  ExplainArguments explain;
+  SimArguments sim;
+  VerifyArguments verify;
+  OrderArguments order;
+  MeasureArguments measure;
+  MetricsArguments metrics;
+  PsArguments ps;
+  TopArguments top;
+  TraceArguments trace;
+  bool markdown = false;  ///< of `weir options`
+  std::string about;      ///< of `weir help`
+  std::string folder;     ///< of `weir manual`
+  std::string output;     ///< of every command
+};
+
+void add_commands(CLI::App& app, Arguments& arguments) {
+  add_run(app, arguments.run);
+  add_topo(app, arguments.topo);
+  add_plan(app, arguments.plan);
+  add_explain(app, arguments.explain);
+  add_sim(app, arguments.sim);
+  add_verify(app, arguments.verify);
+  add_order(app, arguments.order);
+  add_measure(app, arguments.measure);
+  add_metrics(app, arguments.metrics);
+  add_ps(app, arguments.ps);
+  add_top(app, arguments.top);
+  add_trace(app, arguments.trace);
+  app.add_subcommand("options",
+                     "Print all environment variables that weir reads, with type, default and meaning")
+      ->add_flag("--markdown", arguments.markdown, "Print as a page in Markdown (docs/options.md)");
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  names.push_back("help");
+  app.add_subcommand("help", "Print the options of a command, with examples")
+      ->add_option("command", arguments.about, "The command; default: the list of all")
+      ->check(one_of(std::move(names)));
+  app.add_subcommand("manual", "Write man pages and the completion of bash below a folder")
+      ->group("")  // for the build
+      ->add_option("folder", arguments.folder, "The folder")
+      ->required();
+  complete_commands(app, arguments.output);
+}
+
+int print_help(const CLI::App& app, const std::string& about) {
+  fmt::print("{}", about.empty() ? app.help() : app.get_subcommand(about)->help(app.get_name()));
+  return 0;
+}
+
+int write_manual_or_fail(const CLI::App& app, const std::string& folder) {
+  const Status written = write_manual(app, folder);
+  return written.ok() ? 0 : report_failure("manual", written, 1);
+}
+
+/// Runs the command that was parsed; `program` is that of `weir run`.
+int run_command(CLI::App& app, Arguments& arguments, std::vector<std::string> program) {
+  const std::map<std::string, std::function<int()>> commands = {
+      {"run", [&] { return run(arguments.run, std::move(program)); }},
+      {"topo", [&] { return run_topo(arguments.topo); }},
+      {"doctor", [&] { return run_doctor(arguments.topo); }},
+      {"plan", [&] { return run_plan(arguments.plan); }},
+      {"explain", [&] { return run_explain(arguments.explain); }},
+      {"sim", [&] { return run_sim(arguments.sim); }},
+      {"verify", [&] { return run_verify(arguments.verify); }},
+      {"order", [&] { return run_order(arguments.order); }},
+      {"measure", [&] { return run_measure(arguments.measure); }},
+      {"metrics", [&] { return run_metrics(arguments.metrics); }},
+      {"ps", [&] { return run_ps(arguments.ps); }},
+      {"top", [&] { return run_top(arguments.top); }},
+      {"trace", [&] { return run_trace(arguments.trace); }},
+      {"options", [&] { return arguments.markdown ? print_options_page() : print_options(); }},
+      {"help", [&] { return print_help(app, arguments.about); }},
+      {"manual", [&] { return write_manual_or_fail(app, arguments.folder); }},
+  };
+  const std::string name = app.get_subcommands()[0]->get_name();
+  return print_to(arguments.output, name, commands.at(name));
+}
+
 }  // namespace
 }  // namespace weir::cli
 
 int main(int argc, char** argv) {
-  CLI::App app("weir: collective communication with a topology-aware planner", "weir");
-  app.set_version_flag("--version", "weir " WEIR_VERSION);
+  CLI::App app("Collective communication with a topology-aware planner", "weir");
+  app.set_version_flag("--version", "weir " WEIR_VERSION, "Print the version and exit");
   app.require_subcommand(1);
-  weir::cli::RunArguments arguments;
-  weir::cli::add_run(app, arguments);
-  weir::cli::TopoArguments topo;
-  weir::cli::add_topo(app, topo);
-  weir::cli::PlanArguments plan;
-  weir::cli::add_plan(app, plan);
-  weir::cli::ExplainArguments explain;
-  weir::cli::add_explain(app, explain);
-  weir::cli::SimArguments sim;
-  weir::cli::add_sim(app, sim);
-  weir::cli::VerifyArguments verify;
-  weir::cli::add_verify(app, verify);
-  weir::cli::OrderArguments order;
-  weir::cli::add_order(app, order);
-  weir::cli::MeasureArguments measure;
-  weir::cli::add_measure(app, measure);
-  weir::cli::MetricsArguments metrics;
-  weir::cli::add_metrics(app, metrics);
-  weir::cli::PsArguments ps;
-  weir::cli::add_ps(app, ps);
-  weir::cli::TopArguments top;
-  weir::cli::add_top(app, top);
-  weir::cli::TraceArguments trace;
-  weir::cli::add_trace(app, trace);
-  app.add_subcommand("options",
-                     "Print all environment variables that weir reads, with type, default and meaning");
+  weir::cli::Arguments arguments;
+  weir::cli::add_commands(app, arguments);
   // Arguments after the first -- belong to the program that `weir run` starts.
   char** const end =
       std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
+  if (const auto unknown = weir::cli::unknown_word(app, {argv + 1, std::max(end, argv + 1)})) {
+    fmt::print(stderr, "weir: {}\nweir --help lists the commands, weir help COMMAND its options.\n",
+               *unknown);
+    return weir::cli::kExitUsage;
+  }
   try {
     app.parse(static_cast<int>(end - argv), argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : weir::cli::kExitUsage;
   }
-  if (app.got_subcommand("options")) return weir::cli::print_options();
-  if (app.got_subcommand("topo")) return weir::cli::run_topo(topo);
-  if (app.got_subcommand("order")) return weir::cli::run_order(order);
-  if (app.got_subcommand("measure")) return weir::cli::run_measure(measure);
-  if (app.got_subcommand("metrics")) return weir::cli::run_metrics(metrics);
-  if (app.got_subcommand("ps")) return weir::cli::run_ps(ps);
-  if (app.got_subcommand("top")) return weir::cli::run_top(top);
-  if (app.got_subcommand("trace")) return weir::cli::run_trace(trace);
-  if (app.got_subcommand("plan")) return weir::cli::run_plan(plan);
-  if (app.got_subcommand("explain")) return weir::cli::run_explain(explain);
-  if (app.got_subcommand("sim")) return weir::cli::run_sim(sim);
-  if (app.got_subcommand("verify")) return weir::cli::run_verify(verify);
-  if (app.got_subcommand("doctor")) return weir::cli::run_doctor(topo);
-  std::vector<std::string> command = app.get_subcommand("run")->remaining();
-  if (end != argv + argc) command.insert(command.end(), end + 1, argv + argc);
-  return weir::cli::run(arguments, std::move(command));
+  std::vector<std::string> program = app.get_subcommand("run")->remaining();
+  if (end != argv + argc) program.insert(program.end(), end + 1, argv + argc);
+  return weir::cli::run_command(app, arguments, std::move(program));
 }

@@ -13,6 +13,7 @@
 
 #include "src/base/text.h"
 #include "src/cli/failure.h"
+#include "src/cli/help_page.h"
 #include "src/cli/plan_task.h"
 #include "src/cli/rank_order.h"
 #include "topology/formats/hostlist.h"
@@ -124,7 +125,7 @@ void add_order(CLI::App& app, OrderArguments& arguments) {
       ->add_option("--format", arguments.format,
                    "hostfile (Open MPI), openmpi-rankfile, mpich (a hostfile of MPICH), slurm (a file for "
                    "SLURM_HOSTFILE), kubernetes (commands that label nodes)")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kOrderFormats), std::end(kOrderFormats))))
+      ->check(one_of({std::begin(kOrderFormats), std::end(kOrderFormats)}))
       ->capture_default_str();
 }
 

@@ -18,6 +18,7 @@
 #include "algorithms/sim/ways.h"
 #include "src/base/text.h"
 #include "src/cli/failure.h"
+#include "src/cli/help_page.h"
 #include "src/cli/link_loads.h"
 #include "src/cli/narrow_nics.h"
 #include "src/cli/plan_page.h"
@@ -178,7 +179,7 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
                                 "Print the plan as plan text (docs/plan-format.md), as msccl-xml or as "
                                 "mscclpp-json, or the best "
                                 "rings as nccl-graph")
-                   ->check(CLI::IsMember({"plan", "msccl-xml", "mscclpp-json", "nccl-graph"}))
+                   ->check(one_of({"plan", "msccl-xml", "mscclpp-json", "nccl-graph"}))
                    ->excludes(json)
                    ->excludes(svg)
                    ->excludes(html)

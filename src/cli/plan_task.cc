@@ -11,6 +11,7 @@
 
 #include "algorithms/cluster/hosts.h"
 #include "algorithms/network/relays.h"
+#include "src/base/spelling.h"
 #include "src/base/text.h"
 
 namespace weir::cli {
@@ -57,15 +58,19 @@ Result<std::vector<Index>> devices_of(const Graph& graph, const std::string& ran
 Result<Collective> collective_of(const std::string& text) {
   std::string plain = text;
   plain.erase(std::remove(plain.begin(), plain.end(), '_'), plain.end());
+  std::vector<std::string> names;
   for (int kind = 0; kind < static_cast<int>(Collective::send_recv); ++kind) {
-    std::string own(name(static_cast<Collective>(kind)));
+    std::string& own = names.emplace_back(name(static_cast<Collective>(kind)));
     own.erase(std::remove(own.begin(), own.end(), '_'), own.end());
     if (equals_ignoring_case(plain, own)) return static_cast<Collective>(kind);
   }
-  return Status(Code::invalid_argument,
-                fmt::format("--collective is \"{}\"; expected allreduce, allgather, reducescatter, "
-                            "broadcast, reduce, alltoall, gather or scatter",
-                            text));
+  Nearest nearest(plain);
+  for (const std::string& own : names) nearest.consider(own);
+  return Status(
+      Code::invalid_argument,
+      fmt::format("--collective is \"{}\"; expected allreduce, allgather, reducescatter, "
+                  "broadcast, reduce, alltoall, gather or scatter{}",
+                  text, nearest.found().empty() ? "" : fmt::format("; did you mean {}?", nearest.found())));
 }
 
 void add_plan_task(CLI::App* command, PlanTaskArguments& arguments) {

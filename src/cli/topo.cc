@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "src/base/output_file.h"
 #include "src/cli/doctor.h"
 #include "src/cli/failure.h"
 #include "topology/formats/fabric_file.h"
@@ -66,28 +65,18 @@ void add_topo(CLI::App& app, TopoArguments& arguments) {
   topo->add_flag("--svg", arguments.svg,
                  "Print an SVG picture of one host, or of the network of several hosts");
   topo->add_flag("--html", arguments.html, "Print an HTML page with the network and each kind of host");
-  topo->add_option("-o,--out", arguments.out, "Write the output to this file");
   add_sources(app.add_subcommand(
                   "doctor", "Report what is wrong or slow on this machine, a recorded machine or in a file"),
               arguments.sources, MissingRates::keep);
 }
 
 int run_topo(const TopoArguments& arguments) {
-  if (!arguments.out.empty()) {
-    if (const Status possible = try_output_file(arguments.out); !possible.ok())
-      return report_failure("topo", possible, kExitUsage);
-  }
   std::unique_ptr<drivers::Machine> machine;
   Result<topology::Detected> detected = look(arguments.sources, machine);
   if (!detected.ok()) return report_failure("topo", detected.status(), kExitUsage);
   print_findings(*detected, arguments.sources);
-  const std::string text = text_of(detected->graph, arguments);
-  if (arguments.out.empty()) {
-    fmt::print("{}", text);
-    return 0;
-  }
-  const Status written = write_output_file(arguments.out, text);
-  return written.ok() ? 0 : report_failure("topo", written, 1);
+  fmt::print("{}", text_of(detected->graph, arguments));
+  return 0;
 }
 
 int run_doctor(const TopoArguments& arguments) {

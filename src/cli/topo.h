@@ -16,7 +16,6 @@ namespace weir::cli {
 
 struct TopoArguments {
   Sources sources;
-  std::string out;  ///< path of the output file; empty: standard output
   bool matrix = false;
   bool json = false;
   bool xml = false;

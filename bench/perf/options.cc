@@ -25,6 +25,7 @@ constexpr int kAs = 258;
 constexpr int kNetStats = 259;
 constexpr int kDevice = 260;
 constexpr int kLimit = 261;
+constexpr int kVersion = 262;
 
 /// Stores the value, or returns a description of the expected value.
 using Setter = std::optional<std::string> (*)(PerfOptions&, std::string_view text);
@@ -176,6 +177,7 @@ constexpr Row kRows[] = {
     {'I', "per_iter_timing", "0/1", "time every iteration (0)", integer<&O::per_iteration, 0, 1>},
     {'K', "per_iter_skip", "N", "leading iterations that -I skips (0)", integer<&O::per_iteration_skip>},
     {'h', "help", nullptr, "print this help", nullptr},
+    {kVersion, "version", nullptr, "print the version", nullptr},
     {kRanks, "ranks", "N", "start N processes on this machine", integer<&O::ranks, 1, 65536>},
     {kBind, "bind", "WHERE",
      "with --ranks: bind processes to cores: core, none, or auto (core if there are enough) (auto)", bind},
@@ -187,6 +189,8 @@ constexpr Row kRows[] = {
      "add columns with the time limit from the GPUs' memory bandwidth, and the percentage reached", limit},
     {kAs, "as", "WHOM", "program whose options and columns are used: nccl-tests (nccl-tests)", personality},
 };
+
+std::string base_name(const std::string& program) { return program.substr(program.rfind('/') + 1); }
 
 const Row* row_of(int code) {
   for (const Row& row : kRows)
@@ -236,6 +240,7 @@ CommandLine parse_command_line(int argc, char** argv) {
       return stop(kExitBadOption, fmt::format("{} option '{}'\n{}", code == '?' ? "invalid" : "no value for",
                                               argv[optind - 1], usage(program)));
     if (code == 'h') return stop(0, usage(program));
+    if (code == kVersion) return stop(0, fmt::format("{} of weir {}\n", base_name(program), WEIR_VERSION));
     const Row& row = *row_of(code);
     if (std::optional<std::string> expected = row.set(line.options, optarg != nullptr ? optarg : ""))
       return stop(row.is_size ? kExitBadSize : kExitUsage,
@@ -247,13 +252,16 @@ CommandLine parse_command_line(int argc, char** argv) {
 }
 
 std::string usage(const std::string& program) {
-  std::string text = fmt::format("usage: {} [options]\n", program.substr(program.rfind('/') + 1));
+  std::string text = fmt::format("usage: {} [options]\n", base_name(program));
   for (const Row& row : kRows) {
     std::string letter = row.code < 256 ? fmt::format("-{},", static_cast<char>(row.code)) : "";
     std::string name = fmt::format("--{} {}", row.name, row.argument ? row.argument : "");
     text += fmt::format("  {:3} {:32} {}\n", letter, name, row.help);
   }
-  return text;
+  return text +
+         fmt::format(
+             "Examples:\n  {0} --ranks 4 -b 1K -e 64M -f 4\n  mpirun -np 8 {0} -b 8 -e 1G -f 2 -d half\n",
+             base_name(program));
 }
 
 }  // namespace weir::perf

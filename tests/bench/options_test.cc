@@ -94,6 +94,10 @@ TEST(PerfOptions, ABadOptionPrintsTheUsageAndIsNoError) {
   CommandLine help = parse({"-h"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.text, HasSubstr("--per_iter_skip"));
+  EXPECT_THAT(help.text, HasSubstr("Examples:\n  "));
+  CommandLine version = parse({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.text, HasSubstr(" of weir "));
 }
 
 TEST(PerfOptions, BadSizesAreErrors) {

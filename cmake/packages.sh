@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs by apt what is missing of the named groups of packages.txt: packages.sh GROUP...
-# Calls apt only when something is missing. Works as root or with sudo; says what to do when there is neither.
+# packages.sh --missing GROUP... only names it. Calls apt only when something is missing. Works as root or with sudo; says what to do when there is neither.
 set -euo pipefail
 list="$(dirname "${BASH_SOURCE[0]}")/packages.txt"
 
@@ -13,10 +13,12 @@ is_installed() {
   [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
 }
 
+only_name=0
+[[ "${1:-}" != --missing ]] || { only_name=1 && shift; }
 missing=()
 mapfile -t packages < <(wanted "$@")
 if [[ ${#packages[@]} -eq 0 ]]; then
-  echo "packages.sh: no package belongs to '$*'; the groups are build, trainer, test, develop, gpu and compare" >&2
+  echo "packages.sh: no package belongs to '$*'; the groups are build, trainer, test, torch, package, develop, gpu and compare" >&2
   exit 1
 fi
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
@@ -27,6 +29,7 @@ for package in "${packages[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
 [[ ${#missing[@]} -eq 0 ]] && exit 0
+[[ $only_name -eq 0 ]] || { echo "${missing[*]}" && exit 0; }
 
 as_root=(env DEBIAN_FRONTEND=noninteractive)
 if [[ "$(id -u)" -ne 0 ]]; then

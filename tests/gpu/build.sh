@@ -3,7 +3,7 @@
 # Builds what accept.sh runs: build.sh ROOT. Says which packages are missing where they are.
 set -euo pipefail
 cd "$1"
-cmake/packages.sh build trainer test develop 2>/dev/null || true # without apt or the right to use it, what is there has to do
+cmake/packages.sh build trainer test torch develop 2>/dev/null || true # without apt or the right to use it, what is there has to do
 cmake --preset release --log-level=NOTICE
 known="$(ninja -C build -t targets all | sed -n 's/: .*//p')"
 targets=(weir nccl)

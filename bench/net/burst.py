@@ -22,7 +22,7 @@ import time
 from collections import namedtuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "..", "tests", "api"), os.path.join(HERE, "..", "compare")]
+sys.path[:0] = [os.path.join(HERE, "..", "..", "tests", "netlab"), os.path.join(HERE, "..", "..", "examples", "python"), os.path.join(HERE, "..", "compare")]
 from compare import listed, size  # noqa: E402
 from ctypes_allreduce import Nccl, UniqueId  # noqa: E402
 from network import Buffers, Impossible, Network, missing_tools  # noqa: E402

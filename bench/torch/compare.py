@@ -4,7 +4,7 @@
     bench/compare-torch                       # all operations, 8 B to 64 MiB, 2 and 4 processes
     bench/compare-torch --quick
     bench/compare-torch --ops all_reduce --ranks 2 --sizes 8,64K
-    bench/compare-torch --train               # tokens/s of the model of python/examples/ddp.py instead
+    bench/compare-torch --train               # tokens/s of the model of examples/python/ddp.py instead
     bench/compare-torch --train --threads 2 --hogs 2    # with intra-op threads, beside two processes that compute
 
 All back ends run in the same processes and alternate after each batch of calls; a figure is the median over the repetitions, a

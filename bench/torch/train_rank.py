@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of bench/compare-torch --train: trains the transformer of python/examples/ddp.py over several back ends, alternately.
+"""One rank of bench/compare-torch --train: trains the transformer of examples/python/ddp.py over several back ends, alternately.
 
     train_rank.py RANK RANKS STORE OPTIONS    (OPTIONS: JSON, the fields of Options)
 
@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python", "examples"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "python"))
 import ddp  # noqa: E402
 
 MODEL = argparse.Namespace(width=128, layers=4, heads=4, length=64, text=None)

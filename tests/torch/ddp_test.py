@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""python/examples/ddp.py over weir and over Gloo: ddp_test.py BUILD/python --ranks 4 [check...].
+"""examples/python/ddp.py over weir and over Gloo: ddp_test.py BUILD/python --ranks 4 [check...].
 
 Twice over weir gives the same bits. Over Gloo it gives the same bits with 2 ranks, where a sum has one order only, and
 nearly the same parameters with 4. The same processes make all runs, as most of a short one would be the start of PyTorch;
@@ -19,7 +19,7 @@ import time
 import ranks as harness
 from ranks import expect
 
-EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python", "examples", "ddp.py")
+EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "python", "ddp.py")
 SMALL = ["--steps", "40", "--width", "32", "--layers", "1", "--heads", "2", "--batch", "2", "--length", "16"]
 NEAR = 2e-3  # of the parameters, which are about 0.1: roundings that differ, after all steps
 LAUNCHERS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")

@@ -4,7 +4,7 @@
 
 The library is found through LD_LIBRARY_PATH:
 
-    LD_LIBRARY_PATH=build/lib python3 tests/api/ctypes_allreduce.py
+    LD_LIBRARY_PATH=build/lib python3 examples/python/ctypes_allreduce.py
 """
 
 import ctypes

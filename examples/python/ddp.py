@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small byte-level transformer with DistributedDataParallel on CPUs, over weir or another back end.
 
-    PYTHONPATH=build/python /usr/bin/python3 python/examples/ddp.py --ranks 2
+    PYTHONPATH=build/python /usr/bin/python3 examples/python/ddp.py --ranks 2
     PYTHONPATH=build/python /usr/bin/python3 -m torch.distributed.run --nproc_per_node 2 \\
-        --redirects 1 --tee 1 python/examples/ddp.py
+        --redirects 1 --tee 1 examples/python/ddp.py
 
 --ranks starts the processes; alternatively use a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (the options
 --redirects and --tee are for PyTorch 1.13 on Python 3.11, where their defaults fail). The last line contains tokens/s of all ranks

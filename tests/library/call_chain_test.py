@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""README's two chains of calls are those of a running program: call_chain_test.py README ALL_REDUCE_PERF.
+"""The two chains of calls of docs/architecture.md are those of a running program: call_chain_test.py PAGE ALL_REDUCE_PERF.
 
 Skipped where gdb is missing or may not trace.
 """
@@ -12,16 +12,16 @@ import sys
 
 SKIPPED = 77
 RECORDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "call_chain_gdb.py")
-# Heading in README, function to stop in, environment, options of the program.
+# Heading on the page, function to stop in, environment, options of the program.
 CHAINS = (
     ("All ranks on one host", "weir::exec::ShmCollectives::advance", {}, ["-b", "8", "-e", "8"]),
     ("Between hosts", "sendmsg", {"WEIR_FAST": "0", "WEIR_TRANSPORTS": "tcp"}, ["-b", "400K", "-e", "400K"]),
 )
 
 
-def promised(readme, heading):
+def promised(page, heading):
   """The functions in the table behind the heading."""
-  with open(readme, encoding="utf-8") as file:
+  with open(page, encoding="utf-8") as file:
     section = file.read().split("## The way of one call", 1)[1].split("\n## ", 1)[0]
   table = section.split(heading, 1)[1].split("\n\n", 2)[1]
   return re.findall(r"^\| `([\w:]+)` \|", table, flags=re.MULTILINE)
@@ -39,7 +39,7 @@ def recorded(program, stop, variables, options):
 
 
 def main():
-  readme, program = sys.argv[1:]
+  page, program = sys.argv[1:]
   try:
     subprocess.run(["gdb", "--version"], capture_output=True, check=True)
   except OSError:
@@ -47,14 +47,14 @@ def main():
     return SKIPPED
   wrong = 0
   for heading, stop, variables, options in CHAINS:
-    expected = promised(readme, heading)
+    expected = promised(page, heading)
     found, said = recorded(program, stop, variables, options)
     if not found and re.search(r"ptrace|Operation not permitted", said):
       print("gdb may not trace here")
       return SKIPPED
     if expected not in found:
       wrong += 1
-      print(f"{heading}: README lists\n  {' > '.join(expected)}\nthe program was in\n{said}")
+      print(f"{heading}: the page lists\n  {' > '.join(expected)}\nthe program was in\n{said}")
   return 1 if wrong else 0
 
 

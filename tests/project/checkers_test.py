@@ -335,7 +335,7 @@ class Sources(ToyTree):
 class Documents(ToyTree):
   def setUp(self):
     super().setUp()
-    self.write("README.md", "# Toy\n| folder | what |\n| `docs` | pages |\n")
+    self.write("README.md", "# Toy\n")
     self.write("docs/README.md", "[how](architecture.md)\n")
 
   def test_a_tree_in_order(self):
@@ -369,14 +369,18 @@ class Documents(ToyTree):
                      [f"src/base/b.cc:1: has no line '{LICENSE}'; expected it first, or behind '#!'"])
 
   def test_what_has_gone_stale_is_named_with_its_line(self):
-    self.write("README.md", "# Toy\n[gone](docs/gone.md)\n| `src/gone` | what |\n"
+    self.write("README.md", "# Toy\n[gone](docs/gone.md)\n")
+    with open(os.path.join(self.root, "docs", "architecture.md"), encoding="utf-8") as file:
+      first = file.read().rstrip("\n") + "\n"
+    tables = first.count("\n")
+    self.write("docs/architecture.md", first + "## The tree\n| `src/gone` | what |\n## The way of one call\n"
                "| `A::gone` | `src/base/a.cc` | x |\n| `b` | `src/base/a.cc` | x |\n| `c` | `src/c.cc` | x |\n")
     self.write("docs/more.md", "")
     self.write("src/base/a.cc", f"// {LICENSE}\nint a;\nint b;  // TODO: c\n")
     self.write("cmake/a.sh", f"# {LICENSE}\nif true; then\n")
     complaints = documents.check(self.root)
     self.assertEqual([complaint.split(": ")[0] for complaint in complaints],
-                     ["README.md:2", "docs/README.md:1", "README.md:3", "README.md:4", "README.md:6", "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:3"])
+                     ["README.md:2", "docs/README.md:1", *(f"docs/architecture.md:{tables + line}" for line in (2, 4, 6)), "src/base/a.cc:3", "cmake/a.sh:1", "cmake/a.sh:3"])
 
 
 class TestMap(ToyTree):

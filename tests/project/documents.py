@@ -3,7 +3,7 @@
 """Pages and scripts that have gone stale: documents.py ROOT.
 
 Links in Markdown lead to files that exist, docs/README.md lists every page of docs/ and docs/lab/README.md every page of docs/lab/,
-tests that docs/troubleshooting.md names are there, folders and the way of one call in README's tables exist, shell scripts parse, every source names its license, and no source says that something is left to be done.
+tests that docs/troubleshooting.md names are there, folders and the way of one call in the tables of docs/architecture.md exist, shell scripts parse, every source names its license, and no source says that something is left to be done.
 """
 
 import os
@@ -15,7 +15,8 @@ import source_tree
 
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 SCRIPTS = ("run", "test", ".ci/run")
-INDEXED = ("docs", "docs/lab")
+INDEXED = ("docs", "docs/lab", "docs/start")
+ARCHITECTURE = "docs/architecture.md"
 
 
 def _lines(root, path):
@@ -44,25 +45,36 @@ def check_index(root):
         yield f"{index_path}:1: does not list {page}"
 
 
+def _section(root, heading):
+  """(number, line) of a section of docs/architecture.md."""
+  inside = False
+  for number, line in _lines(root, ARCHITECTURE):
+    if line.startswith("## "):
+      inside = line == f"## {heading}"
+    elif inside:
+      yield number, line
+
+
 def check_folders(root):
-  for number, line in _lines(root, "README.md"):
+  """Rows | `folder` | ...: the folder is there."""
+  for number, line in _section(root, "The tree"):
     first_cell = re.match(r"\|([^|]*)\|(?!\s*`)", line)
     for folder in re.findall(r"`([\w./]+)`", first_cell.group(1)) if first_cell else ():
       if not os.path.isdir(os.path.join(root, folder)):
-        yield f"README.md:{number}: there is no folder {folder}"
+        yield f"{ARCHITECTURE}:{number}: there is no folder {folder}"
 
 
 def check_way(root):
-  """Rows | `Name` | `file` | ... of README: the file is there and has the name."""
-  for number, line in _lines(root, "README.md"):
+  """Rows | `Name` | `file` | ...: the file is there and has the name."""
+  for number, line in _section(root, "The way of one call"):
     row = re.match(r"\|\s*`([\w:]+)`\s*\|\s*`([\w./]+\.\w+)`\s*\|", line)
     if not row:
       continue
     name, path = row.group(1).rsplit("::", 1)[-1], row.group(2)
     if not os.path.isfile(os.path.join(root, path)):
-      yield f"README.md:{number}: there is no file {path}"
+      yield f"{ARCHITECTURE}:{number}: there is no file {path}"
     elif not re.search(rf"\b{name}\b", source_tree.read(root, path)):
-      yield f"README.md:{number}: {path} does not have {name}"
+      yield f"{ARCHITECTURE}:{number}: {path} does not have {name}"
 
 
 def check_tests(root):

@@ -63,13 +63,13 @@ class Cluster(unittest.TestCase):
     self.stand_in("scontrol", SCONTROL)
     self.stand_in("srun", SRUN)
     job = environment(PATH=self.path, SLURM_JOB_NODELIST="node[0-1]", SLURM_JOB_ID=str(free_port() % 10000 + 10000), STEPS="2",
-                      LARGEST="64K", OMP_NUM_THREADS="1")
+                      PRESET="tiny", LARGEST="64K", OMP_NUM_THREADS="1")
     if not os.path.exists(f"{self.build}/bin/weir-train"):
-      self.stand_in("weir-train", "#!/bin/sh\n[ $SLURM_PROCID != 0 ] || echo step 2\n")
+      self.stand_in("weir-train", "#!/bin/sh\n[ $SLURM_PROCID != 0 ] || echo \'     2 held out\'\n")
     text = run(["bash", f"{self.files}/train.sbatch", f"{self.build}/bin"], env=job)
     self.assertEqual(rows(text), [1 << power for power in range(10, 17, 2)])
     self.assertIn("# Out of bounds values : 0 OK", text)
-    self.assertRegex(text, r"(?m)^.*step +2\b")
+    self.assertRegex(text, r"(?m)^ +2 .*held out")
 
   def test_the_pods_of_the_manifest_sum(self):
     with open(f"{self.files}/job.yaml", encoding="utf-8") as file:

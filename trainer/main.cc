@@ -7,8 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -423,6 +425,19 @@ Status start(Arguments& arguments, char** argv) {
   return run_in_memory(arguments);
 }
 
+/// Types of options as users write their values: "{fp32,bf16}" for "ENUM:value in {fp32->0,bf16->1} OR
+/// {0,1}".
+class PlainFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    text = std::regex_replace(text, std::regex("ENUM:value in (\\{[^}]*\\}) OR \\{[^}]*\\}"), "$1");
+    text = std::regex_replace(text, std::regex("->-?[0-9]+"), "");
+    text = std::regex_replace(text, std::regex("[A-Z]+:([A-Z{])"), "$1");
+    return std::regex_replace(text, std::regex(" \\[b, [^\\]]*\\]"), "");
+  }
+};
+
 constexpr const char* kVersion = "weir-train of weir " WEIR_VERSION;
 
 // The exit code if the options are wrong or help was requested; else nothing.
@@ -439,6 +454,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 int plan_only(int argc, char** argv) {
   CLI::App app("weir-train --plan-only: chooses how to train a model on a cluster, and predicts how fast",
                "weir-train");
+  app.formatter(std::make_shared<PlainFormatter>());
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   plan::PlanOptions options;
   plan::add_plan_options(app, options);
@@ -449,6 +465,7 @@ int plan_only(int argc, char** argv) {
 
 int train_model(int argc, char** argv) {
   CLI::App app("Trains a decoder-only transformer on bytes of text", "weir-train");
+  app.formatter(std::make_shared<PlainFormatter>());
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.footer(
       "weir-train --plan-only --help shows the options for planning on a cluster without running there.\n\n"

@@ -70,6 +70,17 @@ class Installed(unittest.TestCase):
     self.assertEqual((done.returncode, done.stdout), (1, ""))
     self.assertIn("NCCL_COMM_ID is not set", done.stderr)
 
+  def test_each_program_tells_its_version_and_has_examples_but_no_names_of_the_code(self):
+    programs = sorted(os.listdir(os.path.join(self.prefix, "bin")))
+    self.assertIn("weir", programs)
+    for name in programs:
+      program = os.path.join(self.prefix, "bin", name)
+      self.assertRegex(run([program, "--version"]), r"weir \d+\.\d+\.\d+\n$")
+      text = run([program, "--help"])
+      self.assertNotRegex(text, r"->\d|ENUM|::", name)
+      if name != "weir":
+        self.assertIn("Examples:\n  ", text)
+
   def test_ctypes(self):
     library = next(path for path, _, names in os.walk(self.prefix) if "libnccl.so.2" in names)
     text = run([sys.executable, self.example("python", "ctypes_allreduce.py")], env=environment(LD_LIBRARY_PATH=library))

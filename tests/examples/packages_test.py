@@ -79,8 +79,10 @@ class Packages(unittest.TestCase):
   def test_lintian_has_nothing_to_say(self):
     if shutil.which("lintian") is None:
       self.skipTest("lintian is not installed")
-    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", *self.debs.values()], capture_output=True,
-                          text=True, check=False)
+    # Built for /usr/local, libraries are in lib and not in the folder of the architecture.
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags",
+                           "pkg-config-unavailable-for-cross-compilation", *self.debs.values()],
+                          capture_output=True, text=True, check=False)
     self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
 

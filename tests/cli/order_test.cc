@@ -95,7 +95,8 @@ TEST(Order, RefusesWhatCannotBe) {
       {"--ranks 0 --hosts host0", "excludes"},
       {"--ranks 0 --slots 2", "excludes"},
       {"--slots 0", "--slots"},
-      {"--format pbs", "pbs not in {hostfile,openmpi-rankfile,mpich,slurm,kubernetes}"}};
+      {"--format pbs",
+       "\"pbs\" is not known; expected one of hostfile, openmpi-rankfile, mpich, slurm, kubernetes"}};
   for (const auto& [arguments, words] : kWrong) {
     const CommandResult result = weir_command("order " + std::string(kNetwork) + arguments);
     EXPECT_EQ(result.code, 2) << arguments;

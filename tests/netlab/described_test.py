@@ -8,6 +8,7 @@ Ends with 77 (skipped) where networks of namespaces may not be made.
 import contextlib
 import os
 import subprocess
+import sys
 import tempfile
 
 from cases import run
@@ -37,6 +38,17 @@ leaf leaf[0-1]
 host host[0-1]
 attach host[0-1] nic eth[0-1] to leaf[0-1] 0.2G rail 0-1
 """
+TWO_RAILS = """weir fabric 1
+leaf leaf[0-1]
+host host[0-3]
+attach host[0-3] nic eth[0-1] to leaf[0-1] 0.1G rail 0-1
+"""
+ONE_LEAF = """weir fabric 1
+leaf leaf
+host host[0-3]
+attach host[0-3] nic eth[0-1] to leaf 0.1G
+"""
+RATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rates.py")
 
 
 @contextlib.contextmanager
@@ -104,6 +116,70 @@ def rails_are_networks_of_their_own(programs):
     assert min(shares) > max(shares) / 2 > SIZE / 2, shares
 
 
+class Rates:
+  """Two ranks on each host, which do one thing after the other (rates.py)."""
+
+  def __init__(self, network, programs, **variables):
+    self.network, self.said = network, ""
+    library = os.path.join(os.path.dirname(os.path.abspath(programs)), "lib", "libnccl.so.2")
+    ranks = 2 * network.cluster.hosts
+    self.processes = [network.start(rank // 2, rank, ranks, (sys.executable, RATES, library, f"{SIZE}"), WEIR_CALIBRATION="0",
+                                    stdin=subprocess.PIPE, **variables) for rank in range(ranks)]
+
+  def tell(self, word):
+    """The bytes per second that rank 0 says, if it is told to sum."""
+    self.processes[0].stdin.write(word + "\n")
+    self.processes[0].stdin.flush()
+    for line in self.processes[0].stdout:
+      if line.startswith("done "):
+        return float(line.split()[1])
+      self.said += line
+    raise AssertionError(self.end())
+
+  def measure(self, *cable):
+    """MB/s of sums, and how many times a sum's bytes leave the lower end of a cable."""
+    self.tell("sum")  # channels are open then
+    before = self.network.statistic(*self.network.farther[cable], "tx_bytes")
+    rate = self.tell("sum") * 1e-6
+    return rate, (self.network.statistic(*self.network.farther[cable], "tx_bytes") - before) / 4 / SIZE
+
+  def end(self):
+    said = [process.communicate(timeout=100) for process in self.processes]
+    assert all(process.returncode == 0 for process in self.processes), said
+    return self.said + "".join(out + err for out, err in said)
+
+
+def plans_anew_for_a_host_that_lost_a_rail(programs):
+  """Hosts with two rails, which are one network for the planner, sum in rings of hosts. A host that loses one is slower than the others:
+  what was planned before sends 3/2 of each sum over the other one, as before; what is planned afterwards, for the same communicator or
+  another one, sends all of it once."""
+  with described(programs, TWO_RAILS) as (network, fabric, _):
+    with open(fabric, "w", encoding="ascii") as file:
+      file.write(ONE_LEAF)
+    settings = {"WEIR_FABRIC_FILE": fabric, "NCCL_SOCKET_IFNAME": "eth", "NCCL_DEBUG": "WARN", "NCCL_NSOCKS_PERTHREAD": "2"}
+    job = Rates(network, programs, **settings)
+    before = job.measure(2, 4)
+    network.cut(2, 5)
+    job.tell("sum")  # finds out
+    old = job.measure(2, 4)
+    job.tell("resume")
+    new = job.measure(2, 4)
+    network.restore(2, 5)
+    job.tell("resume")
+    again = job.measure(2, 4)
+    said = job.end()
+    network.cut(2, 5)
+    log = {**settings, "NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,TUNING"}
+    out = all_reduce(network, programs, 2, **log)
+  print(f"MB/s of sums, and their bytes over the first rail: {before} with both rails, {old} with one and the old plan, {new} with one "
+        f"and a new plan, {again} with both again")
+  assert LEAST * 3 / 2 < old[1] / new[1] < MOST * 3 / 2, (old, new)
+  assert LEAST < before[1] / again[1] < MOST and old[1] > 1.8 * before[1], (before, old, again)
+  assert "plans still count on 2 paths until ncclCommSuspend and ncclCommResume, or a new communicator" in said, said
+  assert "host host2, NIC eth1 has no link, so that plans do without its cables" in out, out
+  assert f"all_reduce: {SIZE} bytes -> planned in " in out, out
+
+
 def switches_in_circles_are_refused(programs):
   text = LEAVES.replace("spine spine\n", "spine spine[0-1]\n").replace("to spine 0", "to spine[0-1] 0")
   try:
@@ -114,5 +190,5 @@ def switches_in_circles_are_refused(programs):
 
 
 if __name__ == "__main__":
-  run((unlike_hosts_take_trees_by_themselves, plans_cross_the_spine_as_they_say, rails_are_networks_of_their_own,
-       switches_in_circles_are_refused))
+  run((unlike_hosts_take_trees_by_themselves, plans_anew_for_a_host_that_lost_a_rail, plans_cross_the_spine_as_they_say,
+       rails_are_networks_of_their_own, switches_in_circles_are_refused))

@@ -265,8 +265,8 @@ class Network:
     return ["ip", "netns", "exec", self.space(f"host{host}"), "unshare", "--uts", "sh", "-c", f'hostname host{host} && exec "$@"',
             "sh", *command]
 
-  def start(self, host, rank, ranks, command, first_host=0, **variables):
-    """The command as a rank on a host. Rank 0 is on `first_host`. Its outputs are pipes."""
+  def start(self, host, rank, ranks, command, first_host=0, stdin=None, **variables):
+    """The command as a rank on a host. Rank 0 is on `first_host`. Its outputs are pipes. `stdin`: as in Popen."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "WEIR_"))}
     first = self.address(first_host)
     environment.update({"RANK": f"{rank}", "WORLD_SIZE": f"{ranks}", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
@@ -275,7 +275,7 @@ class Network:
                         "WEIR_CACHE_DIR": self.cache,  # rates measured here are not those of the machine
                         "WEIR_SPIN": "0", "WEIR_YIELD": "0"})  # hosts have no cores of their own
     environment.update(variables)
-    return subprocess.Popen(self.inside(host, *command), env=environment, text=True, stdout=subprocess.PIPE,
+    return subprocess.Popen(self.inside(host, *command), env=environment, text=True, stdin=stdin, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, preexec_fn=ahead_of_others)
 
   def kill_all(self):

@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -182,6 +183,17 @@ TEST_F(Detection, PortsOfVerbsAndEthernet) {
   EXPECT_EQ(graph[ports[2]].name, "eth0");
   EXPECT_EQ(graph[graph[ports[2]].parent].name, "0000:00:03.0");
   EXPECT_THAT(detected.findings, says("nic", "does not report the speed of eth0"));
+}
+
+TEST_F(Detection, PortsWithoutLink) {
+  put("/root/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  put("/root/sys/class/infiniband/mlx5_0/ports/2/state", "1: DOWN");
+  put("/root/sys/class/infiniband/mlx5_1/ports/1/state", "2: INIT");
+  for (const auto& [name, state] : {std::pair("eth0", "up"), std::pair("eth1", "lowerlayerdown"),
+                                    std::pair("lo", "unknown"), std::pair("docker0", "down")})
+    put(fmt::format("/root/sys/class/net/{}/operstate", name), state);
+  EXPECT_THAT(ports_without_link((*drivers::replay_machine(folder_))->files()),
+              ElementsAre("docker0", "eth1", "mlx5_0:2", "mlx5_1"));
 }
 
 TEST_F(Detection, SwitchesThatLldpHeard) {

@@ -6,6 +6,7 @@
 #include "tests/topology/make_graph.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
+#include "topology/model/lost_cables.h"
 #include "topology/model/merge.h"
 #include "topology/model/paths.h"
 #include "topology/model/rates.h"
@@ -142,6 +143,28 @@ TEST(Derive, LeavesAndOversubscription) {
   EXPECT_THAT(leaves(rail), SizeIs(2));
   EXPECT_THAT(leaves(rail)[0].hosts, SizeIs(4));
   EXPECT_THAT(leaves(rail)[0].ports, SizeIs(4));
+}
+
+TEST(LostCables, ArePortsOrNicsWithoutLink) {
+  const Graph whole = make_graph("3 x (2 gpu, 2 nic 25) leaf");
+  Graph graph = whole;
+  const auto hosts = graph.all(NodeKind::host);
+  for (size_t i = 0; i < hosts.size(); ++i) graph.get<HostFacts>(hosts[i])->identity = 10 + i;
+  const Index port = graph.all(NodeKind::port)[1];  // the second one of the first host
+  const Index other = graph.all(NodeKind::port)[4];
+  const std::string nic = graph[graph.holder(other, NodeKind::nic)].name;
+  const PortNames without = {{10, {graph[port].name, "eth7"}}, {11, {}}, {12, {nic}}};
+  EXPECT_THAT(remove_lost_cables(graph, without), ElementsAre(graph.describe(port), graph.describe(other)));
+  EXPECT_EQ(graph.links().size() + 4, whole.links().size());
+  EXPECT_FALSE(graph.get<PortFacts>(port)->active);
+  EXPECT_THAT(remove_lost_cables(graph, without), SizeIs(0));
+  // A port that was seen without link before may have one now.
+  Graph later = whole;
+  later.get<HostFacts>(hosts[0])->identity = 10;
+  later.get<PortFacts>(port)->active = false;
+  EXPECT_THAT(remove_lost_cables(later, {{10, {}}}), SizeIs(0));
+  EXPECT_TRUE(later.get<PortFacts>(port)->active);
+  EXPECT_EQ(later.links(), whole.links());
 }
 
 TEST(Derive, HostsOfOneClass) {

@@ -52,6 +52,10 @@ struct DetectOptions {
 /// Only the network, as reported by the InfiniBand subnet. Empty if it may not be queried.
 Detected detect_subnet(drivers::Machine& machine);
 
+/// The network interfaces and the ports of verbs devices that have no link at the moment, sorted by name.
+/// Takes some file accesses per interface.
+std::vector<std::string> ports_without_link(drivers::Files& files);
+
 /// Never fails: if nothing is known about a host, it is a host with one NUMA node. Takes tens of
 /// milliseconds, longer if GPU drivers have to start.
 Detected detect(drivers::Machine& machine, const DetectOptions& options = {});

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/base/text.h"
+#include "topology/detect/detect.h"
 #include "topology/detect/probe.h"
 #include "topology/formats/source.h"
 #include "topology/model/rates.h"
@@ -31,6 +32,28 @@ uint64_t guid_of(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), ':'), text.end());
   uint64_t value = 0;
   return text.size() >= 16 && parse_hex(std::string_view(text).substr(text.size() - 16), value) ? value : 0;
+}
+
+/// The ports of a verbs device: their folders and names.
+std::vector<std::pair<std::string, std::string>> verbs_ports(drivers::Files& files,
+                                                             const std::string& device) {
+  const std::string folder = "/sys/class/infiniband/" + device + "/ports";
+  const std::vector<std::string> numbers = files.list(folder);
+  std::vector<std::pair<std::string, std::string>> ports;
+  for (const std::string& number : numbers)
+    ports.emplace_back(folder + "/" + number,
+                       numbers.size() > 1 ? fmt::format("{}:{}", device, number) : device);
+  return ports;
+}
+
+bool is_active(drivers::Files& files, const std::string& verbs_port) {
+  return files.read(verbs_port + "/state").value_or("").find("ACTIVE") != std::string::npos;
+}
+
+/// Drivers that do not know say "unknown".
+bool has_link(drivers::Files& files, const std::string& interface) {
+  const std::string state = files.read("/sys/class/net/" + interface + "/operstate").value_or("down");
+  return state == "up" || state == "unknown";
 }
 
 class NicReader {
@@ -93,17 +116,13 @@ class NicReader {
     const Index nic = nic_of(folder + "/device", device);
     if (nic == kNone) return;
     with_verbs_.push_back(nic);
-    const std::vector<std::string> ports = probe_.files.list(folder + "/ports");
-    for (const std::string& number : ports) {
-      const std::string port_folder = folder + "/ports/" + number;
-      const std::string name = ports.size() > 1 ? fmt::format("{}:{}", device, number) : device;
+    for (const auto& [port_folder, name] : verbs_ports(probe_.files, device)) {
       const Index node = port_of(nic, name);
       PortFacts& facts = *probe_.graph.get<PortFacts>(node);
       const bool ethernet = probe_.files.read(port_folder + "/link_layer").value_or("") == "Ethernet";
-      facts.number = static_cast<int>(leading_number(number));
+      facts.number = static_cast<int>(leading_number(port_folder.substr(port_folder.rfind('/') + 1)));
       facts.layer = ethernet ? PortLayer::ethernet : PortLayer::infiniband;
-      facts.active =
-          probe_.files.read(port_folder + "/state").value_or("").find("ACTIVE") != std::string::npos;
+      facts.active = is_active(probe_.files, port_folder);
       uint64_t lid = 0;
       if (parse_hex(probe_.files.read(port_folder + "/lid").value_or(""), lid))
         facts.lid = static_cast<int>(lid & 0xffff);
@@ -128,7 +147,7 @@ class NicReader {
     const Index node = port_of(nic, interface);
     PortFacts& facts = *probe_.graph.get<PortFacts>(node);
     facts.layer = PortLayer::ethernet;
-    facts.active = probe_.files.read(folder + "/operstate").value_or("") == "up";
+    facts.active = has_link(probe_.files, interface);
     set_speed(node, interface, leading_number(probe_.files.read(folder + "/speed")));
   }
 
@@ -140,6 +159,17 @@ class NicReader {
 };
 
 }  // namespace
+
+std::vector<std::string> ports_without_link(drivers::Files& files) {
+  std::vector<std::string> names;
+  for (const std::string& device : files.list("/sys/class/infiniband"))
+    for (const auto& [folder, name] : verbs_ports(files, device))
+      if (!is_active(files, folder)) names.push_back(name);
+  for (const std::string& interface : files.list("/sys/class/net"))
+    if (!has_link(files, interface)) names.push_back(interface);
+  std::ranges::sort(names);
+  return names;
+}
 
 void probe_nic(Probe& probe) { NicReader(probe).read(); }
 

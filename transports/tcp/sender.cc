@@ -458,9 +458,10 @@ class TcpSender final : public Sender {
       again += any ? 1 : 0;
     }
     WEIR_WARN(
-        "{} continues without the connection from {}: {}; retransmitting {} messages over {}; plans still "
-        "count "
-        "on {} paths, and the lost one is tried again",
+        "{} continues without the connection from {}: {}; retransmitting {} messages over {}; the lost "
+        "path is tried again; plans still count on {} paths until ncclCommSuspend and ncclCommResume, or a "
+        "new "
+        "communicator",
         outgoing_name(spec_), peer_.paths[stream.path].text, stream.trouble.message(), again,
         list_used_paths(), paths());
     share_pace();

@@ -426,6 +426,8 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   count_neighbours();
   if (self == 0) {
     WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
+    for (const std::string& port : cluster.lost)
+      WEIR_INFO(init, "Topology: {} has no link, so that plans do without its cables", port);
     WEIR_INFO(init, "Order of sums: {}", order_words(peer_table->order));
     for (const std::string& sentence : peer_table->overruled) WEIR_WARN("{}", sentence);
   }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,6 +18,7 @@
 #include "topology/formats/source.h"
 #include "topology/model/check.h"
 #include "topology/model/derive.h"
+#include "topology/model/lost_cables.h"
 #include "topology/model/merge.h"
 #include "topology/model/wire.h"
 
@@ -39,6 +41,17 @@ void put(ByteWriter& out, const Result<const Graph*>& found) {
     topology::put_graph(out, **found);
   else
     out.put_string(found.status().message());
+}
+
+void put(ByteWriter& out, const std::vector<std::string>& names) {
+  out.put(static_cast<uint32_t>(names.size()));
+  for (const std::string& name : names) out.put_string(name);
+}
+
+std::set<std::string> get_names(ByteReader& in) {
+  std::set<std::string> names;
+  for (size_t left = in.count<uint32_t>(sizeof(uint32_t)); left > 0; --left) names.insert(in.get_string());
+  return names;
 }
 
 bool is_error(Code code) { return code > Code::success && code < Code::in_progress; }
@@ -108,7 +121,9 @@ Bytes JobTopology::contribution(LocalHost& own, const std::vector<PeerAddress>& 
   ByteWriter out;
   if (!is_lowest_on_host(peers, self)) return out.take();
   put(out, own.host());
-  if (self == 0 && on_several_hosts(peers)) put(out, own.network());
+  if (!on_several_hosts(peers)) return out.take();
+  put(out, own.ports_without_link());
+  if (self == 0) put(out, own.network());
   return out.take();
 }
 
@@ -117,21 +132,27 @@ Result<JobTopology> JobTopology::assemble(const std::vector<Bytes>& contribution
   std::vector<Graph> hosts;
   std::vector<Rank> ranks;
   std::optional<Graph> network;
+  topology::PortNames without;
   for (Rank rank = 0; rank < static_cast<Rank>(peers.size()); ++rank) {
     ByteReader in(contributions[static_cast<size_t>(rank)]);
-    for (int part = 0; in.remaining() > 0; ++part) {
+    const auto read = [&] {
       Result<Graph> graph = get(in);
-      if (!graph.ok()) {
-        return Status(graph.status().code(), fmt::format("{} (reported by {})", graph.status().message(),
-                                                         peers[static_cast<size_t>(rank)].describe(rank)));
-      }
-      if (part > 0) {
-        network = std::move(*graph);
-        continue;
-      }
-      hosts.push_back(std::move(*graph));
-      ranks.push_back(rank);
-    }
+      if (graph.ok()) return graph;
+      return Result<Graph>(
+          Status(graph.status().code(), fmt::format("{} (reported by {})", graph.status().message(),
+                                                    peers[static_cast<size_t>(rank)].describe(rank))));
+    };
+    if (in.remaining() == 0) continue;
+    Result<Graph> host = read();
+    WEIR_TRY(host.status());
+    hosts.push_back(std::move(*host));
+    ranks.push_back(rank);
+    if (in.remaining() == 0) continue;
+    without[peers[static_cast<size_t>(rank)].host] = get_names(in);
+    if (in.remaining() == 0) continue;
+    Result<Graph> between = read();
+    WEIR_TRY(between.status());
+    network = std::move(*between);
   }
   tell_apart(hosts, ranks);
   auto whole = put_together(std::move(hosts), std::move(network));
@@ -140,6 +161,7 @@ Result<JobTopology> JobTopology::assemble(const std::vector<Bytes>& contribution
   for (const PeerAddress& peer : peers) identities.insert(peer.host);
   JobTopology cluster;
   cluster.graph = with_ranks(*whole, identities);
+  cluster.lost = topology::remove_lost_cables(cluster.graph, without);
   std::unordered_map<uint64_t, Index> by_identity;
   for (const Index host : cluster.graph.all(NodeKind::host))
     by_identity[cluster.graph.get<HostFacts>(host)->identity] = host;

@@ -2,8 +2,9 @@
 /// The hosts of a communicator's ranks, and the network between them: the same graph on all ranks.
 ///
 /// The lowest rank of each host detects its topology (local_host.h) and sends it with the PeerInfo exchange.
-/// Rank 0 adds the network, if there is more than one host.
-/// Tests: tests/library/topology_test.cc
+/// If there is more than one host, rank 0 adds the network, and each lowest rank names the ports that have no
+/// link now: their cables are left out.
+/// Tests: tests/library/topology_test.cc, tests/netlab/described_test.py
 #pragma once
 
 #include <span>
@@ -24,6 +25,7 @@ bool is_lowest_on_host(const std::vector<PeerAddress>& peers, Rank self);
 struct JobTopology {
   topology::Graph graph;               ///< hosts that have ranks, and the switches of their network
   std::vector<topology::Index> hosts;  ///< host of each rank, a node of `graph`
+  std::vector<std::string> lost;       ///< descriptions of the ports that have cables but no link
 
   /// The part of the topology that rank `self` sends; detects it if necessary, which takes tens of
   /// milliseconds.

@@ -60,6 +60,10 @@ Result<const Graph*> LocalHost::host() {
 
 std::string LocalHost::name() const { return options_.host_id.empty() ? short_hostname() : options_.host_id; }
 
+std::vector<std::string> LocalHost::ports_without_link() const {
+  return topology::ports_without_link(drivers::this_machine()->files());
+}
+
 std::string LocalHost::describe() {
   const auto graph = host();
   return graph.ok() ? topology::host_summary(**graph, 0) : graph.status().message();

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/base/options.h"
 #include "src/base/status.h"
@@ -29,6 +30,9 @@ class LocalHost {
 
   /// The host's name in messages: NCCL_HOSTID, or the host name up to its first dot.
   std::string name() const;
+
+  /// The names of the ports that have no link now (topology::ports_without_link).
+  std::vector<std::string> ports_without_link() const;
 
   /// A short description of host(), or its error.
   std::string describe();

@@ -32,7 +32,7 @@ using VerbsLoader = std::function<Result<std::unique_ptr<drivers::Verbs>>()>;
 /// reason.
 struct TransportContext {
   Identity self;
-  Segment* segment = nullptr;
+  OwnSegment segment = nullptr;
   LocalSegments* local_segments = nullptr;         ///< one object for all ranks of the process
   const device::MemoryRegistry* memory = nullptr;  ///< of the process: peers of this host may map it
   Listener* listener = nullptr;

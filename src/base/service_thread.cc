@@ -38,6 +38,11 @@ std::string limit_text(__rlimit_resource resource, rlim_t divisor, const char* u
 }
 
 Status no_thread(const char* name, const std::error_code& why) {
+  if (why == std::errc::operation_not_permitted)
+    return Status::shortage(fmt::format(
+        "this process cannot start its thread \"{}\": {}; a filter of system calls refuses it, as "
+        "those of old container runtimes refuse clone3",
+        name, why.message()));
   return Status::shortage(
       fmt::format("this process cannot start its thread \"{}\": {}; it needs more threads (ulimit -u is {}, "
                   "the control group has pids.max) or address space for their stacks (ulimit -v is {})",

@@ -3,6 +3,8 @@
 // blames this process, and the process goes on.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <stdlib.h>
 
 #include "src/api/abi.h"
 #include "tests/base/limited_child.h"
@@ -79,6 +81,41 @@ TEST(Limits, WithoutDescriptorsThisProcessIsBlamed) {
   EXPECT_THAT(with_limit(allow_no_descriptors),
               AllOf(StartsWith("2: "), HasSubstr("this process has no file descriptors left"),
                     HasSubstr("ulimit -n")));
+}
+
+/// What a communicator says if the kernel refuses the system call.
+template <unsigned kCall>
+std::string without() {
+  return with_limit([] {
+    if (!refuse_call(kCall)) _exit(4);
+  });
+}
+
+TEST(Limits, ARefusedSystemCallIsNamed) {
+  if (in_child([] { return std::string(refuse_call(SYS_kcmp) ? "" : "none"); }) == "none")
+    GTEST_SKIP() << "this kernel has no filters of system calls";
+  const auto refused = [](const char* call) {
+    return AllOf(StartsWith("2: "), HasSubstr("this process cannot wait for connections to "),
+                 HasSubstr(std::string("(") + call + "): Operation not permitted"));
+  };
+  EXPECT_THAT(without<SYS_epoll_create1>(), refused("epoll_create1"));
+  EXPECT_THAT(without<SYS_eventfd2>(), refused("eventfd"));
+}
+
+TEST(Limits, WithoutTheSharedMemoryThatItAsksForARankSaysWhy) {
+  const std::string words = in_child([] {
+    setenv("WEIR_TRANSPORTS", "shm", 1);
+    ncclUniqueId id;
+    if (ncclGetUniqueId(&id) != ncclSuccess) return said(-1);
+    const rlimit little{4096, 4096};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &little);
+    ncclComm_t comm = nullptr;
+    return said(ncclCommInitRank(&comm, 1, id, 0));
+  });
+  EXPECT_THAT(words,
+              AllOf(StartsWith("2: "), HasSubstr("rank 0 has no segment in shared memory: shared memory of "),
+                    HasSubstr("exceeds the file size limit of 4096 bytes")));
 }
 
 TEST(Limits, WithLittleAddressSpaceNothingEndsTheProcess) {

@@ -2,13 +2,20 @@
 /// A forked child whose limits are lowered, so that the test itself keeps its own.
 #pragma once
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 
 namespace weir::testing {
@@ -37,6 +44,19 @@ inline void allow_memory(uint64_t more) {
   const rlim_t limit = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + more;
   const rlimit both{limit, limit};
   setrlimit(RLIMIT_AS, &both);
+}
+
+/// From now on the kernel refuses the system call to this process. False: it has no such filters.
+inline bool refuse_call(unsigned call) {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, nr))),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 /// What `body` returns in a forked child; "ended by signal N" if that does not return.

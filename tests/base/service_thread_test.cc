@@ -63,5 +63,18 @@ TEST(ServiceThread, NoMoreThreadsIsAnErrorThatNamesTheLimit) {
   EXPECT_NE(said.find("ulimit -u is 0"), std::string::npos) << said;
 }
 
+TEST(ServiceThread, ARefusedSystemCallIsNoLackOfThreads) {
+  const std::string said = testing::in_child([] {
+    if (!testing::refuse_call(SYS_clone3)) return std::string("no filters");
+    auto thread = start_thread(
+        "weir test", [] {}, nothing);
+    if (!thread.ok()) return thread.status().message();
+    thread->join();
+    return std::string("started");  // this C library does not use clone3
+  });
+  if (said == "no filters" || said == "started") GTEST_SKIP() << said;
+  EXPECT_NE(said.find("a filter of system calls refuses it"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace weir

@@ -4,16 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <weir/dump.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -25,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/base/limited_child.h"
 #include "tests/library/processes.h"
 
 namespace weir::testing {
@@ -101,21 +97,9 @@ TEST(Transfers, FromMemoryThatPeersMapAreRight) {
       3, [](const Rank& rank) { pass_around_in(rank.rank() == 2 ? ordinary() : mappable(), rank); })));
 }
 
-/// From now on the kernel refuses this process to read the memory of others, if it has such filters.
-void forbid_reading() {
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, nr))),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program = {static_cast<unsigned short>(std::size(code)), code};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
 TEST(Transfers, AreRightWhereOneRankMayNotReadOthers) {
   EXPECT_TRUE(all_well(run_ranks(3, [](const Rank& rank) {
-    if (rank.rank() == 1) forbid_reading();
+    if (rank.rank() == 1) refuse_call(SYS_process_vm_readv);
     pass_around(rank);
   })));
 }
@@ -231,7 +215,7 @@ TEST(Transfers, OfCollectivesAreRight) {
 TEST(Transfers, OfCollectivesAreRightWhereOneRankMayNotReadOthers) {
   for (const int ranks : {2, 3}) {
     EXPECT_TRUE(all_well(run_ranks(ranks, [](const Rank& rank) {
-      if (rank.rank() == 1) forbid_reading();
+      if (rank.rank() == 1) refuse_call(SYS_process_vm_readv);
       copy_collectives(rank);
     })));
   }

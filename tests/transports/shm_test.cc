@@ -49,10 +49,10 @@ TEST(Shm, RefusesASegmentOfAnotherRankOrCommunicator) {
 
 TEST(Shm, WithoutASegmentReachesNobody) {
   const auto segment = test_segment(0);
-  const auto homeless = make_shm(test_identity(0), nullptr, false);
+  const auto homeless = make_shm(test_identity(0), {nullptr, "memfd_create is refused"}, false);
   EXPECT_TRUE(homeless->address().empty());
   EXPECT_THAT(homeless->reach(make_shm(test_identity(1), segment.get(), false)->address()).why_not,
-              HasSubstr("no segment"));
+              HasSubstr("no segment in shared memory: memfd_create is refused"));
 }
 
 TEST(Shm, RefusesAnOwnerThatHasGone) {

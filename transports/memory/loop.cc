@@ -10,10 +10,10 @@ namespace {
 
 class Loop final : public MemoryTransport {
  public:
-  Loop(const Identity& self, Segment* segment, LocalSegments* segments,
+  Loop(const Identity& self, const OwnSegment& own, LocalSegments* segments,
        const device::MemoryRegistry* registry)
-      : MemoryTransport("loop", self, segment, registry), segments_(segments) {
-    if (segment != nullptr && segments != nullptr) segments->add(segment->memory());
+      : MemoryTransport("loop", self, own, registry), segments_(segments) {
+    if (own.segment != nullptr && segments != nullptr) segments->add(own.segment->memory());
   }
 
  protected:
@@ -31,9 +31,9 @@ class Loop final : public MemoryTransport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_loop(const Identity& self, Segment* segment, LocalSegments* segments,
+std::unique_ptr<Transport> make_loop(const Identity& self, const OwnSegment& own, LocalSegments* segments,
                                      const device::MemoryRegistry* registry) {
-  return std::make_unique<Loop>(self, segment, segments, registry);
+  return std::make_unique<Loop>(self, own, segments, registry);
 }
 
 }  // namespace weir

@@ -9,9 +9,9 @@
 
 namespace weir {
 
-/// `segments` is shared by all ranks of this process; `segment` is added to it. Both may be null. Peers may
-/// map memory of `registry`.
-std::unique_ptr<Transport> make_loop(const Identity& self, Segment* segment, LocalSegments* segments,
+/// `segments` is shared by all ranks of this process; it may be null. The own segment is added to it.
+/// Peers may map memory of `registry`.
+std::unique_ptr<Transport> make_loop(const Identity& self, const OwnSegment& own, LocalSegments* segments,
                                      const device::MemoryRegistry* registry = nullptr);
 
 }  // namespace weir

@@ -9,8 +9,8 @@ namespace {
 
 class Shm final : public MemoryTransport {
  public:
-  Shm(const Identity& self, Segment* segment, bool disabled, const device::MemoryRegistry* registry)
-      : MemoryTransport("shm", self, segment, registry), disabled_(disabled) {}
+  Shm(const Identity& self, OwnSegment own, bool disabled, const device::MemoryRegistry* registry)
+      : MemoryTransport("shm", self, std::move(own), registry), disabled_(disabled) {}
 
  protected:
   Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const override {
@@ -43,9 +43,9 @@ class Shm final : public MemoryTransport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_shm(const Identity& self, Segment* segment, bool disabled,
+std::unique_ptr<Transport> make_shm(const Identity& self, OwnSegment own, bool disabled,
                                     const device::MemoryRegistry* registry) {
-  return std::make_unique<Shm>(self, segment, disabled, registry);
+  return std::make_unique<Shm>(self, std::move(own), disabled, registry);
 }
 
 }  // namespace weir

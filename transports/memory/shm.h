@@ -12,9 +12,8 @@
 
 namespace weir {
 
-/// `segment` may be null. `disabled`: the user forbids shared memory (NCCL_SHM_DISABLE). Peers may map memory
-/// of `registry`.
-std::unique_ptr<Transport> make_shm(const Identity& self, Segment* segment, bool disabled,
+/// `disabled`: the user forbids shared memory (NCCL_SHM_DISABLE). Peers may map memory of `registry`.
+std::unique_ptr<Transport> make_shm(const Identity& self, OwnSegment own, bool disabled,
                                     const device::MemoryRegistry* registry = nullptr);
 
 }  // namespace weir

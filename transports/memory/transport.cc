@@ -33,7 +33,8 @@ Reach MemoryTransport::reach(BytesView peer_address) const {
 
 Result<MemoryTransport::Owner> MemoryTransport::read(BytesView peer_address) const {
   if (segment_ == nullptr) {
-    return Status(Code::invalid_usage, fmt::format("rank {} has no segment in shared memory", self_.rank));
+    return Status(Code::invalid_usage, fmt::format("rank {} has no segment in shared memory{}{}", self_.rank,
+                                                   why_none_.empty() ? "" : ": ", why_none_));
   }
   ByteReader reader(peer_address);
   const Result<AddressHead> head = read_address(reader, name_, kMemoryAddressVersion);

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/net/tls/credentials.h"
 #include "transports/memory/attached_blocks.h"
@@ -24,6 +25,14 @@ struct Identity {
   Credentials credentials{};  ///< of the job, for listeners
 };
 
+/// The segment of this rank; or null, and why there is none.
+struct OwnSegment {
+  Segment* segment = nullptr;
+  std::string why_none;
+
+  OwnSegment(Segment* own, std::string why = {}) : segment(own), why_none(std::move(why)) {}
+};
+
 class MemoryTransport : public Transport, private SegmentMapper {
  public:
   std::string_view name() const final { return name_; }
@@ -35,11 +44,15 @@ class MemoryTransport : public Transport, private SegmentMapper {
   SegmentMapper* segment_mapper() final { return this; }
 
  protected:
-  /// `segment` may be null; then address() is empty and no peer can be reached. Peers may map memory of
-  /// `registry`; null: of none. Both outlive the transport and its ends.
-  MemoryTransport(std::string_view name, const Identity& self, Segment* segment,
+  /// Without a segment address() is empty and no peer can be reached. Peers may map memory of `registry`;
+  /// null: of none. Both outlive the transport and its ends.
+  MemoryTransport(std::string_view name, const Identity& self, OwnSegment own,
                   const device::MemoryRegistry* registry)
-      : name_(name), self_(self), segment_(segment), registry_(registry) {}
+      : name_(name),
+        self_(self),
+        segment_(own.segment),
+        why_none_(std::move(own.why_none)),
+        registry_(registry) {}
 
   /// Maps the segment into this address space, or returns the reason why that fails.
   virtual Result<SegmentMemory> bring(const device::ShareHandle& handle, uint64_t host) const = 0;
@@ -65,6 +78,7 @@ class MemoryTransport : public Transport, private SegmentMapper {
   const std::string_view name_;
   const Identity self_;
   Segment* const segment_;
+  const std::string why_none_;
   const device::MemoryRegistry* const registry_;
   AttachedBlocks attached_;
   mutable std::map<Rank, PeerSegment> peers_;  // segments that are mapped so far

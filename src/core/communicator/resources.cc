@@ -60,8 +60,9 @@ struct IslandViews {
   SharedScratch scratch;
 };
 
-/// Null, with a warning, where the system gives no shared memory: networks do without it.
-Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t exchange_bytes) {
+/// Null, with a warning and `why_none`, where the system gives no shared memory: networks do without it.
+Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t exchange_bytes,
+                                              std::string& why_none) {
   Segment::Spec spec;
   spec.uid = bootstrap.uid();
   spec.rank = bootstrap.rank();
@@ -70,7 +71,8 @@ Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t
   spec.neighbours = static_cast<size_t>(std::ranges::count(bootstrap.peers(), own_host, &PeerAddress::host));
   auto made = Segment::create(spec);
   if (made.ok() || made.status().is_shortage()) return made;
-  WEIR_WARN("rank {} goes on without shared memory: {}", spec.rank, made.status().message());
+  why_none = made.status().message();
+  WEIR_WARN("rank {} goes on without shared memory: {}", spec.rank, why_none);
   return std::unique_ptr<Segment>();
 }
 
@@ -241,11 +243,12 @@ Result<std::unique_ptr<Resources>> Resources::build(Runtime& runtime, std::share
 Status Resources::assemble(Runtime& runtime, const Config& config, const device::Gpu* gpu) {
   const Options& options = runtime.options();
   const Rank self = bootstrap->rank();
-  auto own = make_segment(*bootstrap, static_cast<size_t>(options.exchange_area_bytes));
+  std::string no_segment;
+  auto own = make_segment(*bootstrap, static_cast<size_t>(options.exchange_area_bytes), no_segment);
   WEIR_TRY(own.status());
   segment = std::move(*own);
 
-  WEIR_TRY(find_routes(runtime, config.network, gpu));
+  WEIR_TRY(find_routes(runtime, config.network, gpu, no_segment));
   profile = ProfilerFeed::of(options, *bootstrap, config.name);
   links = std::make_unique<Links>(self, *routes, SlotSizes::of(options, bootstrap->peers()), profile.get(),
                                   &bootstrap->activity().recorder());
@@ -312,7 +315,8 @@ void Resources::make_execution(const Options& options) {
 }
 
 /// Makes the transports, and agrees with all ranks on the transport of each pair.
-Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu) {
+Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu,
+                              const std::string& no_segment) {
   NearestPorts nearest;
   if (gpu != nullptr) {
     nearest = [&runtime, gpu]() -> std::vector<std::string> {
@@ -323,7 +327,7 @@ Status Resources::find_routes(Runtime& runtime, const NetworkChoice& network, co
   }
   const TransportContext context{
       {bootstrap->uid(), bootstrap->rank(), runtime.host(), bootstrap->credentials()},
-      segment.get(),
+      {segment.get(), no_segment},
       &runtime.local_segments(),
       &runtime.memory(),
       listener.get(),

@@ -127,7 +127,9 @@ struct Resources {
 
  private:
   Status assemble(Runtime& runtime, const Config& config, const device::Gpu* gpu);
-  Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu);
+  /// `no_segment`: why there is no segment, if there is none.
+  Status find_routes(Runtime& runtime, const NetworkChoice& network, const device::Gpu* gpu,
+                     const std::string& no_segment);
   void warn_of_substitutes(const Options& options) const;
   void join_island(Runtime& runtime, const std::vector<exec::ExchangeArea>& exchange_areas,
                    const std::vector<Doorbell*>& doorbells);

@@ -206,15 +206,19 @@ bool OpenListener::watch(int op, int fd, uint32_t events, void* tag) {
 }
 
 Status OpenListener::start() {
+  const auto refused = [&](const char* call) {
+    return system_failure(
+        fmt::format("this process cannot wait for connections to {} ({})", address().text(), call), errno);
+  };
   epoll_ = Socket(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.valid()) return refused("epoll_create1");
   stop_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  bool watched = epoll_.valid() && stop_.valid() && watch(EPOLL_CTL_ADD, stop_.fd(), EPOLLIN, &stop_);
+  if (!stop_.valid()) return refused("eventfd");
+  bool watched = watch(EPOLL_CTL_ADD, stop_.fd(), EPOLLIN, &stop_);
   for (const Socket& listener : listeners_) {
     watched = watched && watch(EPOLL_CTL_ADD, listener.fd(), EPOLLIN, const_cast<Socket*>(&listener));
   }
-  if (!watched) {
-    return system_failure(fmt::format("this process cannot listen on {}", address().text()), errno);
-  }
+  if (!watched) return refused("epoll_ctl");
   auto thread = start_thread(
       "weir listener", [this] { serve(); }, [](const Status&) {});
   WEIR_TRY(thread.status());

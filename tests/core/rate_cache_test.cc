@@ -14,6 +14,8 @@ namespace weir::core {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr cost::Rates kMeasured = {{1.5e-7, 1e-7, 1.0 / 3}, {2e-5, 0, 1e-10}, 3e-11};
 
@@ -45,18 +47,18 @@ class RateCacheTest : public ::testing::Test {
 TEST_F(RateCacheTest, AreKeptBySubject) {
   const RateCache known(folder(), "8 ranks");
   EXPECT_EQ(known.read(), std::nullopt) << "not measured yet";
-  known.write(kMeasured);
+  ASSERT_TRUE(known.write(kMeasured).ok());
   EXPECT_EQ(known.read(), kMeasured);
   EXPECT_EQ(RateCache(folder(), "9 ranks").read(), std::nullopt);
   const cost::Rates others = cost::slower(kMeasured, {{1, 0, 0}, {}, 0});
-  known.write(others);
+  ASSERT_TRUE(known.write(others).ok());
   EXPECT_EQ(known.read(), others);
   EXPECT_EQ(file().extension(), ".txt") << "drafts do not stay";
 }
 
 TEST_F(RateCacheTest, WhatIsBrokenOrForeignDoesNotCount) {
   const RateCache known(folder(), "8 ranks");
-  known.write(kMeasured);
+  ASSERT_TRUE(known.write(kMeasured).ok());
   const std::string good = text();
   for (const std::string& bad : {std::string(), good.substr(0, good.size() / 2),
                                  "# weir rates 2: 9 ranks\n" + good.substr(good.find('\n') + 1),
@@ -68,14 +70,16 @@ TEST_F(RateCacheTest, WhatIsBrokenOrForeignDoesNotCount) {
   EXPECT_EQ(known.read(), kMeasured);
 }
 
-TEST_F(RateCacheTest, NowhereToWriteIsNoFailure) {
+TEST_F(RateCacheTest, NowhereToWriteIsSaid) {
   const RateCache nowhere("", "8 ranks");
-  nowhere.write(kMeasured);
+  EXPECT_TRUE(nowhere.write(kMeasured).ok());
   EXPECT_EQ(nowhere.read(), std::nullopt);
   fs::create_directories(top_);
   std::ofstream(folder()) << "a file where the folder should be";
   const RateCache blocked(folder(), "8 ranks");
-  blocked.write(kMeasured);
+  EXPECT_THAT(blocked.write(kMeasured).message(),
+              AllOf(HasSubstr("measured rates cannot be written to " + folder() + "/rates-"),
+                    HasSubstr("directory"), HasSubstr("WEIR_CACHE_DIR")));
   EXPECT_EQ(blocked.read(), std::nullopt);
 }
 

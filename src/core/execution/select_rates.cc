@@ -58,9 +58,11 @@ Result<cost::Rates> measure(const RateInputs& inputs, Execution& execution,
     rates.inside = by_rank.rates.inside;
     return rates;
   }
-  if (is_lowest_on_host(peers, self))
-    RateCache(inputs.options.cache_dir, circumstances(inputs.options, inputs.routes, peers, self))
-        .write(rates);
+  if (is_lowest_on_host(peers, self)) {
+    const RateCache cache(inputs.options.cache_dir,
+                          circumstances(inputs.options, inputs.routes, peers, self));
+    if (const Status written = cache.write(rates); !written.ok()) WEIR_WARN("{}", written.message());
+  }
   WEIR_INFO(init, "measured the rates of channels and sums in {:.1f} ms",
             static_cast<double>(now_ns() - began) * 1e-6);
   return rates;

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "src/base/host.h"
 #include "src/base/log.h"
@@ -14,6 +16,14 @@ namespace weir::core {
 namespace {
 
 constexpr size_t kMostRatesBytes = 4096;
+
+std::error_code put_file(const std::string& path, const std::string& text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  return file ? std::error_code() : std::error_code(errno != 0 ? errno : EIO, std::generic_category());
+}
 
 }  // namespace
 
@@ -43,18 +53,21 @@ std::optional<cost::Rates> RateCache::read() const {
   return std::nullopt;
 }
 
-void RateCache::write(const cost::Rates& rates) const {
-  if (folder_.empty()) return;
+Status RateCache::write(const cost::Rates& rates) const {
+  if (folder_.empty()) return {};
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   const std::string draft = fmt::format("{}.{:x}", file_, random_bits());
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-  file << head_ << cost::text_of(rates);
-  file.close();
-  if (file) std::filesystem::rename(draft, file_, error);
-  if (file && !error) return;
-  WEIR_INFO(tuning, "the rates could not be written to {}; they will be measured again", file_);
-  std::filesystem::remove(draft, error);
+  if (!error) error = put_file(draft, head_ + cost::text_of(rates));
+  if (!error) std::filesystem::rename(draft, file_, error);
+  if (!error) return {};
+  std::error_code ignored;
+  std::filesystem::remove(draft, ignored);
+  return {
+      Code::system_error,
+      fmt::format("measured rates cannot be written to {}: {}; they are measured again for each communicator "
+                  "(WEIR_CACHE_DIR names the folder)",
+                  file_, error.message())};
 }
 
 }  // namespace weir::core

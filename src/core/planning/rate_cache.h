@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Rates that were measured on this machine before, in one file per kind of communicator.
 ///
-/// Processes may use the same files: they are replaced atomically. Nothing here fails: an unreadable file
-/// counts as missing, with a line in the log, and rates that cannot be written are measured again.
+/// Processes may use the same files: they are replaced atomically. An unreadable file counts as missing, with
+/// a line in the log.
 /// Tests: tests/core/rate_cache_test.cc
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "algorithms/cost/rates.h"
+#include "src/base/status.h"
 
 namespace weir::core {
 
@@ -20,7 +21,8 @@ class RateCache {
   RateCache(std::string folder, std::string about);
 
   std::optional<cost::Rates> read() const;
-  void write(const cost::Rates& rates) const;
+  /// Errors: system_error, with a sentence for users, if the file cannot be written.
+  Status write(const cost::Rates& rates) const;
 
  private:
   std::string folder_;

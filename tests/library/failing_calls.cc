@@ -31,6 +31,24 @@ std::atomic<bool> failed{false};
 std::array<void*, 24> where{};
 std::atomic<int> depth{0};
 
+std::span<weir::testing::Site> recorded;
+std::atomic<weir::testing::Site> wanted{0};  ///< 0: calls are counted, not told apart
+thread_local bool unwinding = false;
+
+/// Whether the call comes from the wanted site; or records where it comes from.
+bool is_wanted(long number) {
+  if (unwinding) return false;
+  unwinding = true;
+  std::array<void*, 24> frames{};
+  const int found = backtrace(frames.data(), static_cast<int>(frames.size()));
+  unwinding = false;
+  weir::testing::Site site = 0xcbf29ce484222325;
+  for (int i = 0; i < found; ++i)
+    site = (site ^ reinterpret_cast<uintptr_t>(frames[static_cast<size_t>(i)])) * 0x100000001b3;
+  if (static_cast<size_t>(number) < recorded.size()) recorded[static_cast<size_t>(number)] = site;
+  return site == wanted.load();
+}
+
 /// Whether the call is made for hwloc, or by a thread of a sanitizer's that begins: these do not check their
 /// allocations.
 bool is_for_careless() {
@@ -46,9 +64,9 @@ bool is_for_careless() {
 /// Whether this call has to fail.
 bool fails(Call call) {
   if (armed.load(std::memory_order_relaxed) != static_cast<int>(call)) return false;
-  calls.fetch_add(1);
-  if (left.fetch_sub(1) != 1) return false;
-  armed.store(kNothing);  // backtrace() may allocate
+  const long number = calls.fetch_add(1);
+  if (wanted.load() != 0 ? !is_wanted(number) : left.fetch_sub(1) != 1) return false;
+  if (armed.exchange(kNothing) == kNothing) return false;  // backtrace() may allocate
   depth.store(backtrace(where.data(), static_cast<int>(where.size())));
   failed.store(!is_for_careless());
   return failed.load();
@@ -83,12 +101,24 @@ const char* name(Call call) {
   return "";
 }
 
-void fail_call(Call call, long number) {
+namespace {
+
+void arm(Call call, long number, Site site, std::span<Site> sites) {
   calls = 0;
   failed = false;
   left = number;
+  wanted = site;
+  recorded = sites;
   armed = static_cast<int>(call);
 }
+
+}  // namespace
+
+void fail_call(Call call, long number) { arm(call, number, 0, {}); }
+
+void record_sites(Call call, std::span<Site> sites) { arm(call, 0, 1, sites); }
+
+void fail_site(Call call, Site site) { arm(call, 0, site, {}); }
 
 void print_where() { backtrace_symbols_fd(where.data(), depth.load(), STDERR_FILENO); }
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace weir::testing {
 
@@ -37,6 +38,13 @@ struct Injected {
 
 /// The `number`-th of these calls from now on fails, and only that; 0: none.
 void fail_call(Call call, long number);
+/// A place from which a call is made: a hash of the return addresses up to it. The same in processes that
+/// were forked from one.
+using Site = uint64_t;
+/// None of these calls fails; their sites go to `sites`, in the order of the calls, as many as fit.
+void record_sites(Call call, std::span<Site> sites);
+/// The first call from that site fails, and only that.
+void fail_site(Call call, Site site);
 /// Ends that.
 Injected stop_failing();
 /// Where the last one failed: lines for addr2line, to standard error.

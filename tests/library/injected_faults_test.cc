@@ -4,6 +4,7 @@
 // lacks, the other one is told, nothing leaks, and the next communicator works.
 //
 // INJECT_CALLS=1-9999 lets all of these calls fail instead of a sample; the output says how many there are.
+// INJECT_SITES=1-9999 lets the first call from each place of the program fail, in processes that begin.
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,8 +94,9 @@ struct Common {
   ncclUniqueId id;
   Outcome outcomes[kRanks];
   Injected injected;
-  long calls;         ///< of a life in which nothing failed
-  Held held[kRanks];  ///< what processes hold then, after another life
+  long calls;           ///< of a life in which nothing failed
+  Held held[kRanks];    ///< what processes hold then, after another life
+  Site sites[1 << 15];  ///< of the victim's calls
 };
 
 /// What this process holds once threads that are about to end have ended: when nothing changes any more.
@@ -191,10 +193,23 @@ class Lives {
 
   /// Call number `failing` of the victim fails; 0: none. Returns what came of it, on both ranks.
   Injected live(long failing) {
+    return live(failing, [&] {
+      if (failing != 0) fail_call(tried_.call, failing);
+    });
+  }
+  /// Notes from where the victim makes its calls.
+  Injected record() {
+    return live(kNever, [&] { record_sites(tried_.call, shared_.sites); });
+  }
+  /// The first call from this site fails. `number`: in messages.
+  Injected live_without(Site site, long number) {
+    return live(number, [&] { fail_site(tried_.call, site); });
+  }
+  Injected live(long failing, const std::function<void()>& arm) {
     if (rank_.rank() == 0) expect_success(ncclGetUniqueId(&shared_.id), "ncclGetUniqueId");
     meet();
     Life life(rank_.rank(), shared_.id);
-    if (is_victim() && failing != 0) fail_call(tried_.call, failing);
+    if (is_victim()) arm();
     const Outcome outcome = life.live();
     if (is_victim()) shared_.injected = stop_failing();
     shared_.outcomes[rank_.rank()] = outcome;
@@ -206,7 +221,7 @@ class Lives {
     meet();
     return injected;
   }
-  /// Fails the test if this process holds more than before.
+  /// Fails the test if another life fails, or if this process holds more than before after it.
   void compare(const Held& before) {
     for (int looks = 0; looks < 1500 && testing::threads() > before.threads; ++looks)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -303,16 +318,22 @@ class SharedMemory {
   Common* shared_;
 };
 
+/// The numbers from 1 to `most` that a range such as 1-9999 names.
+std::vector<long> range_of(const char* variable, long most) {
+  const char* const asked = std::getenv(variable);
+  if (asked == nullptr) return {};
+  char* end = nullptr;
+  const long first = std::strtol(asked, &end, 10);
+  const long last = *end == '-' ? std::min(most, std::strtol(end + 1, nullptr, 10)) : first;
+  std::vector<long> chosen;
+  for (long number = first; number <= last; ++number) chosen.push_back(number);
+  return chosen;
+}
+
 /// Which of so many calls to let fail: some that are spread over them, or those of INJECT_CALLS.
 std::vector<long> numbers(long calls, long samples) {
+  if (std::getenv("INJECT_CALLS") != nullptr) return range_of("INJECT_CALLS", calls);
   std::vector<long> chosen;
-  if (const char* const asked = std::getenv("INJECT_CALLS")) {
-    char* end = nullptr;
-    const long first = std::strtol(asked, &end, 10);
-    const long last = *end == '-' ? std::min(calls, std::strtol(end + 1, nullptr, 10)) : first;
-    for (long number = first; number <= last; ++number) chosen.push_back(number);
-    return chosen;
-  }
   samples = std::min(calls, samples);
   for (long i = 0; i < samples; ++i) chosen.push_back(1 + (2 * i + 1) * calls / (2 * samples));
   return chosen;
@@ -338,7 +359,25 @@ class InjectedFaults : public ::testing::TestWithParam<Case> {
   void tell_calls() {
     const std::string calls = std::to_string((*memory_).calls);
     RecordProperty("calls", calls);
-    if (std::getenv("INJECT_CALLS") != nullptr) printf("%s calls\n", calls.c_str());
+    if (std::getenv("INJECT_CALLS") != nullptr || std::getenv("INJECT_SITES") != nullptr)
+      printf("%s calls\n", calls.c_str());
+  }
+
+  void fail_each_site() {
+    run([&](Lives& lives, int) { (*memory_).calls = lives.record().calls; });
+    const std::span<const Site> all(
+        (*memory_).sites, std::min(static_cast<size_t>((*memory_).calls), std::size((*memory_).sites)));
+    std::vector<Site> sites;
+    for (const Site site : all)
+      if (std::ranges::find(sites, site) == sites.end()) sites.push_back(site);
+    printf("%zu sites\n", sites.size());
+    for (const long number : range_of("INJECT_SITES", static_cast<long>(sites.size()))) {
+      if (HasFailure()) return;
+      run([&](Lives& lives, int rank) {
+        lives.live_without(sites[static_cast<size_t>(number) - 1], number);
+        lives.compare((*memory_).held[rank]);
+      });
+    }
   }
 
   static constexpr double kLimitS = 1200;
@@ -370,11 +409,11 @@ TEST_P(InjectedFaults, InProcessesThatBegin) {
     (*memory_).held[rank] = held_at_rest();
   });
   tell_calls();
+  if (std::getenv("INJECT_SITES") != nullptr) return fail_each_site();
   for (const long failing : numbers((*memory_).calls, 2)) {
     if (HasFailure()) return;
     run([&](Lives& lives, int rank) {
       lives.live(failing);
-      lives.live(0);
       lives.compare((*memory_).held[rank]);
     });
   }

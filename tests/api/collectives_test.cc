@@ -115,6 +115,21 @@ TEST(Collectives, AveragesAndScaledSums) {
   });
 }
 
+/// Ranks that have made other operators before have other numbers for the same one.
+TEST(Collectives, OperatorsMayHaveOtherNumbersOnEachRank) {
+  with_ranks(kRanks, [](ncclComm_t comm, int rank) {
+    float twice = 2, thrice = 3;
+    ncclRedOp_t op = ncclSum, earlier = ncclSum;
+    for (int i = 0; i < rank; ++i)
+      ASSERT_EQ(ncclRedOpCreatePreMulSum(&earlier, &thrice, ncclFloat, ncclScalarHostImmediate, comm),
+                ncclSuccess);
+    ASSERT_EQ(ncclRedOpCreatePreMulSum(&op, &twice, ncclFloat, ncclScalarHostImmediate, comm), ncclSuccess);
+    float value = 1;
+    EXPECT_EQ(ncclAllReduce(&value, &value, 1, ncclFloat, op, comm, nullptr), ncclSuccess) << last_sentence();
+    EXPECT_EQ(value, 2 * kRanks);
+  });
+}
+
 TEST(Collectives, ScalarsThatAreReadLater) {
   Alone comm;
   float factor = 2, value = 3, out = 0;

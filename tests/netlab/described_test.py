@@ -41,12 +41,12 @@ attach host[0-1] nic eth[0-1] to leaf[0-1] 0.2G rail 0-1
 TWO_RAILS = """weir fabric 1
 leaf leaf[0-1]
 host host[0-3]
-attach host[0-3] nic eth[0-1] to leaf[0-1] 0.1G rail 0-1
+attach host[0-3] nic eth[0-1] to leaf[0-1] 0.04G rail 0-1
 """
 ONE_LEAF = """weir fabric 1
 leaf leaf
 host host[0-3]
-attach host[0-3] nic eth[0-1] to leaf 0.1G
+attach host[0-3] nic eth[0-1] to leaf 0.04G
 """
 RATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rates.py")
 
@@ -176,7 +176,7 @@ def plans_anew_for_a_host_that_lost_a_rail(programs):
   assert LEAST * 3 / 2 < old[1] / new[1] < MOST * 3 / 2, (old, new)
   assert LEAST < before[1] / again[1] < MOST and old[1] > 1.8 * before[1], (before, old, again)
   assert "plans still count on 2 paths until ncclCommSuspend and ncclCommResume, or a new communicator" in said, said
-  assert "host host2, NIC eth1 has no link, so that plans do without its cables" in out, out
+  assert "host host2, NIC eth1, port 1 has no link, so that plans do without its cables" in out, out
   assert f"all_reduce: {SIZE} bytes -> planned in " in out, out
 
 

@@ -67,14 +67,14 @@ def where_ports_ran_out(programs):
   assert "Cannot assign requested address (either no source port is free" in said and "on host host2" in said, said
 
 
-def over_smaller_ports(programs, hosts):
+def over_smaller_ports(programs, hosts, **variables):
   """What ranks say whose switch drops packets over 1500 bytes at the ports of these hosts, without a word, though both hosts may send
   9000. It is not a ring of ranks."""
   with Network([2], 0, [0], mtu=9000) as network:
     for host in hosts:
       call("ip", "-n", network.cables[host, 0][0], "link", "set", network.cables[host, 0][1], "mtu", "1500")
     processes = start_all(network, (os.path.join(programs, "all_reduce_perf"), "-b", f"{SIZE}", "-e", f"{SIZE}", "-n", "1", "-w", "0", "-c", "0"),
-                          WEIR_DEADLOCK_TIMEOUT="12", WEIR_CALIBRATION="0", NCCL_DEBUG="WARN")
+                          WEIR_DEADLOCK_TIMEOUT="12", WEIR_CALIBRATION="0", NCCL_DEBUG="WARN", **variables)
     ranks = [(process, "".join(process.communicate(timeout=100))) for process in processes]
   for process, said in ranks:
     assert process.returncode not in (0, None), said
@@ -86,13 +86,18 @@ def over_smaller_ports(programs, hosts):
 ENDS = r"(10\.77\.0\.1 and 10\.77\.0\.2|10\.77\.0\.2 and 10\.77\.0\.1)"
 
 
-def a_path_with_a_smaller_mtu(programs):
+def a_path_with_a_smaller_mtu(programs, **variables):
   """The packets are named, and where; the connection waits, or the kernel of the host before that port has given it up."""
-  said = over_smaller_ports(programs, (1,))
+  said = over_smaller_ports(programs, (1,), **variables)
   waits = (rf"packets of 9000 bytes vanish between {ENDS}: on the connection from .*[1-9][0-9]* bytes are not acknowledged"
            r".*[1-9][0-9]* segments retransmitted.*path MTU 9000")
   ended = rf"packets of up to 9000 bytes vanish between {ENDS}: the kernel has given up .* after [1-9][0-9]* attempts in vain"
   assert re.search(waits, said) or re.search(ended, said), said
+
+
+def an_encrypted_path_with_a_smaller_mtu(programs):
+  """The same below TLS, whose records are longer than packets."""
+  a_path_with_a_smaller_mtu(programs, WEIR_TLS="psk", WEIR_SECRET="of both ranks")
 
 
 def a_first_hop_with_a_smaller_mtu(programs):
@@ -103,4 +108,4 @@ def a_first_hop_with_a_smaller_mtu(programs):
 
 if __name__ == "__main__":
   run((a_host_that_is_cut_off, a_host_that_vanished, where_ports_ran_out, a_path_with_a_smaller_mtu,
-       a_first_hop_with_a_smaller_mtu))
+       an_encrypted_path_with_a_smaller_mtu, a_first_hop_with_a_smaller_mtu))

@@ -132,6 +132,10 @@ class Writer {
   /// False if sums would have to be stored that are only passed on.
   bool write() {
     list_hops();
+    if (order_.by_depth) {
+      up_lanes_ = lanes_by_depth(true);
+      down_lanes_ = lanes_by_depth(false);
+    }
     std::ranges::sort(hops_, {}, [&](const TreeMove& hop) {
       return std::tuple(order_.by_level ? 0 : hop.share, hop.level, hop.share, hop.dst);
     });
@@ -188,8 +192,33 @@ class Writer {
     }
   }
 
+  /// Index: share and rank.
+  std::vector<uint8_t> lanes_by_depth(bool up) const {
+    const size_t ranks = at(plan_.shape().ranks);
+    std::vector<uint8_t> lanes(shares_.size() * ranks);
+    std::vector<std::vector<std::pair<int, uint32_t>>> trees(ranks);  // depth and share of each rank's trees
+    for (uint32_t share = 0; share < shares_.size(); ++share) {
+      const Tree* const tree = up ? shares_[share].up : shares_[share].down;
+      if (tree == nullptr) continue;
+      const std::vector<int> depth = depths(*tree, ranks);
+      for (size_t rank = 0; rank < ranks; ++rank) trees[rank].emplace_back(depth[rank], share);
+    }
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      std::ranges::sort(trees[rank]);
+      for (size_t i = 0; i < trees[rank].size(); ++i)
+        lanes[trees[rank][i].second * ranks + rank] =
+            static_cast<uint8_t>(i * at(order_.groups) / trees[rank].size());
+    }
+    return lanes;
+  }
+
   /// The lane of a rank whose sends of a tree are at `level`.
-  uint8_t lane(uint32_t share, int level, bool up) const {
+  uint8_t lane(uint32_t share, Rank rank, int level, bool up) const {
+    if (order_.by_depth) {
+      const bool of_sums = up && shares_[share].up != nullptr;
+      return static_cast<uint8_t>((of_sums || !both() ? 0 : order_.groups) +
+                                  (of_sums ? up_lanes_ : down_lanes_)[place(share, rank)]);
+    }
     const int group = static_cast<int>(share % static_cast<uint32_t>(order_.groups));
     const int lanes = order_.groups * order_.phases;
     return static_cast<uint8_t>((up && both() && order_.apart ? lanes : 0) + group * order_.phases +
@@ -198,7 +227,8 @@ class Writer {
 
   bool climb(const TreeMove& hop) {
     const Share& share = shares_[hop.share];
-    const uint8_t from = lane(hop.share, hop.level, true), to = lane(hop.share, hop.level + 1, true);
+    const uint8_t from = lane(hop.share, hop.src, hop.level, true);
+    const uint8_t to = lane(hop.share, hop.dst, hop.level + 1, true);
     if (!settles(hop.src, from, hop.share) || !opens(hop.dst, to, hop.share)) return false;
     plan_.lanes(from, to);
     Operand& sum = sums_[place(hop.share, hop.dst)];
@@ -217,8 +247,8 @@ class Writer {
   bool descend(const TreeMove& hop) {
     const Share& share = shares_[hop.share];
     const bool at_root = hop.src == share.root();
-    const uint8_t from = lane(hop.share, hop.level, at_root);
-    const uint8_t to = hop.src == hop.dst ? from : lane(hop.share, hop.level + 1, false);
+    const uint8_t from = lane(hop.share, hop.src, hop.level, at_root);
+    const uint8_t to = hop.src == hop.dst ? from : lane(hop.share, hop.dst, hop.level + 1, false);
     if (!settles(hop.src, from, hop.share) || !settles(hop.dst, to, hop.share)) return false;
     plan_.lanes(from, to);
     Operand source = held_[place(hop.share, hop.src)];
@@ -255,6 +285,7 @@ class Writer {
   std::vector<Operand> held_;   // index: share and rank; what came down
   std::vector<int> arrivals_;   // index: share; still to come at the root
   std::vector<uint32_t> open_;  // index: rank and lane; the share whose sum is there
+  std::vector<uint8_t> up_lanes_, down_lanes_;  // by depth; index: share and rank
 };
 
 Status unsuited(std::string sentence) { return {Code::invalid_argument, std::move(sentence)}; }
@@ -340,6 +371,14 @@ std::vector<MoveOrder> move_orders(const Halves& halves, int most_lanes) {
       orders.push_back({.by_level = true, .groups = lanes, .single = true});
       orders.push_back({.groups = lanes, .single = true});
     }
+  }
+  if (shares > lanes) {
+    if (!both) orders.push_back({.by_level = true, .groups = lanes, .by_depth = true});
+    orders.push_back({.groups = lanes, .by_depth = true});
+  }
+  if (singles > lanes && singles > shares && singles <= kMostSingles) {
+    if (!both) orders.push_back({.by_level = true, .groups = lanes, .by_depth = true, .single = true});
+    orders.push_back({.groups = lanes, .by_depth = true, .single = true});
   }
   for (const int phases : {2, 1, 4}) {
     for (int groups = lanes / phases; groups >= 1; groups /= 2) {

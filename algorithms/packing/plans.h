@@ -31,7 +31,10 @@ struct MoveOrder {
   int phases = 1;         ///< number of lanes of a group; the levels of a tree use them in turn
   bool apart = true;      ///< an all-reduce sums in other lanes than it spreads
   int parts = 1;          ///< each tree is divided into this number of equal trees
-  bool single = false;    ///< trees of several chunks are divided into trees of one, which share links evenly
+  /// Whether each rank assigns its lanes to trees by its depth in them instead. Lanes that trees share then
+  /// wait for no data that arrives much later than other data of the lane.
+  bool by_depth = false;
+  bool single = false;  ///< trees of several chunks are divided into trees of one, which share links evenly
   bool operator==(const MoveOrder&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -88,13 +89,18 @@ TEST(PackingPlan, RunsInEveryOrder) {
                                            {Collective::reduce_scatter, Halves{&up, nullptr}},
                                            {Collective::all_reduce, Halves{&up, &down}}}) {
     int possible = 0;
-    for (const MoveOrder& order : move_orders(halves)) {
+    std::vector<MoveOrder> orders = move_orders(halves);
+    const std::vector<MoveOrder> of_few_lanes = move_orders(halves, 12);
+    EXPECT_TRUE(std::ranges::any_of(of_few_lanes, &MoveOrder::by_depth)) << "trees share lanes";
+    orders.insert(orders.end(), of_few_lanes.begin(), of_few_lanes.end());
+    for (const MoveOrder& order : orders) {
       const auto plan = plan_with(collective, halves, order);
       EXPECT_TRUE(plan.ok() || order.by_level) << plan.status().message();
       if (!plan.ok()) continue;
       ++possible;
-      expect_runs(plan, fmt::format("{} by {}, {} groups of {}", name(collective),
-                                    order.by_level ? "level" : "tree", order.groups, order.phases));
+      expect_runs(plan, fmt::format("{} by {}{}, {} groups of {}", name(collective),
+                                    order.by_level ? "level" : "tree", order.by_depth ? ", by depth" : "",
+                                    order.groups, order.phases));
     }
     EXPECT_GT(possible, 3);
   }

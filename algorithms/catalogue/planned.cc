@@ -67,6 +67,20 @@ bool is_faster(const Schedule& schedule, const std::vector<ir::Plan>& rings, con
   });
 }
 
+std::vector<ir::Plan> plans_of(const Layout& layout, std::span<const char> between_hosts, int most_lanes) {
+  std::vector<ir::Plan> plans;
+  for (const auto kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
+    const std::vector<ir::Plan> rings = rings_for(kind, layout);
+    auto best = better_than(rings, kind, layout, between_hosts);
+    if (!best) continue;
+    auto moves = schedule_fewer(*best, *layout.network, kLongMessage, kChannels, kMostFlows, most_lanes);
+    if (!moves.ok() || !is_faster(*moves, rings, *layout.network)) continue;
+    moves->plan.algorithm = "planned";
+    plans.push_back(std::move(moves->plan));
+  }
+  return plans;
+}
+
 /// Divides every chunk into `times` chunks.
 ir::Plan refined(ir::Plan plan, uint32_t times) {
   plan.shape.chunks *= times;
@@ -81,7 +95,8 @@ ir::Plan refined(ir::Plan plan, uint32_t times) {
 
 }  // namespace
 
-void join(Layout& layout, Network by_rank, std::span<const char> between_hosts, int most_lanes) {
+void join(Layout& layout, Network by_rank, std::span<const char> between_hosts, int most_lanes,
+          const SharePlans& share) {
   const std::vector<int32_t> nodes = by_rank.rank_nodes;
   for (size_t place = 0; place < nodes.size(); ++place)
     by_rank.rank_nodes[place] = nodes[static_cast<size_t>(layout.order[place])];
@@ -89,17 +104,8 @@ void join(Layout& layout, Network by_rank, std::span<const char> between_hosts, 
   layout.plans = nullptr;
   const int ranks = layout.network->ranks();
   if (ranks < 2 || ranks > kMostPlannedRanks || layout.network->edges.size() > kMostPlannedEdges) return;
-  std::vector<ir::Plan> plans;
-  for (const auto kind : {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather}) {
-    const std::vector<ir::Plan> rings = rings_for(kind, layout);
-    auto best = better_than(rings, kind, layout, between_hosts);
-    if (!best) continue;
-    auto moves = schedule_fewer(*best, *layout.network, kLongMessage, kChannels, kMostFlows, most_lanes);
-    if (!moves.ok() || !is_faster(*moves, rings, *layout.network)) continue;
-    moves->plan.algorithm = "planned";
-    plans.push_back(std::move(moves->plan));
-  }
-  layout.plans = std::make_shared<const std::vector<ir::Plan>>(std::move(plans));
+  const auto make = [&] { return plans_of(layout, between_hosts, most_lanes); };
+  layout.plans = share ? share(make) : std::make_shared<const std::vector<ir::Plan>>(make());
 }
 
 const ir::Plan* planned_for(Collective kind, int ranks, const Layout& layout) {

@@ -9,7 +9,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "algorithms/catalogue/layout.h"
 #include "algorithms/ir/plan.h"
@@ -22,12 +25,17 @@ namespace weir::algorithms {
 inline constexpr int kMostPlannedRanks = 32;
 inline constexpr size_t kMostPlannedEdges = 512;
 
+/// Plans by collective, those of `make` or equal ones that somebody else has made.
+using PlansOfNetwork = std::shared_ptr<const std::vector<ir::Plan>>;
+using SharePlans = std::function<PlansOfNetwork(const std::function<std::vector<ir::Plan>()>& make)>;
+
 /// Adds the network between the positions to a layout, and plans for it up to kMostPlannedRanks and
 /// kMostPlannedEdges. `by_rank`: its rank r is the layout's rank r; `between_hosts`: index: node, as from
 /// switches_between_hosts(). Collectives without a plan that is better than rings are skipped. A rank uses at
-/// most `most_lanes` lanes. REQUIRES: as many ranks as in the layout.
+/// most `most_lanes` lanes. `share`: where the plans come from, because the search takes up to seconds; null:
+/// they are made here. REQUIRES: as many ranks as in the layout.
 void join(Layout& layout, Network by_rank, std::span<const char> between_hosts,
-          int most_lanes = ir::kMaxLanes);
+          int most_lanes = ir::kMaxLanes, const SharePlans& share = {});
 
 /// The plan computed by join(), or null.
 const ir::Plan* planned_for(Collective kind, int ranks, const Layout& layout);

@@ -164,6 +164,35 @@ TEST(PlanBytes, APlanStaysTheSame) {
   for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(read_plan(BytesView(bytes).first(size)));
 }
 
+/// Trees of a network, whose search takes seconds, are searched by one process.
+TEST(HostBoard, OneProcessPlansTreesForAll) {
+  const auto memory = HostBoard::create(kBoardUid);
+  ASSERT_TRUE(memory.ok()) << memory.status().message();
+  auto gather = algorithms::emit("ring", {Collective::all_gather, 5, 0, 5});
+  auto reduce = algorithms::emit("ring", {Collective::all_reduce, 5, 0, 5});
+  ASSERT_TRUE(gather.ok() && reduce.ok());
+  HostBoard board = board_in(*memory, 2);
+  SharedTrees here;
+  here.share(board);
+  int made = 0;
+  const auto make = [&] { return ++made, std::vector<ir::Plan>{*gather, *reduce}; };
+  const algorithms::PlansOfNetwork plans = here.of("hosts", make);
+  EXPECT_EQ(*plans, (std::vector<ir::Plan>{*gather, *reduce}));
+  EXPECT_EQ(here.of("hosts", make), plans) << "another rank of this process";
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(exit_of_child([&] {
+              HostBoard beside = board_in(*memory, 2);
+              SharedTrees there;
+              there.share(beside);
+              const auto got = there.of("hosts", [&] { return ++made, std::vector<ir::Plan>(); });
+              const auto others = there.of("GPUs", [&] { return ++made, std::vector<ir::Plan>(); });
+              return *got == *plans && others->empty() && made == 2 ? 0 : 1;
+            }),
+            0);
+  const Bytes bytes = write_plans(*plans);
+  for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(read_plans(BytesView(bytes).first(size)));
+}
+
 TEST(PlanBytes, MovesThatLeadOutOfThePlanAreRefused) {
   auto plan = algorithms::emit("ring", {Collective::all_reduce, 3, 0, 3});
   ASSERT_TRUE(plan.ok()) << plan.status().message();

@@ -120,7 +120,8 @@ algorithms::Layout device_layout(const Resources& resources) {
     return layout;
   }
   const std::vector<char> between = algorithms::switches_between_hosts(*network, graph);
-  algorithms::join(layout, std::move(*network), between, exec::gpu::GpuSegmentTable::kRings);
+  algorithms::join(layout, std::move(*network), between, exec::gpu::GpuSegmentTable::kRings,
+                   [&](const auto& make) { return resources.peer_table->trees.of("GPUs", make); });
   return layout;
 }
 

@@ -133,7 +133,8 @@ std::string_view order_words(SumOrder order) {
 
 /// Adds the network between the ranks to the layout if there are several hosts and all bandwidths are known.
 /// `inside`: rates that all ranks know, of the memory through which ranks of one host exchange data.
-void join_hosts(const JobTopology& cluster, const cost::ChannelRates& inside, algorithms::Layout& layout) {
+void join_hosts(PeerTable& table, const cost::ChannelRates& inside, algorithms::Layout& layout) {
+  const JobTopology& cluster = table.cluster;
   const std::vector<topology::Index>& hosts = cluster.hosts;
   const bool single = std::ranges::adjacent_find(hosts, std::ranges::not_equal_to()) == hosts.end();
   if (single || hosts.size() > cost::NetworkLinks::kMostPlaces) return;
@@ -141,7 +142,8 @@ void join_hosts(const JobTopology& cluster, const cost::ChannelRates& inside, al
   auto network = algorithms::network_of_hosts(cluster.graph, hosts, gb_per_s);
   if (!network.ok()) return;
   const std::vector<char> between = algorithms::switches_between_hosts(*network, cluster.graph);
-  algorithms::join(layout, std::move(*network), between);
+  algorithms::join(layout, std::move(*network), between, ir::kMaxLanes,
+                   [&](const auto& make) { return table.trees.of("hosts", make); });
 }
 
 /// One line per ring of ranks, as NCCL has one per channel.
@@ -190,7 +192,7 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
                                                    const HostBoard::Spec& board) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
   const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
-  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, {}, {}, ProvenPlans(here)});
+  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, {}, {}, {}, ProvenPlans(here)});
   std::optional<device::ShareHandle> handle;
   std::vector<Bytes> contributions;
   for (const Bytes& bytes : all) {
@@ -218,6 +220,7 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
   if (!handle) return peer_table;
   peer_table->board = std::make_unique<HostBoard>(board, handle);
   peer_table->tables.share(*peer_table->board);
+  peer_table->trees.share(*peer_table->board);
   peer_table->plans.share(*peer_table->board);
   return peer_table;
 }
@@ -479,7 +482,7 @@ algorithms::Layout Resources::layout() const {
   }
   limit_rings(layout, peer_table->shared_settings.least_rings, peer_table->shared_settings.most_rings);
   if (bootstrap->rank() == 0) log_rings(layout);
-  join_hosts(peer_table->cluster, stated_rates().inside, layout);
+  join_hosts(*peer_table, stated_rates().inside, layout);
   return layout;
 }
 

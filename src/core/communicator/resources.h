@@ -44,7 +44,8 @@
 namespace weir::core {
 
 /// Data about all ranks, computed from their exchanged PeerInfo, the same on all ranks. The ranks of a
-/// process share one object and only read it, except `board`, `tables` and `plans`, which are thread-safe.
+/// process share one object and only read it, except `board`, `tables`, `trees` and `plans`, which are
+/// thread-safe.
 struct PeerTable {
   std::vector<PeerInfo> peer_infos;    ///< infos by rank
   std::vector<std::string> overruled;  ///< sentences about settings that have no effect
@@ -53,6 +54,7 @@ struct PeerTable {
   JobTopology cluster;
   std::unique_ptr<HostBoard> board;
   SharedTables tables;
+  SharedTrees trees;
   ProvenPlans plans;
 };
 

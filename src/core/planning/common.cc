@@ -39,6 +39,19 @@ const cost::CostTable& SharedTables::of(Collective kind, const std::function<cos
   return *table;
 }
 
+algorithms::PlansOfNetwork SharedTrees::of(const std::string& name,
+                                           const std::function<std::vector<ir::Plan>()>& make) {
+  const std::lock_guard lock(mutex_);
+  algorithms::PlansOfNetwork& plans = plans_[name];
+  if (plans != nullptr) return plans;
+  const auto made = [&]() -> Result<std::vector<ir::Plan>> { return make(); };
+  auto found = board_ == nullptr
+                   ? made()
+                   : board_->of<std::vector<ir::Plan>>("trees of " + name, made, &write_plans, &read_plans);
+  plans = std::make_shared<const std::vector<ir::Plan>>(std::move(*found));  // make() does not fail
+  return plans;
+}
+
 Result<std::shared_ptr<const ProvenPlan>> ProvenPlans::of(
     const Key& key, const std::function<Result<ir::Plan>()>& make_and_prove) {
   const std::lock_guard lock(mutex_);

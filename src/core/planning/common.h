@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tables of costs and proven plans, made once and shared by a communicator's ranks of one process, and, by
-/// a board, by the processes of its host.
+/// Tables of costs, planned trees and proven plans, made once and shared by a communicator's ranks of one
+/// process, and, by a board, by the processes of its host.
 ///
 /// Thread-safe. One object per communicator and process; the same key must mean the same value for all its
 /// ranks.
@@ -10,11 +10,13 @@
 #include <array>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "algorithms/catalogue/planned.h"
 #include "algorithms/cost/table.h"
 #include "algorithms/ir/plan.h"
 #include "src/base/status.h"
@@ -35,6 +37,21 @@ class SharedTables {
   std::mutex mutex_;
   HostBoard* board_ = nullptr;
   std::array<std::unique_ptr<const cost::CostTable>, kCollectives> tables_;
+};
+
+/// Plans for the network of a communicator (algorithms/catalogue/planned.h).
+class SharedTrees {
+ public:
+  /// Shares them with the other processes of the host from now on; `board` outlives this object.
+  void share(HostBoard& board) { board_ = &board; }
+  /// Those of the network that `name` stands for, made by the first caller, or by another process of the
+  /// host.
+  algorithms::PlansOfNetwork of(const std::string& name, const std::function<std::vector<ir::Plan>()>& make);
+
+ private:
+  std::mutex mutex_;
+  HostBoard* board_ = nullptr;
+  std::map<std::string, algorithms::PlansOfNetwork> plans_;
 };
 
 /// A verified plan, and the facts that lowering needs.

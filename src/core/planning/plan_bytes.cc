@@ -109,4 +109,25 @@ std::optional<ProvenPlan> read_plan(BytesView bytes) {
   return proven;
 }
 
+Bytes write_plans(const std::vector<ir::Plan>& plans) {
+  ByteWriter out;
+  out.put(static_cast<uint32_t>(plans.size()));
+  for (const ir::Plan& plan : plans)
+    out.put_bytes(write_plan({plan, std::vector<exec::Fact>(plan.moves.size())}));
+  return out.take();
+}
+
+std::optional<std::vector<ir::Plan>> read_plans(BytesView bytes) {
+  ByteReader in(bytes);
+  const size_t count = in.count(sizeof(uint32_t));
+  std::vector<ir::Plan> plans;
+  for (size_t i = 0; i < count && in.ok(); ++i) {
+    auto plan = read_plan(in.get_bytes());
+    if (!in.ok() || !plan) return std::nullopt;
+    plans.push_back(std::move(plan->plan));
+  }
+  if (!in.ok() || in.remaining() > 0) return std::nullopt;
+  return plans;
+}
+
 }  // namespace weir::core

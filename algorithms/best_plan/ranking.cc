@@ -11,6 +11,7 @@
 #include "algorithms/best_plan/catalogue_plan.h"
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/network/relays.h"
+#include "algorithms/sim/message_bytes.h"
 #include "algorithms/sim/plan_loads.h"
 #include "algorithms/sim/ways.h"
 
@@ -34,12 +35,21 @@ Result<Schedule> simulated(ir::Plan plan, const Network& network, double bytes,
   return Schedule{std::move(plan), std::move(*prediction)};
 }
 
-Status simulate_well(Schedule& schedule, const PlanRequest& request, const sim::Channels& channels) {
-  const bool large = request.network.ranks() > kMostRankedRanks;
-  if (!schedule.prediction.extrapolated || large) return {};
-  auto prediction = sim::simulate(schedule.plan, request.bytes, request.network, channels);
+Status simulate_well(RankedPlan& ranked, const PlanRequest& request, const sim::Channels& channels,
+                     Messages messages) {
+  if (request.network.ranks() > kMostRankedRanks) return {};
+  const ir::Plan& plan = ranked.schedule.plan;
+  sim::Channels best = channels;
+  if (messages == Messages::fastest) {
+    auto found = sim::with_fastest_messages(plan, request.bytes, request.network, channels);
+    WEIR_TRY(found.status());
+    best = *found;
+  }
+  if (!ranked.schedule.prediction.extrapolated && best.slot_bytes == channels.slot_bytes) return {};
+  auto prediction = sim::simulate(plan, request.bytes, request.network, best);
   WEIR_TRY(prediction.status());
-  schedule.prediction = std::move(*prediction);
+  ranked.schedule.prediction = std::move(*prediction);
+  ranked.slot_bytes = best.slot_bytes;
   return {};
 }
 
@@ -113,32 +123,32 @@ std::vector<NamedPlan> listed_plans(const PlanRequest& request, std::string_view
 }
 
 Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPlan& best,
-                                             const sim::Channels& channels) {
+                                             const sim::Channels& channels, Messages messages) {
   std::vector<RankedPlan> plans;
   if (const auto* moves = std::get_if<ir::Plan>(&best.plan); moves != nullptr && moves->shape.relays > 0) {
     const Network wide = with_relays_as_ranks(request.network, request.graph);
     auto prediction = sim::simulate(*moves, request.bytes, wide, channels);
     WEIR_TRY(prediction.status());
-    plans.push_back({best.algorithm(), {*moves, std::move(*prediction)}});
+    plans.push_back({best.algorithm(), {*moves, std::move(*prediction)}, channels.slot_bytes});
     return plans;
   }
   const std::string own = best.trees() != nullptr ? "planned" : best.algorithm();
   auto first = schedule_fewer(best, request, channels);
   WEIR_TRY(first.status());
-  plans.push_back({own, std::move(*first)});
+  plans.push_back({own, std::move(*first), channels.slot_bytes});
   auto rivals = rivals_of(request, own);
   WEIR_TRY(rivals.status());
   for (LoadedPlan& rival : *rivals) {
     if (plans.size() >= kFinalists && rival.least_seconds > nth_time(plans, kFinalists)) break;
     auto run = simulated(std::move(rival.named.plan), request.network, request.bytes, channels);
     WEIR_TRY(run.status());
-    plans.push_back({std::move(rival.named.name), std::move(*run)});
+    plans.push_back({std::move(rival.named.name), std::move(*run), channels.slot_bytes});
   }
   sort_by_time(plans, own);
   const double last = plans[0].schedule.prediction.seconds * (1 + kClose);
   for (size_t i = 0; i < plans.size(); ++i) {
     if (i < kFinalists || plans[i].schedule.prediction.seconds <= last)
-      WEIR_TRY(simulate_well(plans[i].schedule, request, channels));
+      WEIR_TRY(simulate_well(plans[i], request, channels, messages));
   }
   sort_by_time(plans, own);
   return plans;

@@ -4,6 +4,7 @@
 /// Tests: tests/algorithms/ranking_test.cc, tests/cli/plan_test.cc
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,12 @@ struct NamedPlan {
 struct RankedPlan {
   std::string name;
   Schedule schedule;
+  double slot_bytes = 0;  ///< with which it was simulated
 };
+
+/// The size of messages: that of the channels, or for the fastest plans what sim::with_fastest_messages()
+/// chooses.
+enum class Messages : uint8_t { given, fastest };
 
 /// The schedule of `best`, whatever is faster in the simulation. Errors: those of schedule() in
 /// planner/schedule.h and of sim::simulate().
@@ -44,6 +50,7 @@ inline constexpr int kMostRankedRanks = 160;
 /// whose loads of the links alone make them slower than two others are left out; a plan with relays has no
 /// others. Errors: those of schedule().
 Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPlan& best,
-                                             const sim::Channels& channels);
+                                             const sim::Channels& channels,
+                                             Messages messages = Messages::given);
 
 }  // namespace weir::algorithms

@@ -87,6 +87,7 @@ struct Plan {
   /// Sizes of a block for which it is meant, both included; bytes.
   uint64_t least_bytes = 0;
   uint64_t most_bytes = UINT64_MAX;
+  uint64_t message_bytes = 0;  ///< largest message for which it is meant; 0: as large as channels allow
 
   bool operator==(const Plan&) const = default;
 };

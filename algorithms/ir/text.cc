@@ -18,6 +18,8 @@ constexpr std::string_view kTitle = "weir plan 1";
 constexpr std::string_view kPlaces[] = {"nothing", "input", "output", "scratch", "value"};
 constexpr size_t kLongestWord = 64;
 constexpr uint64_t kAnySize = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kLeastMessage = 1024;
+constexpr uint64_t kMostMessage = uint64_t{1} << 30;
 
 std::string_view place_word(Kind kind) { return kPlaces[static_cast<int>(kind)]; }
 
@@ -189,7 +191,8 @@ class Reader {
     }
     WEIR_TRY(field("chunks", plan_.shape.chunks, kAnyNumber));
     WEIR_TRY(field("scratch", plan_.scratch_chunks, kAnyNumber));
-    return sizes();
+    WEIR_TRY(sizes());
+    return message();
   }
 
   /// The first word of the next line, which is not taken.
@@ -212,6 +215,18 @@ class Reader {
     WEIR_TRY(line.number(plan_.most_bytes, "the greatest size of a block", kAnySize));
     if (plan_.most_bytes < plan_.least_bytes)
       return most.expected(fmt::format("a size that is not below {}", plan_.least_bytes));
+    return line.end();
+  }
+
+  /// A line that may be missing.
+  Status message() {
+    if (next_word() != "message") return {};
+    Line line = next();
+    line.take();
+    const Line bytes = line;
+    WEIR_TRY(line.number(plan_.message_bytes, "the size of the largest message", kMostMessage));
+    if (plan_.message_bytes < kLeastMessage)
+      return bytes.expected(fmt::format("at least {} bytes", kLeastMessage));
     return line.end();
   }
 
@@ -298,6 +313,7 @@ std::string write_text(const Plan& plan) {
   text += fmt::format("chunks {}\nscratch {}\n", shape.chunks, plan.scratch_chunks);
   if (plan.least_bytes > 0 || plan.most_bytes < kAnySize)
     text += fmt::format("bytes {} {}\n", plan.least_bytes, plan.most_bytes);
+  if (plan.message_bytes > 0) text += fmt::format("message {}\n", plan.message_bytes);
   text += fmt::format("moves {}\n", plan.moves.size());
   for (size_t m = 0; m < plan.moves.size(); ++m) write_move(text, m, plan.moves[m]);
   return text + "end\n";

@@ -68,8 +68,8 @@ class FileReader {
 
   Status sizes(const JsonElement& top) {
     uint64_t least = 0, most = UINT64_MAX;
-    if (top.has("min_message_size")) WEIR_TRY(top.get("min_message_size", 0, UINT64_MAX, least));
-    if (top.has("max_message_size")) WEIR_TRY(top.get("max_message_size", 0, UINT64_MAX, most));
+    if (top.has("min_message_bytes")) WEIR_TRY(top.get("min_message_bytes", 0, UINT64_MAX, least));
+    if (top.has("max_message_bytes")) WEIR_TRY(top.get("max_message_bytes", 0, UINT64_MAX, most));
     const uint64_t blocks = size_blocks(plan_.shape);
     plan_.least_bytes = least / blocks + (least % blocks != 0 ? 1 : 0);
     plan_.most_bytes = most == UINT64_MAX ? most : most / blocks;

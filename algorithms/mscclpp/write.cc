@@ -60,8 +60,8 @@ class PlanWriter {
         word_of(plan_.shape.kind));
     add("  \"inplace\": {},\n  \"reuse_resources\": false,\n  \"num_threads_per_block\": 1024,\n", in_place_);
     add("  \"use_double_scratch_buffer\": false,\n  \"buffer_alignment\": {},\n", kAlignment);
-    add("  \"min_message_size\": {},\n  \"max_message_size\": {},\n  \"gpus\": [", in_file(plan_.least_bytes),
-        std::min(in_file(plan_.most_bytes), most_bytes()));
+    add("  \"min_message_bytes\": {},\n  \"max_message_bytes\": {},\n  \"gpus\": [",
+        in_file(plan_.least_bytes), std::min(in_file(plan_.most_bytes), most_bytes()));
     for (size_t rank = 0; rank < blocks_.gpus.size(); ++rank) {
       add("{}\n", rank == 0 ? "" : ",");
       gpu(static_cast<Rank>(rank), blocks_.gpus[rank]);

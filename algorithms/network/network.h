@@ -45,6 +45,9 @@ struct Network {
   /// Index: edge; the kind of its link. Empty: not made from a topology.
   std::vector<topology::LinkKind> link_kinds = {};
 
+  /// Index: edge; seconds, for simulations (link_latencies.h). Empty: none.
+  std::vector<double> latencies = {};
+
   int ranks() const { return static_cast<int>(rank_nodes.size()); }
   bool operator==(const Network&) const = default;
 };

@@ -29,7 +29,10 @@ FlowSet::FlowSet(const Network& network, double hop_latency, double burst)
     : network_(network),
       burst_(burst),
       edge_latency_(network.edges.size(), hop_latency),
-      by_hash_(kFirstBuckets) {}
+      by_hash_(kFirstBuckets) {
+  const size_t known = std::min(network.latencies.size(), edge_latency_.size());
+  for (size_t edge = 0; edge < known; ++edge) edge_latency_[edge] += network.latencies[edge];
+}
 
 PathId FlowSet::path(std::span<const int32_t> edges) {
   const size_t hash = hash_of(edges);

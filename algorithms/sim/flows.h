@@ -65,8 +65,9 @@ struct Timeline {
 
 class FlowSet {
  public:
-  /// Keeps a reference to the network. For every edge: `hop_latency` in seconds; `burst`: bytes that a rate
-  /// limiter passes at once after an idle period (buckets.h).
+  /// Keeps a reference to the network. For every edge: `hop_latency` in seconds, in addition to the latency
+  /// that the network states for it; `burst`: bytes that a rate limiter passes at once after an idle period
+  /// (buckets.h).
   explicit FlowSet(const Network& network, double hop_latency = 0, double burst = 0);
 
   void set_latency(int32_t edge, double seconds) { edge_latency_[static_cast<size_t>(edge)] = seconds; }

@@ -29,7 +29,7 @@ namespace weir::sim {
 
 /// The properties of channels, apart from the edges that they use.
 struct Channels {
-  double hop_latency = 0;  ///< seconds, of each edge
+  double hop_latency = 0;  ///< seconds, of each edge, in addition to Network::latencies
   double alpha = 0;        ///< seconds that the sender spends on each message
   double slot_bytes = 0;   ///< maximum size of a message; 0: moves are not divided
   int slots = 2;           ///< maximum number of messages in flight in a channel

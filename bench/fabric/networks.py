@@ -93,12 +93,12 @@ class Bench:
     return subprocess.run((self.weir, *words), capture_output=True, text=True, check=True, timeout=300).stdout
 
   def plain_channels(self):
-    return ("--collective", self.case.collective, "--bytes", f"{self.case.bytes}", "--slot-bytes", f"{SLOT_BYTES}", "--slots", f"{SLOTS}")
+    return ("--collective", self.case.collective, "--bytes", f"{self.case.bytes}", "--slot-bytes", f"{SLOT_BYTES}", "--slots", f"{SLOTS}",
+            "--latency", f"0,message={self.latency * 1e6 * self.share * PAYLOAD_SHARE:.6f}")
 
   def channels(self):
     """Also what the miniature has and the machine has not."""
-    scale = self.share * PAYLOAD_SHARE
-    return (*self.plain_channels(), "--burst", f"{BURST * (FRAME - HEADERS) // FRAME}", "--alpha", f"{self.latency * 1e6 * scale:.6f}")
+    return (*self.plain_channels(), "--burst", f"{BURST * (FRAME - HEADERS) // FRAME}")
 
   def predict(self, *way):
     """Seconds in the miniature."""

@@ -97,8 +97,8 @@ def network_of(shape, mbit, send_buffer):
 
 def predict(weir, fabric, collective, algorithm, size, latency_ms, connections):
   """Returns the predicted time in milliseconds."""
-  command = (weir, "sim", fabric, "--collective", collective, "--bytes", f"{size}", "--algorithm", algorithm, "--alpha",
-             f"{latency_ms * 1000:.3f}", "--slots", f"{SLOTS}", "--slot-bytes", f"{SLOT_BYTES}", "--connections", f"{connections}",
+  command = (weir, "sim", fabric, "--collective", collective, "--bytes", f"{size}", "--algorithm", algorithm, "--latency",
+             f"0,message={latency_ms * 1000:.3f}", "--slots", f"{SLOTS}", "--slot-bytes", f"{SLOT_BYTES}", "--connections", f"{connections}",
              "--burst", f"{BURST_PAYLOAD}", "--json")
   return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)["seconds"] * 1000
 

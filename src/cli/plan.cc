@@ -41,10 +41,9 @@ std::string json_of(const PlanReport& report, const PlanArguments& arguments) {
                                  {"busbw_GBps", report.bus_gb_per_s()},
                                  {"seconds", report.seconds()},
                                  {"simulated", report.simulated()},
-                                 {"slot_bytes", arguments.channels.slot_bytes},
-                                 {"slots", arguments.channels.slots},
-                                 {"hop_latency_us", arguments.channels.hop_latency_us},
-                                 {"alpha_us", arguments.channels.alpha_us},
+                                 {"slot_bytes", report.assumed.channels.slot_bytes},
+                                 {"slots", report.assumed.channels.slots},
+                                 {"latency_us", latencies_as_json(report.assumed.latencies)},
                                  {"bound_GBps", report.bound_gb_per_s()},
                                  {"links_GBps", report.links_gb_per_s()},
                                  {"ratio", report.part_of_bound()},
@@ -59,7 +58,8 @@ std::string json_of(const PlanReport& report, const PlanArguments& arguments) {
 /// The second fastest plan, and its busiest links; empty if there is none.
 std::string runner_up(const PlanReport& report) {
   if (report.ranked.size() < 2) return "";
-  const auto& [name, next] = report.ranked[1];
+  const std::string& name = report.ranked[1].name;
+  const algorithms::Schedule& next = report.ranked[1].schedule;
   const std::vector<LinkGroup> groups = group_links(report.task, next.prediction.edge_bytes);
   return fmt::format(
       "runner-up    {}, {:.4g} GB/s: {:.2f} times as long; its busiest links are {} {}, for example {}\n",
@@ -74,15 +74,7 @@ std::string assumptions(const PlanReport& report) {
   if (!report.simulated())
     return fmt::format("from the loads of the links: more than {} ranks are not simulated here",
                        algorithms::kMostRankedRanks);
-  const sim::Channels& channels = report.channels;
-  const std::string latencies = channels.hop_latency > 0 || channels.alpha > 0
-                                    ? fmt::format(", {:.4g} us per link and {:.4g} us per message",
-                                                  channels.hop_latency * 1e6, channels.alpha * 1e6)
-                                    : ", without latencies";
-  const std::string slots = channels.slot_bytes > 0 ? fmt::format("{} slots of {:.6g} KiB", channels.slots,
-                                                                  channels.slot_bytes / 1024)
-                                                    : fmt::format("{} slots of any size", channels.slots);
-  return fmt::format("simulated with {} per channel{}", slots, latencies);
+  return "simulated with " + report.assumed.slots_words();
 }
 
 std::string words_of(const PlanReport& report, const PlanArguments& arguments) {
@@ -97,6 +89,7 @@ std::string words_of(const PlanReport& report, const PlanArguments& arguments) {
   text += fmt::format("predicted    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), {}: {}\n",
                       report.predicted_gb_per_s(), report.bus_gb_per_s(), seconds_words(report.seconds()),
                       assumptions(report));
+  if (report.simulated()) text += latency_line(report.assumed);
   text += fmt::format("bound        {:.4g} GB/s: {}\n", report.bound_gb_per_s(), report.certificate());
   text += fmt::format("of the bound {:.4g}% predicted",
                       100 * report.predicted_gb_per_s() / report.bound_gb_per_s());
@@ -136,6 +129,9 @@ Result<std::string> text_of(const PlanReport& report, const PlanArguments& argum
   if (arguments.emit == "plan") {
     ir::Plan named = plan;
     WEIR_TRY(sim::name_ways(named, report.task.network));
+    if (const auto message_bytes = static_cast<uint64_t>(report.assumed.channels.slot_bytes);
+        message_bytes < kUsualSlotBytes)
+      named.message_bytes = message_bytes;
     return ir::write_text(named);
   }
   if (arguments.emit == "msccl-xml") return msccl::write(plan);
@@ -161,12 +157,10 @@ void add_plan(CLI::App& app, PlanArguments& arguments) {
       "plan", "Plan a collective on a topology, and compare the plan with the lower bound of its time");
   add_plan_task(command, arguments.task);
   auto* json = command->add_flag("--json", arguments.json, "Print as JSON");
-  auto* table =
-      command
-          ->add_flag("--table", arguments.table,
-                     "Print a table of the fastest plan for each size, by simulation; without latencies of "
-                     "your own with 1 us per message and 0.5 us per link")
-          ->excludes(json);
+  auto* table = command
+                    ->add_flag("--table", arguments.table,
+                               "Print a table of the fastest plan for each size, by simulation")
+                    ->excludes(json);
   auto* svg = command->add_flag("--svg", arguments.svg, "Print an SVG picture of the load of each link")
                   ->excludes(json);
   auto* html =
@@ -220,13 +214,15 @@ int run_plan(const PlanArguments& arguments) {
   if (!report.ok()) return fail(report.status());
   if (const std::string note = narrow_nics(report->task); !note.empty())
     fmt::print(stderr, "note: {}\n", note);
+  if (arguments.table)
+    fmt::print(stderr, "note: latencies: {}; --latency sets others\n", report->assumed.latency_words);
   if (!arguments.emit.empty() && !report->simulated()) {
     return fail({Code::invalid_argument,
                  fmt::format("the plan for {} ranks would have too many moves: expected at most {} ranks",
                              report->ranks(), algorithms::kMostSpelled)});
   }
   if (arguments.table) {
-    const auto text = table_of(report->task, report->best, arguments.task.root, report->channels);
+    const auto text = table_of(report->task, report->best, arguments.task.root, report->assumed.channels);
     if (!text.ok()) return fail(text.status());
     fmt::print("{}", *text);
     return 0;

@@ -11,19 +11,9 @@
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/network/relays.h"
 #include "src/base/index.h"
-#include "src/cli/channels.h"
 
 namespace weir::cli {
 namespace {
-
-/// Without latencies, the same plan would be best for all sizes.
-ChannelArguments with_latencies(ChannelArguments channels) {
-  if (channels.alpha_us == 0 && channels.hop_latency_us == 0) {
-    channels.alpha_us = kUsualAlphaUs;
-    channels.hop_latency_us = kUsualHopLatencyUs;
-  }
-  return channels;
-}
 
 /// Whether the moves of a plan name the GPUs that only forward.
 bool names_relays(const algorithms::BestPlan& best) {
@@ -45,7 +35,9 @@ Result<PlanReport> plan_report(const PlanArguments& arguments) {
                               report.task.graph.describe(device)));
   }
   report.task.bytes = std::max(report.task.bytes, 1.0);  // rates of nothing are none
-  report.channels = channels_of(arguments.table ? with_latencies(arguments.channels) : arguments.channels);
+  auto assumed = channels_of(arguments.channels, report.task);
+  WEIR_TRY(assumed.status());
+  report.assumed = std::move(*assumed);
   const auto begin = std::chrono::steady_clock::now();
   const algorithms::PlanRequest request = report.task.request(arguments.task.root);
   auto best = algorithms::best_plan(request);
@@ -54,9 +46,11 @@ Result<PlanReport> plan_report(const PlanArguments& arguments) {
   const int most = arguments.emit.empty() ? algorithms::kMostRankedRanks : algorithms::kMostSpelled;
   if (arguments.task.relay) report.relays = algorithms::relays_in(report.task.network, report.task.graph);
   if (report.ranks() <= most && !arguments.table && (!arguments.task.relay || names_relays(report.best))) {
-    auto ranked = algorithms::ranked_plans(request, report.best, report.channels);
+    auto ranked =
+        algorithms::ranked_plans(request, report.best, report.assumed.channels, report.assumed.messages);
     WEIR_TRY(ranked.status());
     report.ranked = std::move(*ranked);
+    report.assumed.channels.slot_bytes = report.ranked[0].slot_bytes;
   }
   report.milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();

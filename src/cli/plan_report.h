@@ -17,7 +17,7 @@ namespace weir::cli {
 /// A plan and the figures that are printed for it.
 struct PlanReport {
   PlanTask task;
-  sim::Channels channels;
+  SimulatedChannels assumed;  ///< with the slots of the fastest plan
   algorithms::BestPlan best;
   std::vector<algorithms::RankedPlan> ranked;  ///< empty: too many ranks to simulate, or not asked for
   double milliseconds = 0;

@@ -91,7 +91,7 @@ std::string table_of(const std::vector<Row>& rows) {
   }
   text += "\nSources:\n";
   for (size_t i = 0; i < sources.size(); ++i) text += fmt::format("  [{}] {}\n", i + 1, sources[i]);
-  text += "ratio = predicted / published. Predictions do not contain the work of GPUs and NICs.\n";
+  text += "ratio = predicted / published. Predictions assume that GPUs and NICs keep up with the links.\n";
   return text;
 }
 

@@ -46,13 +46,14 @@ void add_schedule(CLI::App* command, ScheduleArguments& arguments) {
 }
 
 Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
-                               const PlanTaskArguments& asked, const sim::Channels& channels) {
+                               const PlanTaskArguments& asked, const sim::Channels& channels,
+                               algorithms::Messages messages) {
   const int ranks = task.network.ranks();
   if (!arguments.algorithm.empty()) return algorithms::plan_by(arguments.algorithm, task.request(asked.root));
   if (arguments.plan.empty()) {
     auto best = algorithms::best_plan(task.request(asked.root));
     WEIR_TRY(best.status());
-    auto ranked = algorithms::ranked_plans(task.request(asked.root), *best, channels);
+    auto ranked = algorithms::ranked_plans(task.request(asked.root), *best, channels, messages);
     WEIR_TRY(ranked.status());
     return std::move(ranked->front().schedule.plan);
   }

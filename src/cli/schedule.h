@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "algorithms/best_plan/ranking.h"
 #include "algorithms/ir/plan.h"
 #include "algorithms/sim/plan_flows.h"
 #include "src/cli/plan_task.h"
@@ -29,6 +30,7 @@ void add_schedule(CLI::App* command, ScheduleArguments& arguments);
 /// A verified schedule for the task; the best plan is the fastest one with these channels. Errors: those of
 /// load_plan(); invalid_argument for a plan for other ranks or another collective, or an incorrect one.
 Result<ir::Plan> load_schedule(const ScheduleArguments& arguments, const PlanTask& task,
-                               const PlanTaskArguments& asked, const sim::Channels& channels);
+                               const PlanTaskArguments& asked, const sim::Channels& channels,
+                               algorithms::Messages messages = algorithms::Messages::given);
 
 }  // namespace weir::cli

@@ -10,6 +10,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "algorithms/sim/message_bytes.h"
 #include "algorithms/sim/simulate.h"
 #include "src/base/text.h"
 #include "src/cli/failure.h"
@@ -31,7 +32,8 @@ struct Job {
 /// Parses the lines "compute 12.5 ms", "all_gather 512M", "all_gather 512M ring".
 class JobReader {
  public:
-  JobReader(const SimArguments& arguments, PlanTask& task) : arguments_(arguments), task_(task) {}
+  JobReader(const SimArguments& arguments, const sim::Channels& channels, PlanTask& task)
+      : arguments_(arguments), channels_(channels), task_(task) {}
 
   Result<Job> read() {
     auto text = drivers::read_whole(arguments_.job, kMostJobBytes);
@@ -89,7 +91,7 @@ class JobReader {
     const auto [known, is_new] = known_.try_emplace({collective, algorithm}, nullptr);
     if (is_new) {
       task_.collective = collective;
-      auto plan = load_schedule({{}, algorithm}, task_, arguments_.task, channels_of(arguments_.channels));
+      auto plan = load_schedule({{}, algorithm}, task_, arguments_.task, channels_);
       WEIR_TRY(plan.status());
       known->second = &job_.plans.emplace_back(std::move(*plan));
     }
@@ -97,6 +99,7 @@ class JobReader {
   }
 
   const SimArguments& arguments_;
+  const sim::Channels& channels_;
   PlanTask& task_;
   Job job_;
   std::map<std::pair<Collective, std::string>, const ir::Plan*> known_;
@@ -109,10 +112,11 @@ std::string busiest(const PlanTask& task, const std::vector<double>& edge_bytes,
                      groups[0].words, groups[0].seconds / seconds * 100, groups[0].example);
 }
 
-Result<std::string> simulate_job(const SimArguments& arguments, PlanTask& task) {
-  const auto job = JobReader(arguments, task).read();
+Result<std::string> simulate_job(const SimArguments& arguments, const SimulatedChannels& assumed,
+                                 PlanTask& task) {
+  const auto job = JobReader(arguments, assumed.channels, task).read();
   WEIR_TRY(job.status());
-  const auto run = sim::simulate(job->steps, task.network, channels_of(arguments.channels));
+  const auto run = sim::simulate(job->steps, task.network, assumed.channels);
   WEIR_TRY(run.status());
   const double communicating = run->seconds - run->computing;
   if (arguments.json) {
@@ -120,22 +124,33 @@ Result<std::string> simulate_job(const SimArguments& arguments, PlanTask& task) 
                                          {"computing", run->computing},
                                          {"communicating", communicating},
                                          {"steps", run->ends.size()},
-                                         {"ends", run->ends}};
+                                         {"ends", run->ends},
+                                         {"latency_us", latencies_as_json(assumed.latencies)}};
     return json.dump(2) + "\n";
   }
   return fmt::format("{} over {}\n", plural(static_cast<int64_t>(run->ends.size()), "step"),
                      plural(task.network.ranks(), "rank")) +
          fmt::format("time         {}: {} computing, {} communicating\n", seconds_words(run->seconds),
                      seconds_words(run->computing), seconds_words(communicating)) +
-         busiest(task, run->edge_bytes, communicating);
+         latency_line(assumed) + busiest(task, run->edge_bytes, communicating);
 }
 
-Result<std::string> simulate_one(const SimArguments& arguments, const PlanTask& task) {
-  const auto plan = load_schedule(arguments.schedule, task, arguments.task, channels_of(arguments.channels));
+Result<std::string> simulate_one(const SimArguments& arguments, SimulatedChannels assumed,
+                                 const PlanTask& task) {
+  const auto plan =
+      load_schedule(arguments.schedule, task, arguments.task, assumed.channels, assumed.messages);
   WEIR_TRY(plan.status());
   const double bytes = task.bytes;
+  if (assumed.messages == algorithms::Messages::fastest && plan->message_bytes > 0) {
+    assumed.channels.slot_bytes =
+        std::min(assumed.channels.slot_bytes, static_cast<double>(plan->message_bytes));
+  } else if (assumed.messages == algorithms::Messages::fastest) {
+    const auto chosen = sim::with_fastest_messages(*plan, bytes, task.network, assumed.channels);
+    WEIR_TRY(chosen.status());
+    assumed.channels = *chosen;
+  }
   const auto begin = std::chrono::steady_clock::now();
-  const auto run = sim::simulate(*plan, bytes, task.network, channels_of(arguments.channels));
+  const auto run = sim::simulate(*plan, bytes, task.network, assumed.channels);
   WEIR_TRY(run.status());
   const double milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
@@ -147,6 +162,9 @@ Result<std::string> simulate_one(const SimArguments& arguments, const PlanTask& 
                                          {"seconds", run->seconds},
                                          {"algbw_GBps", run->algbw},
                                          {"busbw_GBps", run->busbw},
+                                         {"slot_bytes", assumed.channels.slot_bytes},
+                                         {"slots", assumed.channels.slots},
+                                         {"latency_us", latencies_as_json(assumed.latencies)},
                                          {"flows", run->flows},
                                          {"extrapolated", run->extrapolated},
                                          {"sim_ms", milliseconds}};
@@ -155,10 +173,20 @@ Result<std::string> simulate_one(const SimArguments& arguments, const PlanTask& 
   return fmt::format("{} of {} over {} by {}\n", name(plan->shape.kind), bytes_words(bytes),
                      plural(plan->shape.ranks, "rank"), plan->algorithm) +
          fmt::format("time         {}\n", seconds_words(run->seconds)) +
-         fmt::format("bandwidth    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw)\n", run->algbw, run->busbw) +
-         busiest(task, run->edge_bytes, run->seconds) +
+         fmt::format("bandwidth    {:.4g} GB/s (algbw), {:.4g} GB/s (busbw), with {}\n", run->algbw,
+                     run->busbw, assumed.slots_words()) +
+         latency_line(assumed) + busiest(task, run->edge_bytes, run->seconds) +
          fmt::format("{} simulated in {:.3g} ms{}\n", plural(run->flows, "flow"), milliseconds,
                      run->extrapolated ? "; the remaining rounds are extrapolated" : "");
+}
+
+Result<std::string> simulated(const SimArguments& arguments) {
+  auto task = load_plan_task(arguments.task);
+  WEIR_TRY(task.status());
+  auto assumed = channels_of(arguments.channels, *task);
+  WEIR_TRY(assumed.status());
+  return arguments.job.empty() ? simulate_one(arguments, std::move(*assumed), *task)
+                               : simulate_job(arguments, *assumed, *task);
 }
 
 }  // namespace
@@ -176,10 +204,7 @@ void add_sim(CLI::App& app, SimArguments& arguments) {
 }
 
 int run_sim(const SimArguments& arguments) {
-  auto task = load_plan_task(arguments.task);
-  auto text = !task.ok()              ? Result<std::string>(task.status())
-              : arguments.job.empty() ? simulate_one(arguments, *task)
-                                      : simulate_job(arguments, *task);
+  const auto text = simulated(arguments);
   if (!text.ok()) return report_failure("sim", text.status(), kExitUsage);
   fmt::print("{}", *text);
   return 0;

@@ -124,16 +124,16 @@ TEST(Mscclpp, KeepsTheSizesForWhichAPlanIs) {
   plan.least_bytes = 1 << 20;
   plan.most_bytes = 1 << 22;
   const auto text = write(plan, {}).value();
-  EXPECT_THAT(text, HasSubstr("\"min_message_size\": 4194304"));
-  EXPECT_THAT(text, HasSubstr("\"max_message_size\": 16777216"));
+  EXPECT_THAT(text, HasSubstr("\"min_message_bytes\": 4194304"));
+  EXPECT_THAT(text, HasSubstr("\"max_message_bytes\": 16777216"));
   EXPECT_EQ(read(text, "plan.json").value().most_bytes, plan.most_bytes);
 }
 
 TEST(Mscclpp, OffsetsFitInto32Bits) {
   const Json json = ring({});
   // 6 chunks of scratch for 4 of the input.
-  EXPECT_LE(json["max_message_size"].get<uint64_t>() / 4 * 6, UINT32_MAX);
-  EXPECT_GE(json["max_message_size"].get<uint64_t>(), uint64_t{2} << 30);
+  EXPECT_LE(json["max_message_bytes"].get<uint64_t>() / 4 * 6, UINT32_MAX);
+  EXPECT_GE(json["max_message_bytes"].get<uint64_t>(), uint64_t{2} << 30);
 }
 
 TEST(Mscclpp, RefusesWhatTheExecutorCannotRun) {

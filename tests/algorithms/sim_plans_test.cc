@@ -8,6 +8,7 @@
 
 #include "algorithms/catalogue/catalogue.h"
 #include "algorithms/ir/builder.h"
+#include "algorithms/sim/message_bytes.h"
 #include "algorithms/sim/simulate.h"
 #include "tests/algorithms/sim_networks.h"
 #include "tests/algorithms/some_layout.h"
@@ -50,6 +51,32 @@ TEST(Plans, TextbookTimes) {
     const double together = std::max(7 * kAlpha + beta * bytes / 8, kAlpha + 7 * beta * bytes / 8) + kWay;
     same(on_star("pairwise", Collective::all_to_all, bytes), together);
   }
+}
+
+TEST(Plans, LinksMayHaveLatenciesOfTheirOwn) {
+  Network network = star(8, kWire);
+  const auto plan = plan_of("ring", Collective::all_gather, 8);
+  const double all = run(plan, 1e6, network, {.hop_latency = kHop}).seconds;
+  network.latencies.assign(network.edges.size(), kHop);
+  EXPECT_DOUBLE_EQ(run(plan, 1e6, network, {}).seconds, all);
+  // Each of the seven messages passes every rank's links once, in a ring: one slow link delays all.
+  for (double& latency : network.latencies) latency = 0;
+  network.latencies[0] = 1;
+  EXPECT_NEAR(run(plan, 1e6, network, {}).seconds - run(plan, 1e6, star(8, kWire), {}).seconds, 1, 1e-2);
+}
+
+TEST(Plans, MessagesHaveTheSizeThatIsFastest) {
+  // Over a chain a large message arrives late, and a small one costs as much work.
+  const auto plan = plan_of("chain", Collective::all_reduce, 8);
+  const auto size = [&](double alpha, double bytes) {
+    const auto chosen = with_fastest_messages(plan, bytes, star(8, kWire),
+                                              {.alpha = alpha, .slot_bytes = 256 << 10, .slots = 4});
+    EXPECT_TRUE(chosen.ok()) << chosen.status().message();
+    return chosen->slot_bytes / 1024;
+  };
+  EXPECT_EQ(size(1e-9, 8 << 20), 64);
+  EXPECT_EQ(size(1e-3, 8 << 20), 256);
+  EXPECT_EQ(size(1e-9, 1000), 256) << "one message has all of it";
 }
 
 TEST(Plans, MessagesOfOneRankShareItsWire) {

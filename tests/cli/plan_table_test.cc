@@ -16,7 +16,7 @@
 namespace weir::cli {
 namespace {
 
-constexpr double kAlpha = 2e-6;  // of a message, as --alpha says
+constexpr double kAlpha = 2e-6;  // of a message, as --latency says
 
 struct Row {
   double bytes = 0;
@@ -26,9 +26,9 @@ struct Row {
 
 /// Rows of sizes from 1 KiB on, four times as large each.
 std::vector<Row> table_of(const std::string& machine, const std::string& collective) {
-  const weir::testing::CommandResult result = weir::testing::run_command(
-      fmt::format("{} plan {}/{} --collective {} --table --alpha {} --slot-bytes 512K 2>/dev/null",
-                  WEIR_PROGRAM, WEIR_MACHINES, machine, collective, kAlpha * 1e6));
+  const weir::testing::CommandResult result = weir::testing::run_command(fmt::format(
+      "{} plan {}/{} --collective {} --table --latency 0,message={} --slot-bytes 512K 2>/dev/null",
+      WEIR_PROGRAM, WEIR_MACHINES, machine, collective, kAlpha * 1e6));
   EXPECT_EQ(result.code, 0) << machine;
   std::istringstream lines(result.text);
   std::string line;

@@ -68,6 +68,8 @@ TEST(Plan, AsJsonHasExactFigures) {
   EXPECT_LT(json["algbw_GBps"], 25) << "the first messages have to arrive";
   EXPECT_GT(json["algbw_GBps"], 24.9);
   EXPECT_EQ(json["slots"], 4);
+  EXPECT_EQ(json["latency_us"]["pcie"], 0.5);
+  EXPECT_EQ(json["latency_us"]["message"], 1);
   EXPECT_EQ(json["ratio_exact"], "1");
   EXPECT_THAT(json["certificate"].get<std::string>(), HasSubstr("cable"));
 }
@@ -106,7 +108,7 @@ TEST(Plan, AnAllToAllUsesTheNicsOfGpusThatTakeNoPart) {
   const std::string half =
       "'2 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --ranks 0-3,8-11 --relay "
       "--collective alltoall ";
-  const auto json = nlohmann::json::parse(plan(half + "--json").text);
+  const auto json = nlohmann::json::parse(plan(half + "--latency 0 --json").text);
   EXPECT_EQ(json["algorithm"], "routed");
   EXPECT_EQ(json["ranks"], 8);
   EXPECT_EQ(json["bound_GBps"], 100);  // half of what 4 ranks send leaves their host by 8 NICs
@@ -151,6 +153,40 @@ TEST(Plan, PredictsTheTimeOfWhatItEmits) {
   ASSERT_EQ(run.code, 0) << run.text;
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(run.text)["seconds"], predicted["seconds"]);
   EXPECT_GT(predicted["algbw_GBps"], 0.98 * 80 / 3);
+}
+
+TEST(Plan, AssumesLatenciesAndNamesThem) {
+  const std::string network = "'2 x (2 gpu nvswitch 300, 2 nic 25) leaf' --bytes 64K ";
+  const CommandResult usual = plan(network);
+  EXPECT_THAT(usual.text,
+              HasSubstr("\nlatencies    assumed: NVLink 0.6, PCIe 0.5, NIC 0.2, network cable 0.15, "
+                        "message 1 us; --latency sets others\n"));
+  const CommandResult none = plan(network + "--latency 0");
+  EXPECT_THAT(none.text, HasSubstr("\nlatencies    none\n"));
+  const auto seconds = [&](const std::string& latency) {
+    return nlohmann::json::parse(plan(network + latency + "--json").text)["seconds"].get<double>();
+  };
+  const auto bound = [&](const std::string& latency) {
+    return nlohmann::json::parse(plan(network + latency + "--json").text)["bound_GBps"].get<double>();
+  };
+  // Two hosts exchange: at least one message from GPU to GPU over the leaf.
+  EXPECT_GE(seconds("") - seconds("--latency 0 "), 3.7e-6);
+  EXPECT_GE(seconds("--latency network=1000 "), 2e-3);
+  EXPECT_EQ(bound(""), bound("--latency 0 ")) << "a bound is one";
+  const CommandResult wrong = plan(network + "--latency nvlnk=1");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.text, HasSubstr("--latency: \"nvlnk\" has no latency; expected NAME=MICROSECONDS"));
+  EXPECT_THAT(plan(network + "--table").text, HasSubstr("note: latencies: NVLink 0.6, PCIe 0.5, NIC 0.2, "));
+}
+
+TEST(Plan, ChoosesTheSizeOfMessages) {
+  const std::string network = "'8 x (1 gpu, 1 nic 25) leaf' --collective broadcast --latency 0 --json ";
+  const auto slot = [&](const std::string& more) {
+    return nlohmann::json::parse(plan(network + more).text)["slot_bytes"].get<int>();
+  };
+  EXPECT_EQ(slot("--bytes 1M"), 64 << 10) << "a chain of ranks passes small messages on sooner";
+  EXPECT_EQ(slot("--bytes 1M --slot-bytes 256K"), 256 << 10);
+  EXPECT_EQ(slot("--bytes 16K"), 256 << 10) << "one message has all of it";
 }
 
 TEST(Plan, NothingHasRatesToo) {
@@ -208,7 +244,7 @@ TEST(Plan, ComparesWithTheRunnerUp) {
   EXPECT_THAT(result.text,
               AllOf(HasSubstr("runner-up    "), HasSubstr("times as long; its busiest links are")));
   const CommandResult table =
-      plan("'2 x (4 gpu nvswitch 300, 4 nic 25) leaf' --table --alpha 1 --slot-bytes 512K");
+      plan("'2 x (4 gpu nvswitch 300, 4 nic 25) leaf' --table --latency 0,message=1 --slot-bytes 512K");
   EXPECT_EQ(table.code, 0);
   EXPECT_THAT(table.text, AllOf(HasSubstr("1.02 kB  recursive_doubling"), HasSubstr("1.07 GB  hierarchical"),
                                 HasSubstr("planned, 1.00 times as long")));

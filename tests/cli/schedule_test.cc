@@ -107,16 +107,23 @@ TEST_F(Schedule, ExplainSaysWhatLinksCarry) {
 
 TEST_F(Schedule, SimPredictsARing) {
   const CommandResult result =
-      weir_command("sim " + std::string(kMachine) + "--algorithm ring --bytes 4000000000 --json");
+      weir_command("sim " + std::string(kMachine) + "--algorithm ring --bytes 4000000000 --latency 0 --json");
   ASSERT_EQ(result.code, 0) << result.text;
   const auto json = nlohmann::json::parse(result.text);
   EXPECT_NEAR(json["seconds"].get<double>(), 6e9 / 100e9, 1e-9);
   EXPECT_NEAR(json["busbw_GBps"].get<double>(), 100, 1e-6);
+  // Three messages of one byte, one after the other, over one NVLink each, and the same for the sums.
+  const CommandResult small =
+      weir_command("sim " + std::string(kMachine) + "--algorithm ring --bytes 4 --json");
+  EXPECT_NEAR(nlohmann::json::parse(small.text)["seconds"].get<double>(), 6 * (1e-6 + 0.6e-6), 1e-9);
+  EXPECT_THAT(weir_command("sim " + std::string(kMachine) + "--algorithm ring").text,
+              AllOf(HasSubstr("with 4 slots of "), HasSubstr("assumed: NVLink 0.6, message 1 us")));
 }
 
 TEST_F(Schedule, SimPredictsAJob) {
   write("job", "# one step\ncompute 5 ms\nallgather 400000000 ring\ncompute 2 ms\n");
-  const CommandResult result = weir_command("sim " + std::string(kMachine) + "--json --job " + path("job"));
+  const CommandResult result =
+      weir_command("sim " + std::string(kMachine) + "--latency 0 --json --job " + path("job"));
   ASSERT_EQ(result.code, 0) << result.text;
   const auto json = nlohmann::json::parse(result.text);
   EXPECT_NEAR(json["computing"].get<double>(), 7e-3, 1e-12);

@@ -154,6 +154,16 @@ TEST(Text, SizesMayBeStated) {
               HasSubstr("expected a size that is not below 1024, found \"1023\""));
 }
 
+TEST(Text, TheLargestMessageMayBeStated) {
+  std::string text(kSample);
+  text.insert(text.find("moves"), "message 65536\n");
+  const auto plan = read_text(text);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(plan->message_bytes, 65536u);
+  EXPECT_EQ(write_text(*plan), text);
+  EXPECT_THAT(said("moves", "message 100\nmoves"), HasSubstr("expected at least 1024 bytes, found \"100\""));
+}
+
 TEST(Text, MovesBetweenRanksNameTheirWay) {
   std::string text(kSample);
   text.replace(text.find("chunks 4\n1 send"), 8, "chunks 4 by net");

@@ -99,6 +99,19 @@ TEST_F(LoadedPlans, RunForTheSizesThatTheyAreFor) {
   }
 }
 
+TEST_F(LoadedPlans, RunInTheirMessages) {
+  const std::string whole = log_of_sums(write("whole.plan", kStar), "loop,shm", {25'000});
+  EXPECT_THAT(whole, HasSubstr("whole.plan, in tiles of 65536 bytes"));
+  std::string small = kStar;
+  small.insert(small.find("moves"), "message 4096\n");
+  const std::string parts = log_of_sums(write("small.plan", small), "loop,shm", {25'000});
+  EXPECT_THAT(parts, HasSubstr("small.plan, in tiles of 4096 bytes"));
+  std::string large = kStar;
+  large.insert(large.find("moves"), "message 1000000\n");
+  const std::string slots = log_of_sums(write("large.plan", large), "loop,shm", {25'000});
+  EXPECT_THAT(slots, HasSubstr("large.plan, in tiles of 65536 bytes"));
+}
+
 TEST_F(LoadedPlans, AreChosenByTheCommunicatorsName) {
   write("data/star.plan", kStar);
   EXPECT_THAT(log_of_sums(path(""), "loop,shm", {250}, "data"),

@@ -43,7 +43,8 @@ Result<SelectedPlan> PlanCache::find(Collective kind, Rank root, size_t bytes) {
     auto loaded = prepare(*choice.loaded);
     WEIR_TRY(loaded.status());
     chosen = *loaded;
-    WEIR_INFO(tuning, "{}: {} bytes -> the plan of {}", name(kind), bytes, choice.loaded->name);
+    WEIR_INFO(tuning, "{}: {} bytes -> the plan of {}, in tiles of {} bytes", name(kind), bytes,
+              choice.loaded->name, chosen.tile_bytes);
   } else {
     auto made = prepare(choice, kind, root);
     WEIR_TRY(made.status());
@@ -69,18 +70,21 @@ Result<SelectedPlan> PlanCache::prepare(Selector::Choice choice, Collective kind
   auto plan = prepare(Recipe{algorithm, choice.entry->algorithm.data(), shape, choice.rings,
                              [&] { return ordered(emit_proven(algorithm, shape, layout)); }});
   WEIR_TRY(plan.status());
-  return SelectedPlan{*plan, tile_bytes(**plan, choice.tile_divisor)};
+  return SelectedPlan{*plan, tile_bytes(**plan, static_cast<size_t>(choice.tile_divisor))};
 }
 
 Result<SelectedPlan> PlanCache::prepare(const ir::LoadedPlan& loaded) {
   auto plan =
       prepare(Recipe{loaded.key, "loaded plan", loaded.plan.shape, 0, [&] { return ordered(loaded.plan); }});
   WEIR_TRY(plan.status());
-  return SelectedPlan{*plan, tile_bytes(**plan, 1)};
+  const uint64_t message_bytes = loaded.plan.message_bytes;
+  const size_t slot_bytes = selector_.environment().slot_bytes;
+  const size_t divisor = message_bytes == 0 ? 1 : std::max<size_t>(slot_bytes / message_bytes, 1);
+  return SelectedPlan{*plan, tile_bytes(**plan, divisor)};
 }
 
-size_t PlanCache::tile_bytes(const Prepared& plan, int divisor) {
-  const size_t part = plan.run->most_tile_bytes() / static_cast<size_t>(divisor);
+size_t PlanCache::tile_bytes(const Prepared& plan, size_t divisor) {
+  const size_t part = plan.run->most_tile_bytes() / divisor;
   return std::max(part / kTileAlignment, size_t{1}) * kTileAlignment;
 }
 

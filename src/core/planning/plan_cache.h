@@ -93,7 +93,7 @@ class PlanCache {
   };
   Result<Prepared*> prepare(const Recipe& recipe);
   Result<SelectedPlan> prepare(Selector::Choice choice, Collective kind, Rank root);
-  static size_t tile_bytes(const Prepared& plan, int divisor);
+  static size_t tile_bytes(const Prepared& plan, size_t divisor);
   Result<std::unique_ptr<Prepared>> make(const Recipe& recipe);
   /// `pulls`: whether ranks read each other's scratch in the plan.
   Result<exec::Binding> bind(const exec::Program& program, bool pulls);

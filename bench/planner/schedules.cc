@@ -4,12 +4,13 @@
 //
 // Each job is planned as by weir plan for 1 GiB, or BYTES, with its 4 slots of at most 256 KiB per channel,
 // its choice of the size of messages and its latencies (--latency: others, 0: none). The plan is written as
-// text with the ways of its moves, read again and simulated with these channels, and with 8 slots of 64 KiB.
-// So are ring, hierarchical and ring_set, each with the size of messages that suits it. A row is marked, and
-// the exit code is 1, if less than 0.98 of the prediction is reached, or if one of the three is faster with
-// either kind of slots by more than the 0.05 % within which plans count as equally fast. The processor time
-// is that of the planning, with its own simulations. --quick leaves out the jobs that take more than a
-// second, --only those whose line does not contain the text.
+// text with the ways of its moves, read again and simulated with these channels. So are ring, hierarchical
+// and ring_set, each with the size of messages that suits it. A row is marked, and the exit code is 1, if
+// less than 0.98 of the prediction is reached, or if one of the three is faster by more than the 0.05 %
+// within which plans count as equally fast. The columns for 8 slots of 64 KiB show what a plan loses in
+// channels for which it was not chosen. The processor time is that of the planning, with its own simulations.
+// --quick leaves out the jobs that take more than a second, --only those whose line does not contain the
+// text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -139,17 +140,16 @@ bool print(const std::string& job, Collective collective, const Figures& figures
   const double gain = figures.simulated.large / std::max(figures.rival.large, 1e-9);
   const double small_gain = figures.simulated.small / std::max(figures.rival.small, 1e-9);
   const bool late = kept < kLeastOfPrediction;
-  const bool slow = gain < 1 - kEqual, small_slow = small_gain < 1 - kEqual;
+  const bool slow = gain < 1 - kEqual;
   fmt::print(
       "{:<86}{:<15}{:<18}{:>8.4g}{:>10.4g}{:>5.4g}{:>9.3f}{:>9.3f}{:>9.3f}  "
-      "{:<13}{:>7.3f}{:>7.3f}{:>7.2f}{}{}{}\n",
+      "{:<13}{:>7.3f}{:>7.3f}{:>7.2f}{}{}\n",
       job, name(collective), figures.plan, figures.bound, figures.predicted, figures.slot_bytes / 1024, kept,
       figures.simulated.small / figures.predicted, figures.predicted / figures.bound, figures.rival_name,
       figures.rival.large > 0 ? gain : 0, figures.rival.small > 0 ? small_gain : 0, figures.seconds,
-      late ? "  slower than predicted" : "", slow ? "  slower than that" : "",
-      small_slow ? "  slower with slots of 64 KiB" : "");
+      late ? "  slower than predicted" : "", slow ? "  slower than that" : "");
   std::fflush(stdout);
-  return !late && !slow && !small_slow;
+  return !late && !slow;
 }
 
 /// Prints the rows of a job; false: one is marked.

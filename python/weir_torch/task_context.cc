@@ -2,15 +2,25 @@
 
 #include "python/weir_torch/task_context.h"
 
+#include <string_view>
+
 namespace weir_torch {
+namespace {
+
+constexpr std::string_view kCoalesced = "_coalesced";
+
+}  // namespace
 
 std::string TaskContext::event_of(c10d::OpType type, const std::string& what) const {
   switch (type) {
     case c10d::OpType::SEND: return title_ + ":send";
     case c10d::OpType::RECV: return title_ + ":recv";
     case c10d::OpType::RECVANYSOURCE: return title_ + ":recvAnySource";
-    default: return title_ + ":" + what;
+    default: break;
   }
+  // Gloo's events have no names of their own for coalesced collectives.
+  const bool shorter = title_ == "gloo" && what.ends_with(kCoalesced);
+  return title_ + ":" + what.substr(0, what.size() - (shorter ? kCoalesced.size() : 0));
 }
 
 void TaskContext::extend_timeout(Milliseconds by) {

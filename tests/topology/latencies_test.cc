@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Graph read(std::string_view line) {
+Graph line_graph(std::string_view line) {
   auto graph = read_any({"line", line}, nullptr);
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   return graph.ok() ? std::move(*graph) : Graph();
@@ -46,7 +46,7 @@ double way(const Graph& graph, Index from, Index to, const Latencies& assumed) {
 }
 
 double way_of_line(const char* line, size_t last, const Latencies& assumed = {}) {
-  const Graph graph = read(line);
+  const Graph graph = line_graph(line);
   const auto gpus = graph.all(NodeKind::gpu);
   EXPECT_LT(last, gpus.size());
   return way(graph, gpus[0], gpus[last], assumed);
@@ -61,7 +61,7 @@ TEST(Latencies, WaysOfWellKnownMachinesTakeWhatTheSourcesSay) {
 }
 
 TEST(Latencies, AFileMayStateThem) {
-  Graph graph = read("2 x (1 gpu pcie 32, 1 nic 25) leaf");
+  Graph graph = line_graph("2 x (1 gpu pcie 32, 1 nic 25) leaf");
   Link link = graph.links()[0];
   link.latency_us = 7;
   EXPECT_EQ(latency_of(graph, link, {}), 7);
@@ -96,10 +96,10 @@ TEST(Latencies, WrongOnesAreNamed) {
 TEST(Latencies, OneLineNamesThoseOfTheKindsThatThereAre) {
   std::array<bool, kLinkKinds> kinds{};
   kinds[static_cast<size_t>(LinkKind::nvlink)] = kinds[static_cast<size_t>(LinkKind::cable)] = true;
-  EXPECT_EQ(words_of({}, kinds), "NVLink 0.6, network cable 0.15, message 1 us");
-  EXPECT_EQ(words_of(*parse_latencies("0"), kinds), "none");
-  EXPECT_EQ(words_of(*parse_latencies("0,pcie=1"), kinds), "none") << "there is no PCIe";
-  EXPECT_EQ(words_of(*parse_latencies("0,message=4"), {}), "message 4 us");
+  EXPECT_EQ(topology::words_of({}, kinds), "NVLink 0.6, network cable 0.15, message 1 us");
+  EXPECT_EQ(topology::words_of(*parse_latencies("0"), kinds), "none");
+  EXPECT_EQ(topology::words_of(*parse_latencies("0,pcie=1"), kinds), "none") << "there is no PCIe";
+  EXPECT_EQ(topology::words_of(*parse_latencies("0,message=4"), {}), "message 4 us");
 }
 
 }  // namespace

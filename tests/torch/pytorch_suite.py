@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of torch.distributed that PyTorch's package carries, over Gloo and over weir in Gloo's place.
 
-pytorch_suite.py PACKAGE [--ranks N] [--match TEXT]... [--only-weir] [--limit SECONDS] [--tools FOLDER]
+pytorch_suite.py PACKAGE [--ranks N] [--match TEXT]... [--limit SECONDS] [--tools FOLDER]
 
 Unchanged: torch.testing._internal.distributed.distributed_test, which has the back end's name from the environment. Each rank
 is a fork of this process, so that PyTorch is imported once. Each test ends after --limit seconds. Prints each test whose
@@ -33,7 +33,6 @@ def options_of():
   parser.add_argument("package", help="folder that has weir_torch")
   parser.add_argument("--ranks", type=int, default=2)
   parser.add_argument("--match", action="append", default=[], help="only tests whose names contain one of these")
-  parser.add_argument("--only-weir", action="store_true", help="do not run Gloo: each failure counts")
   parser.add_argument("--limit", type=int, default=120, help="seconds for a test")
   parser.add_argument("--tools", help="folder to which expecttest is installed, once, where an index of packages answers")
   parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -148,19 +147,16 @@ def main():
   wrong = []
   for name in names:
     result, text = run(options, "weir", name)
+    gloo, _ = run(options, "gloo", name)
     counts["weir"][result] += 1
-    gloo = "passed"
-    if not options.only_weir:
-      gloo, _ = run(options, "gloo", name)
-      counts["gloo"][gloo] += 1
-    if result != gloo and not (options.only_weir and result == "skipped"):
+    counts["gloo"][gloo] += 1
+    if result != gloo:
       print(f"{name}: Gloo {gloo}, weir {result}: {EXPLAINED.get(name) or reason(text)}", flush=True)
       if result in ("failed", "late") and gloo == "passed" and name not in EXPLAINED:
         wrong.append(name)
   print(f"PyTorch {torch.__version__}, {options.ranks} ranks, {len(names)} tests")
   for over, count in counts.items():
-    if count:
-      print(f"{over:>5}: " + ", ".join(f"{count[result]} {result}" for result in ("passed", "failed", "late", "skipped")))
+    print(f"{over:>5}: " + ", ".join(f"{count[result]} {result}" for result in ("passed", "failed", "late", "skipped")))
   print(f"wrong: {', '.join(wrong)}" if wrong else "right: nothing fails that passes over Gloo")
   return 1 if wrong else 0
 

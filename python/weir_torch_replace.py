@@ -73,9 +73,15 @@ def replace(c10d):
     plugins = c10d.Backend._plugins
     plugins["GLOO"] = plugins["GLOO"]._replace(creator_fn=create)
     return
-  def new_group(store, rank, size, timeout=c10d.default_pg_timeout):
-    import weir_torch
-    return weir_torch._C.create(store, rank, size, timeout, "gloo")
+  class _Kind(type):
+    """Of what takes the place of Gloo's class: PyTorch calls it, and asks whether the result is one of it."""
+    def __call__(cls, store, rank, size, timeout=c10d.default_pg_timeout):
+      import weir_torch
+      return weir_torch._C.create(store, rank, size, timeout, "gloo")
+
+    def __instancecheck__(cls, thing):
+      return isinstance(thing, gloo.__base__)  # as which Python sees weir's groups
+  new_group = _Kind("ProcessGroupGloo", (), {})
   replaced = [(c10d, "ProcessGroupGloo", new_group)] + ([(kinds, "GLOO", kinds.CUSTOM)] if kinds else [])
   c10d._new_process_group_helper = _within(c10d._new_process_group_helper, replaced)
   # What checks the calls of a group (TORCH_DISTRIBUTED_DEBUG=DETAIL) is written for Gloo's class.

@@ -100,7 +100,7 @@ def stored_types(ranks):
   expect("there is no SUM of Float8_e4m3fnuz" in error, error)
 
 
-@needs("split_group")
+@needs("get_reconfigure_handle")  # split_group of PyTorch before wants a device
 def split(ranks):
   dist = ranks.dist
   parts = [[rank for rank in range(ranks.size) if rank % 2 == each] for each in (0, 1)]

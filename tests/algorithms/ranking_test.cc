@@ -115,7 +115,7 @@ TEST(Schedule, TreesOfSeveralChunksAreDivided) {
 
 /// The trees of two such hosts need more lanes than there are.
 TEST(Schedule, FewerTreesAreTakenWhereLanesAreTooFew) {
-  const Line cluster("2 x (8 gpu cube 25, 8 nic 12.5) leaf");
+  const Line cluster("2 x (16 gpu mi250 50, 8 nic 25) leaf");
   auto plan = plan_collective(cluster.network, cluster.between_hosts, Collective::all_reduce);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
   const Rational least = plan->time;

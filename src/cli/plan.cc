@@ -101,7 +101,7 @@ std::string words_of(const PlanReport& report, const PlanArguments& arguments) {
                 : fmt::format("; the links allow {} = {:.4g}", report.exact_part(), report.part_of_bound());
   text += "\n";
   text += runner_up(report);
-  text += fmt::format("planned and verified in {:.3g} ms\n", report.milliseconds);
+  text += fmt::format("planned and verified in {}\n", seconds_words(report.milliseconds / 1e3));
   return text;
 }
 

@@ -145,6 +145,10 @@ Result<JobTopology> JobTopology::assemble(const std::vector<Bytes>& contribution
     if (in.remaining() == 0) continue;
     Result<Graph> host = read();
     WEIR_TRY(host.status());
+    if (host->all(NodeKind::host).empty()) {
+      return Status(Code::remote_error, fmt::format("{} has sent a topology without a host; expected its own",
+                                                    peers[static_cast<size_t>(rank)].describe(rank)));
+    }
     hosts.push_back(std::move(*host));
     ranks.push_back(rank);
     if (in.remaining() == 0) continue;

@@ -33,7 +33,7 @@ const std::map<std::string, std::vector<std::string>>& examples() {
        {"weir plan {} --bytes 256M", "weir plan {} --svg -o loads.svg",
         "weir plan {} --emit plan -o allreduce.plan"}},
       {"explain", {"weir explain {} --algorithm ring"}},
-      {"sim", {"weir sim {} --bytes 64M --algorithm ring --alpha 1"}},
+      {"sim", {"weir sim {} --bytes 64M --algorithm ring --latency message=2"}},
       {"verify", {"weir verify allreduce.plan"}},
       {"order", {"weir order {} --hosts host2,host0 --format slurm -o hosts"}},
       {"measure", {"weir run -n 4 -- weir measure -o fabric.txt"}},

@@ -201,8 +201,9 @@ def timing(ranks):
 def longer_timeout(ranks):
   """A time that is added counts for the operations until the first of them is done."""
   dist, torch = ranks.dist, ranks.torch
-  group = dist.new_group(list(range(ranks.size)), timeout=datetime.timedelta(seconds=1))
+  group = dist.new_group(list(range(ranks.size)))
   dist.barrier(group)
+  group.set_timeout(datetime.timedelta(seconds=1))
   dist.distributed_c10d._add_ephemeral_timeout_for_all_pgs(datetime.timedelta(seconds=60))
   work = dist.all_reduce(torch.ones(4), group=group, async_op=True) if ranks.rank != 1 else None
   if ranks.rank == 1:

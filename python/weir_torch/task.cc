@@ -70,7 +70,8 @@ void Task::finish(std::exception_ptr error) {
     if (waiters_ > 0) finished_.notify_all();
     future = future_;
   }
-  if (context_) context_->ended(key_, !failed(), took());
+  std::function<void()> hooks = context_ ? context_->ended(key_, !failed(), took()) : nullptr;
+  if (hooks) TaskQueue::complete(std::move(hooks));
   if (future) TaskQueue::complete(completion_of(std::move(future)));
 }
 

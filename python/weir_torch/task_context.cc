@@ -71,21 +71,19 @@ uint64_t TaskContext::begun() {
   return key;
 }
 
-void TaskContext::ended(uint64_t key, bool right, std::optional<float> took) {
-  if (!watched_.load(std::memory_order_relaxed)) return;
-  std::map<int64_t, CompletionHook> after_success;
-  std::map<int64_t, AbortHook> after_error;
-  {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(extensions_, [&](const Extension& extension) { return extension.first == key; });
-    if (right) {
-      after_success = completion_hooks_;
-    } else if (!aborted_by_user_) {
-      after_error = abort_hooks_;
-    }
+std::function<void()> TaskContext::ended(uint64_t key, bool right, std::optional<float> took) {
+  if (!watched_.load(std::memory_order_relaxed)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(extensions_, [&](const Extension& extension) { return extension.first == key; });
+  if (right && !completion_hooks_.empty()) {
+    return [hooks = completion_hooks_, key, took] {
+      for (const auto& [id, hook] : hooks) hook(key, took);
+    };
   }
-  for (const auto& [id, hook] : after_success) hook(key, took);
-  for (const auto& [id, hook] : after_error) hook();
+  if (right || aborted_by_user_ || abort_hooks_.empty()) return nullptr;
+  return [hooks = abort_hooks_] {
+    for (const auto& [id, hook] : hooks) hook();
+  };
 }
 
 }  // namespace weir_torch

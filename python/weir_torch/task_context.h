@@ -2,7 +2,8 @@
 /// What the tasks of a group have in common: how long they may take, and who is told of them (PyTorch's
 /// profiler, hooks).
 ///
-/// Thread-safe. Hooks are called without a lock of the group's, on the thread that ends a task or aborts.
+/// Thread-safe. Hooks are called without a lock of the group's, after the task has ended for those who wait
+/// for it: PyTorch's own hook writes flight records for seconds.
 #pragma once
 
 #include <atomic>
@@ -47,8 +48,9 @@ class TaskContext {
 
   /// A key for a new task, which no other task of the process has.
   uint64_t begun();
-  /// A task has ended: calls the completion hooks, after an error the abort hooks.
-  void ended(uint64_t key, bool right, std::optional<float> took);
+  /// A task has ended. Returns what calls the completion hooks, after an error the abort hooks; null: there
+  /// are none.
+  std::function<void()> ended(uint64_t key, bool right, std::optional<float> took);
   /// The user aborts the group: errors from now on are what was asked for, and no reason to call abort hooks.
   void aborted_by_user() { aborted_by_user_ = true; }
 

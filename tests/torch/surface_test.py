@@ -8,6 +8,7 @@ Much of it came with PyTorch 2.15; what this PyTorch does not have is skipped.
 import datetime
 import functools
 import os
+import time
 
 import ranks as harness
 from ranks import expect, expect_same
@@ -177,6 +178,8 @@ def hooks(ranks):
   if ranks.rank != 1:
     group.set_timeout(datetime.timedelta(seconds=1))
     harness.error_of("a sum without rank 1", lambda: dist.all_reduce(torch.ones(1), group=group))
+    while not called:  # on another thread, soon
+      time.sleep(0.01)
     expect(called == [5], "hooks that were called after an error:", called)
   ranks.weir.abort(group)
   harness.error_of("a sum after an abort", lambda: dist.all_reduce(torch.ones(1), group=group))
@@ -207,7 +210,6 @@ def longer_timeout(ranks):
   dist.distributed_c10d._add_ephemeral_timeout_for_all_pgs(datetime.timedelta(seconds=60))
   work = dist.all_reduce(torch.ones(4), group=group, async_op=True) if ranks.rank != 1 else None
   if ranks.rank == 1:
-    import time
     time.sleep(2)
     work = dist.all_reduce(torch.ones(4), group=group, async_op=True)
   work.wait()

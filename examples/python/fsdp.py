@@ -5,8 +5,8 @@
     torchrun --nproc_per_node 4 examples/python/fsdp.py
     python3 examples/python/fsdp.py --ranks 4
 
-Each rank keeps one part of every parameter, its gradient and its moments; blocks are gathered when they are needed. Needs PyTorch
-2.6 or newer with its own weir_torch (pip install build/python): Debian's 1.13 shards on GPUs only. --ranks starts the processes;
+Each rank keeps one part of every parameter, its gradient and its moments; blocks are gathered when they are needed. Needs a new
+PyTorch (tried with 2.15) with its own weir_torch (pip install build/python): 1.13 and 2.6 shard on GPUs only. --ranks starts the processes;
 alternatively use a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 """
 
@@ -65,8 +65,8 @@ def be_a_rank(options):
 
 def main():
   version = tuple(int(part) for part in torch.__version__.split(".")[:2])
-  if version < (2, 6):
-    print(f"skipped: PyTorch {torch.__version__} has no fully_shard; expected 2.6 or newer")
+  if version < (2, 7):
+    print(f"skipped: PyTorch {torch.__version__} shards on GPUs only; tried with 2.15")
     return NO_FSDP
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--backend", default="weir", help="back end: weir or gloo")

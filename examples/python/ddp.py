@@ -185,11 +185,12 @@ def start_ranks(options):
   return 1 if any(codes) else 0
 
 
-def main():
-  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(description, steps):
+  """The options that the examples for PyTorch have in common."""
+  parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--backend", default="weir", help="back end: weir, gloo or mpi")
   parser.add_argument("--ranks", type=int, default=2, help="processes to start, unless a launcher has started them")
-  parser.add_argument("--steps", type=int, default=100)
+  parser.add_argument("--steps", type=int, default=steps)
   parser.add_argument("--batch", type=int, default=8, help="sequences per rank and step")
   parser.add_argument("--length", type=int, default=64, help="bytes per sequence")
   parser.add_argument("--width", type=int, default=128)
@@ -197,10 +198,15 @@ def main():
   parser.add_argument("--heads", type=int, default=4)
   parser.add_argument("--rate", type=float, default=1e-3)
   parser.add_argument("--threads", type=int, default=1, help="threads per rank")
+  parser.add_argument("--text", help="text file to train on, instead of sums")
+  return parser
+
+
+def main():
+  parser = parser_of(__doc__, 100)
   parser.add_argument("--accumulate", type=int, default=1, help="batches whose gradients are accumulated before each step")
   parser.add_argument("--zero", action="store_true", help="use ZeroRedundancyOptimizer: each rank has a part of AdamW's state")
   parser.add_argument("--uneven", action="store_true", help="rank r makes r more steps than rank 0 (Join)")
-  parser.add_argument("--text", help="text file to train on, instead of sums")
   parser.add_argument("--save", help="save the parameters of rank 0 to this file")
   options = parser.parse_args()
   return be_a_rank(options) if "RANK" in os.environ else start_ranks(options)

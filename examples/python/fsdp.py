@@ -10,7 +10,6 @@ PyTorch (tried with 2.15) with its own weir_torch (pip install build/python): 1.
 alternatively use a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 """
 
-import argparse
 import os
 import sys
 
@@ -68,19 +67,7 @@ def main():
   if version < (2, 7):
     print(f"skipped: PyTorch {torch.__version__} shards on GPUs only; tried with 2.15")
     return NO_FSDP
-  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument("--backend", default="weir", help="back end: weir or gloo")
-  parser.add_argument("--ranks", type=int, default=2, help="processes to start, unless a launcher has started them")
-  parser.add_argument("--steps", type=int, default=50)
-  parser.add_argument("--batch", type=int, default=8, help="sequences per rank and step")
-  parser.add_argument("--length", type=int, default=64, help="bytes per sequence")
-  parser.add_argument("--width", type=int, default=128)
-  parser.add_argument("--layers", type=int, default=4)
-  parser.add_argument("--heads", type=int, default=4)
-  parser.add_argument("--rate", type=float, default=1e-3)
-  parser.add_argument("--threads", type=int, default=1, help="threads per rank")
-  parser.add_argument("--text", help="text file to train on, instead of sums")
-  options = parser.parse_args()
+  options = ddp.parser_of(__doc__, 50).parse_args()
   return be_a_rank(options) if "RANK" in os.environ else ddp.start_ranks(options)
 
 

@@ -148,7 +148,9 @@ class TcpReceiver final : public Receiver {
   void serve() {
     for (size_t i = 0; i < streams_.size() && error_.ok(); ++i) {
       InStream& stream = *streams_[i];
-      if (!stream.gone && (!stream.socket.valid() || is_past())) collect(i);
+      // A sender whose connection is reset while it opens it opens another one, of the same attempt.
+      const bool replaced = stream.attempt > 0 && !stream.ended.empty() && !stream.greeted;
+      if (!stream.gone && (!stream.socket.valid() || replaced || is_past())) collect(i);
       bool more = true;
       while (understand(stream) && more && stream.ended.empty()) more = read_more(stream);
     }

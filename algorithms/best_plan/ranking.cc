@@ -18,38 +18,27 @@
 namespace weir::algorithms {
 namespace {
 
-/// Flows that are simulated for a plan; its other passes are extrapolated. The fastest plans are simulated
-/// again with as many flows as anybody else simulates, so that the prediction is the same.
-constexpr int64_t kFlowsOfPlan = 60'000;
+/// Of so many plans the size of messages is chosen at least.
 constexpr size_t kFinalists = 2;
-/// Where passes are extrapolated, the times of two plans may be wrong by this part of them.
+/// Plans whose times differ by this part of them are compared with the messages that suit each.
 constexpr double kClose = 5e-3;
 /// Differences of the times of equally fast plans. Trees use more lanes, which helps against latencies.
 constexpr double kEqual = 5e-4;
 
 Result<Schedule> simulated(ir::Plan plan, const Network& network, double bytes,
                            const sim::Channels& channels) {
-  sim::FlowRoutes routes(network);
-  auto prediction = sim::simulate(plan, bytes, network, routes, channels, kFlowsOfPlan);
+  auto prediction = sim::simulate(plan, bytes, network, channels);
   WEIR_TRY(prediction.status());
   return Schedule{std::move(plan), std::move(*prediction)};
 }
 
-Status simulate_well(RankedPlan& ranked, const PlanRequest& request, const sim::Channels& channels,
-                     Messages messages) {
-  if (request.network.ranks() > kMostRankedRanks) return {};
-  const ir::Plan& plan = ranked.schedule.plan;
-  sim::Channels best = channels;
-  if (messages == Messages::fastest) {
-    auto found = sim::with_fastest_messages(plan, request.bytes, request.network, channels);
-    WEIR_TRY(found.status());
-    best = *found;
-  }
-  if (!ranked.schedule.prediction.extrapolated && best.slot_bytes == channels.slot_bytes) return {};
-  auto prediction = sim::simulate(plan, request.bytes, request.network, best);
-  WEIR_TRY(prediction.status());
-  ranked.schedule.prediction = std::move(*prediction);
-  ranked.slot_bytes = best.slot_bytes;
+Status choose_messages(RankedPlan& ranked, const PlanRequest& request, const sim::Channels& channels) {
+  Schedule& schedule = ranked.schedule;
+  auto found = sim::fastest_messages(schedule.plan, request.bytes, request.network, channels,
+                                     std::move(schedule.prediction));
+  WEIR_TRY(found.status());
+  schedule.prediction = std::move(found->prediction);
+  ranked.slot_bytes = found->slot_bytes;
   return {};
 }
 
@@ -145,10 +134,11 @@ Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPla
     plans.push_back({std::move(rival.named.name), std::move(*run), channels.slot_bytes});
   }
   sort_by_time(plans, own);
+  if (messages == Messages::given || request.network.ranks() > kMostRankedRanks) return plans;
   const double last = plans[0].schedule.prediction.seconds * (1 + kClose);
   for (size_t i = 0; i < plans.size(); ++i) {
     if (i < kFinalists || plans[i].schedule.prediction.seconds <= last)
-      WEIR_TRY(simulate_well(plans[i], request, channels, messages));
+      WEIR_TRY(choose_messages(plans[i], request, channels));
   }
   sort_by_time(plans, own);
   return plans;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "src/base/index.h"
@@ -14,10 +15,12 @@ FairShares::FairShares(const Network& network, std::vector<FlowGroup> groups)
     : network_(network),
       groups_(std::move(groups)),
       flows_(groups_.size()),
+      settled_flows_(groups_.size()),
       rates_(groups_.size()),
       first_member_(network.edges.size() + 1),
       member_count_(network.edges.size()),
       demand_(network.edges.size()),
+      flows_of_edge_(network.edges.size()),
       was_contested_(network.edges.size()),
       edge_marked_(network.edges.size()),
       group_marked_(groups_.size()),
@@ -43,7 +46,7 @@ void FairShares::change(GroupId group, int32_t flows) {
   if (before > 0 && before + flows == 0) leave(group);
   for (const int32_t edge : groups_[at(group)].path) {
     demand_[at(edge)] += static_cast<__int128>(bounds_[at(group)]) * flows;
-    if (!std::exchange(edge_marked_[at(edge)], 1)) touched_edges_.push_back(edge);
+    flows_of_edge_[at(edge)] += flows;
   }
   touched_groups_.push_back(group);
 }
@@ -84,7 +87,13 @@ void FairShares::include(GroupId group) {
 
 /// Everything that the changes can affect: work_, edges_ and, for the groups, those that share one.
 void FairShares::collect() {
-  for (const GroupId group : touched_groups_) include(group);
+  for (const GroupId group : touched_groups_) {
+    // Where one flow followed another at once, nothing has changed.
+    if (std::exchange(settled_flows_[at(group)], flows_[at(group)]) == flows_[at(group)]) continue;
+    include(group);
+    for (const int32_t edge : groups_[at(group)].path)
+      if (!std::exchange(edge_marked_[at(edge)], 1)) touched_edges_.push_back(edge);
+  }
   for (const int32_t edge : touched_edges_) {
     edge_marked_[at(edge)] = 0;
     const bool now = contested(edge);
@@ -96,24 +105,25 @@ void FairShares::collect() {
     new_rates_[at(group)] = flows_[at(group)] == 0 ? 0 : groups_[at(group)].ceiling;
     if (flows_[at(group)] == 0) continue;
     bool shares = false;
+    auto narrowest = std::numeric_limits<double>::infinity();
     for (const int32_t edge : groups_[at(group)].path) {
       if (!contested(edge)) continue;
       shares = true;
+      narrowest = std::min(narrowest, static_cast<double>(network_.edges[at(edge)].capacity));
       if (std::exchange(edge_marked_[at(edge)], 1)) continue;
       edges_.push_back(edge);
       for (const Member& member : members(edge)) include(member.group);
     }
     if (!shares) continue;
     new_rates_[at(group)] = kRising;
-    by_ceiling_.push_back(group);
+    if (groups_[at(group)].ceiling < narrowest) by_ceiling_.push_back(group);  // else an edge is full before
   }
 }
 
 void FairShares::fill() {
   for (const int32_t edge : edges_) {
     left_[at(edge)] = static_cast<double>(network_.edges[at(edge)].capacity);
-    claims_[at(edge)] = 0;
-    for (const Member& member : members(edge)) claims_[at(edge)] += flows_[at(member.group)];
+    claims_[at(edge)] = flows_of_edge_[at(edge)];
     levels_.push_back({left_[at(edge)] / static_cast<double>(claims_[at(edge)]), edge});
   }
   std::make_heap(levels_.begin(), levels_.end());

@@ -77,6 +77,7 @@ class FairShares {
   std::vector<FlowGroup> groups_;
   std::vector<int64_t> bounds_;  // index: group; its ceiling, rounded up
   std::vector<int32_t> flows_;
+  std::vector<int32_t> settled_flows_;  // at the last settle()
   std::vector<double> rates_;
 
   std::vector<size_t> first_member_;   // index: edge; first group with flows on it, in members_
@@ -85,7 +86,8 @@ class FairShares {
   std::vector<size_t> first_place_;  // index: group; first index in places_, by hop
   std::vector<size_t> places_;
 
-  std::vector<__int128> demand_;     // index: edge; sum of the ceilings of its flows
+  std::vector<__int128> demand_;  // index: edge; sum of the ceilings of its flows
+  std::vector<int64_t> flows_of_edge_;
   std::vector<char> was_contested_;  // index: edge; at the last settle()
   std::vector<char> edge_marked_;
   std::vector<char> group_marked_;
@@ -99,7 +101,7 @@ class FairShares {
   std::vector<int64_t> claims_;    // index: edge; number of flows not frozen
   std::vector<double> new_rates_;  // index: group
   std::vector<Level> levels_;
-  std::vector<GroupId> by_ceiling_;  // groups on contested edges
+  std::vector<GroupId> by_ceiling_;  // groups that may reach their ceilings before an edge is full
   std::vector<GroupId> changed_;
 };
 

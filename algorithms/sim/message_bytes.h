@@ -10,13 +10,20 @@
 #include "algorithms/ir/plan.h"
 #include "algorithms/network/network.h"
 #include "algorithms/sim/plan_flows.h"
+#include "algorithms/sim/simulate.h"
 #include "src/base/status.h"
 
 namespace weir::sim {
 
-/// `channels`, whose slots have the size of the fastest messages; of equally fast ones the largest. REQUIRES
-/// and errors: as simulate().
-Result<Channels> with_fastest_messages(const ir::Plan& plan, double bytes, const Network& network,
-                                       Channels channels);
+/// A size of messages, and the simulation with it.
+struct SizedMessages {
+  double slot_bytes = 0;
+  Prediction prediction;
+};
+
+/// The size of the fastest messages in these channels; of equally fast ones the largest. `whole`: the
+/// simulation with whole slots. REQUIRES and errors: as simulate().
+Result<SizedMessages> fastest_messages(const ir::Plan& plan, double bytes, const Network& network,
+                                       const Channels& channels, Prediction whole);
 
 }  // namespace weir::sim

@@ -42,6 +42,15 @@ Result<Run> run(const ir::Plan& plan, const Tiling& tiling, int64_t passes, cons
 
 }  // namespace
 
+double least_seconds(const Prediction& prediction, const Network& network) {
+  double seconds = 0;
+  for (size_t edge = 0; edge < prediction.edge_bytes.size(); ++edge) {
+    const double capacity = static_cast<double>(network.edges[edge].capacity) * algorithms::kCapacityUnit;
+    seconds = std::max(seconds, prediction.edge_bytes[edge] / (capacity * 1e9));
+  }
+  return seconds;
+}
+
 double bus_factor(Collective kind, int ranks) {
   const double share = (ranks - 1.0) / ranks;
   switch (kind) {
@@ -56,7 +65,8 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
                             const Channels& channels, int64_t most_flows) {
   const Tiling tiling = tile(plan, bytes, channels);
   const int64_t affordable = std::max(kFewestPasses, most_flows / flows_per_pass(plan));
-  const int64_t passes = std::min(tiling.passes, affordable);
+  // To extrapolate costs half as many passes more, and is less exact for few passes.
+  const int64_t passes = tiling.passes <= 2 * affordable ? tiling.passes : affordable;
   auto made = run(plan, tiling, passes, network, routes, channels);
   WEIR_TRY(made.status());
 
@@ -64,6 +74,8 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
   prediction.seconds = made->timeline.seconds;
   prediction.edge_bytes = std::move(made->timeline.edge_bytes);
   prediction.flows = made->flows;
+  prediction.passes = tiling.passes;
+  prediction.simulated_passes = passes;
   if (passes < tiling.passes) {
     // Half as many passes are simulated as well. Ends of passes in one simulation do not tell: some trees run
     // ahead of others, whose later passes are then faster.
@@ -74,13 +86,8 @@ Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& n
     prediction.seconds += static_cast<double>(tiling.passes - passes) * period;
     const double simulated = static_cast<double>(passes - 1) * tiling.tile_bytes + tiling.last_bytes();
     for (double& load : prediction.edge_bytes) load *= tiling.chunk_bytes / simulated;
-    prediction.extrapolated = true;
     // The first passes may follow each other more quickly than links allow in the long run.
-    for (size_t edge = 0; edge < prediction.edge_bytes.size(); ++edge) {
-      const double seconds =
-          prediction.edge_bytes[edge] / (network.edges[edge].capacity * algorithms::kCapacityUnit * 1e9);
-      prediction.seconds = std::max(prediction.seconds, seconds);
-    }
+    prediction.seconds = std::max(prediction.seconds, least_seconds(prediction, network));
   }
   if (prediction.seconds > 0) prediction.algbw = bytes / prediction.seconds / 1e9;
   prediction.busbw = prediction.algbw * bus_factor(plan.shape.kind, plan.shape.members());

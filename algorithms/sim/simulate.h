@@ -22,16 +22,21 @@ struct Prediction {
   double busbw = 0;                ///< GB/s: algbw times the bytes that each rank must send per byte
   std::vector<double> edge_bytes;  ///< index: edge of the network
   int64_t flows = 0;               ///< number of simulated flows: messages and events to wait for
+  int64_t passes = 0;
+  int64_t simulated_passes = 0;
   /// Whether there were too many passes to simulate: those in the steady state are assumed to take equal
-  /// times.
-  bool extrapolated = false;
+  /// times. From 8 of many passes of a long chain the result may be some percent too short.
+  bool extrapolated() const { return simulated_passes < passes; }
 };
+
+/// The time for which the busiest edge is busy: no order of the same moves is faster.
+double least_seconds(const Prediction& prediction, const Network& network);
 
 /// busbw / algbw, as in nccl-tests: 2(n - 1)/n for all_reduce, 1 for broadcast and reduce, else (n - 1)/n.
 double bus_factor(Collective kind, int ranks);
 
-/// Above this number of flows a plan's passes are extrapolated.
-inline constexpr int64_t kMostFlows = 1'000'000;
+/// Above twice this number of flows, passes are extrapolated from this number of flows, or from 8 passes.
+inline constexpr int64_t kMostFlows = 60'000;
 
 /// Simulates one collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify
 /// accepts. With bursts, an equal collective is assumed to have come just before, and to have left the rest

@@ -68,15 +68,16 @@ sim::Channels with_work(sim::Channels channels, const topology::Latencies& laten
 
 Result<Rates> rates_of(const ir::Plan& plan, const PlanRequest& request,
                        const topology::Latencies& latencies) {
-  const auto large =
-      sim::with_fastest_messages(plan, request.bytes, request.network, with_work(kChannels, latencies));
-  WEIR_TRY(large.status());
-  const auto in_large = sim::simulate(plan, request.bytes, request.network, *large);
+  const sim::Channels channels = with_work(kChannels, latencies);
+  auto whole = sim::simulate(plan, request.bytes, request.network, channels);
+  WEIR_TRY(whole.status());
+  const auto in_large =
+      sim::fastest_messages(plan, request.bytes, request.network, channels, std::move(*whole));
   WEIR_TRY(in_large.status());
   const auto in_small =
       sim::simulate(plan, request.bytes, request.network, with_work(kSmallSlots, latencies));
   WEIR_TRY(in_small.status());
-  return Rates{in_large->algbw, in_small->algbw};
+  return Rates{in_large->prediction.algbw, in_small->algbw};
 }
 
 /// The rates of a plan that was written and read again.

@@ -71,6 +71,12 @@ std::string latency_line(const SimulatedChannels& assumed) {
              : fmt::format("latencies    assumed: {}; --latency sets others\n", assumed.latency_words);
 }
 
+std::string passes_words(const sim::Prediction& prediction) {
+  return prediction.extrapolated()
+             ? fmt::format("; from the first {} of {} passes", prediction.simulated_passes, prediction.passes)
+             : "";
+}
+
 nlohmann::ordered_json latencies_as_json(const topology::Latencies& latencies) {
   return {{"nvlink", latencies.nvlink},   {"xgmi", latencies.xgmi},      {"c2c", latencies.c2c},
           {"pcie", latencies.pcie},       {"cpu", latencies.cpu},        {"nic", latencies.nic},

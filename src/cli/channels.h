@@ -9,7 +9,7 @@
 #include <string>
 
 #include "algorithms/best_plan/ranking.h"
-#include "algorithms/sim/plan_flows.h"
+#include "algorithms/sim/simulate.h"
 #include "src/cli/plan_task.h"
 #include "topology/model/latencies.h"
 
@@ -51,6 +51,9 @@ Result<SimulatedChannels> channels_of(const ChannelArguments& arguments, PlanTas
 
 /// "latencies    ...", the line of a report.
 std::string latency_line(const SimulatedChannels& assumed);
+
+/// "; from the first 8 of 52 passes", if others are extrapolated.
+std::string passes_words(const sim::Prediction& prediction);
 
 /// The latencies by their names, in us.
 nlohmann::ordered_json latencies_as_json(const topology::Latencies& latencies);

@@ -41,6 +41,7 @@ std::string json_of(const PlanReport& report, const PlanArguments& arguments) {
                                  {"busbw_GBps", report.bus_gb_per_s()},
                                  {"seconds", report.seconds()},
                                  {"simulated", report.simulated()},
+                                 {"extrapolated", report.extrapolated()},
                                  {"slot_bytes", report.assumed.channels.slot_bytes},
                                  {"slots", report.assumed.channels.slots},
                                  {"latency_us", latencies_as_json(report.assumed.latencies)},
@@ -74,7 +75,8 @@ std::string assumptions(const PlanReport& report) {
   if (!report.simulated())
     return fmt::format("from the loads of the links: more than {} ranks are not simulated here",
                        algorithms::kMostRankedRanks);
-  return "simulated with " + report.assumed.slots_words();
+  return "simulated with " + report.assumed.slots_words() +
+         passes_words(report.ranked[0].schedule.prediction);
 }
 
 std::string words_of(const PlanReport& report, const PlanArguments& arguments) {

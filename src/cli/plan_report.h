@@ -25,6 +25,7 @@ struct PlanReport {
 
   int ranks() const { return task.network.ranks(); }
   bool simulated() const { return !ranked.empty(); }
+  bool extrapolated() const { return simulated() && ranked[0].schedule.prediction.extrapolated(); }
   /// Whether the emitted plan consists of the trees of `best`.
   bool of_trees() const { return best.trees() != nullptr && (!simulated() || ranked[0].name == "planned"); }
   static double gb_per_s(double time) { return algorithms::kCapacityUnit / time; }

@@ -145,9 +145,12 @@ Result<std::string> simulate_one(const SimArguments& arguments, SimulatedChannel
     assumed.channels.slot_bytes =
         std::min(assumed.channels.slot_bytes, static_cast<double>(plan->message_bytes));
   } else if (assumed.messages == algorithms::Messages::fastest) {
-    const auto chosen = sim::with_fastest_messages(*plan, bytes, task.network, assumed.channels);
+    auto whole = sim::simulate(*plan, bytes, task.network, assumed.channels);
+    WEIR_TRY(whole.status());
+    const auto chosen =
+        sim::fastest_messages(*plan, bytes, task.network, assumed.channels, std::move(*whole));
     WEIR_TRY(chosen.status());
-    assumed.channels = *chosen;
+    assumed.channels.slot_bytes = chosen->slot_bytes;
   }
   const auto begin = std::chrono::steady_clock::now();
   const auto run = sim::simulate(*plan, bytes, task.network, assumed.channels);
@@ -166,7 +169,7 @@ Result<std::string> simulate_one(const SimArguments& arguments, SimulatedChannel
                                          {"slots", assumed.channels.slots},
                                          {"latency_us", latencies_as_json(assumed.latencies)},
                                          {"flows", run->flows},
-                                         {"extrapolated", run->extrapolated},
+                                         {"extrapolated", run->extrapolated()},
                                          {"sim_ms", milliseconds}};
     return json.dump(2) + "\n";
   }
@@ -177,7 +180,7 @@ Result<std::string> simulate_one(const SimArguments& arguments, SimulatedChannel
                      run->busbw, assumed.slots_words()) +
          latency_line(assumed) + busiest(task, run->edge_bytes, run->seconds) +
          fmt::format("{} simulated in {:.3g} ms{}\n", plural(run->flows, "flow"), milliseconds,
-                     run->extrapolated ? "; the remaining rounds are extrapolated" : "");
+                     passes_words(*run));
 }
 
 Result<std::string> simulated(const SimArguments& arguments) {

@@ -54,6 +54,24 @@ TEST(FairShare, AChangeIsLocal) {
   EXPECT_TRUE(shares.settle().empty());
 }
 
+TEST(FairShare, AFlowThatFollowsAnotherAtOnceChangesNothing) {
+  const Network network = star(8, 10);
+  const std::vector<int32_t> a{0, 3}, b{4, 3};
+  FairShares shares(network, {{a, 10e6}, {b, 10e6}});
+  shares.change(0, 1);
+  shares.change(1, 1);
+  shares.settle();
+  shares.change(0, -1);
+  shares.change(0, 1);
+  EXPECT_TRUE(shares.settle().empty());
+  EXPECT_DOUBLE_EQ(shares.rate(0), 5e6);
+  shares.change(0, -1);
+  shares.change(0, 1);
+  shares.change(1, -1);
+  EXPECT_EQ(shares.settle().size(), 2u);
+  EXPECT_DOUBLE_EQ(shares.rate(0), 10e6);
+}
+
 /// Groups that come and go on random paths through a random graph: after every change all rates are those of
 /// the slow way.
 TEST(FairShare, RandomNetworksAgainstTheDefinition) {

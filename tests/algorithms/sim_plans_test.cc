@@ -72,8 +72,9 @@ TEST(Plans, MessagesHaveTheSizeThatIsFastest) {
   // Over a chain a large message arrives late, and a small one costs as much work.
   const auto plan = plan_of("chain", Collective::all_reduce, 8);
   const auto size = [&](double alpha, double bytes) {
-    const auto chosen = with_fastest_messages(plan, bytes, star(8, kWire),
-                                              {.alpha = alpha, .slot_bytes = 256 << 10, .slots = 4});
+    const Channels channels{.alpha = alpha, .slot_bytes = 256 << 10, .slots = 4};
+    const auto chosen =
+        fastest_messages(plan, bytes, star(8, kWire), channels, run(plan, bytes, star(8, kWire), channels));
     EXPECT_TRUE(chosen.ok()) << chosen.status().message();
     return chosen->slot_bytes / 1024;
   };
@@ -189,8 +190,8 @@ TEST(Plans, ManyPassesAreExtrapolated) {
   const auto whole = simulate(plan, 80.05e6, network, routes, channels);
   const auto quick = simulate(plan, 80.05e6, network, routes, channels, 4'000);
   ASSERT_TRUE(whole.ok() && quick.ok());
-  EXPECT_FALSE(whole->extrapolated);
-  EXPECT_TRUE(quick->extrapolated);
+  EXPECT_FALSE(whole->extrapolated());
+  EXPECT_TRUE(quick->extrapolated());
   EXPECT_LT(quick->flows, whole->flows / 5);
   EXPECT_NEAR(quick->seconds, whole->seconds, 1e-9 * whole->seconds);
   EXPECT_NEAR(quick->edge_bytes[3], whole->edge_bytes[3], 1e-6 * whole->edge_bytes[3]);
@@ -217,7 +218,7 @@ TEST(Plans, TheWholeCatalogue) {
         EXPECT_NEAR(carried, 2 * moved * chunk, 1e-6 * carried) << plan.algorithm;
         EXPECT_GE(got.seconds, busiest_edge / (kWire * kGiga) * (1 - 1e-9)) << plan.algorithm;
         EXPECT_NEAR(got.busbw, got.algbw * bus_factor(entry.kind, ranks), 1e-9 * got.busbw);
-        EXPECT_FALSE(got.extrapolated);
+        EXPECT_FALSE(got.extrapolated());
       }
     }
   }

@@ -8,6 +8,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "src/base/text.h"
@@ -52,7 +54,7 @@ class Assumptions {
     const bool missing = std::any_of(links.begin(), links.end(), unknown) || needs_network();
     if (!missing && !hosts_are_ranks) return {};
     find_hosts();
-    if (hosts_are_ranks) add_host_cables();
+    if (hosts_are_ranks) add_links_of_hosts();
     if (needs_network()) add_network();
     for (Link& link : graph_.links()) {
       if (unknown(link) && !between_switches(link)) set(link);
@@ -74,7 +76,7 @@ class Assumptions {
   /// The end that is contained in the other one, or beside it.
   Index lower(const Link& link) const { return std::max(link.from, link.to); }
 
-  void add_host_cables();
+  void add_links_of_hosts();
   bool needs_network() const;
   void add_network();
   void find_hosts();
@@ -103,21 +105,17 @@ class Assumptions {
 /// Places in sentences_ behind those of the kinds of links.
 enum Place : size_t { port = kLinkKinds, uplink, network };
 
-/// Connects hosts themselves where only their NICs have cables.
-void Assumptions::add_host_cables() {
+/// Connects hosts without links with those of their NICs that have cables.
+void Assumptions::add_links_of_hosts() {
   std::vector<char> linked(static_cast<size_t>(graph_.size()));
   for (const Link& link : graph_.links()) linked[static_cast<size_t>(link.from)] = 1;
-  std::vector<Link> added;
+  std::set<std::pair<Index, Index>> added;
   for (const Link& link : graph_.links()) {
     const Index own = host_of_[static_cast<size_t>(link.from)];
-    if (link.kind != LinkKind::cable || own == kNone || link.from == own ||
-        linked[static_cast<size_t>(own)] != 0)
-      continue;
-    if (kind(link.to) != NodeKind::fabric_switch) continue;
-    Link& whole = added.emplace_back(link);
-    whole.from = own;
+    if (link.kind != LinkKind::cable || own == kNone || linked[static_cast<size_t>(own)] != 0) continue;
+    if (kind(link.to) == NodeKind::fabric_switch) added.emplace(own, graph_.holder(link.from, NodeKind::nic));
   }
-  for (const Link& link : added) graph_.connect(link);
+  for (const auto& [own, nic] : added) graph_.connect({.from = own, .to = nic, .kind = LinkKind::inner});
   if (!added.empty()) say(network, "hosts as fast as their NICs");
 }
 

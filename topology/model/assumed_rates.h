@@ -38,8 +38,8 @@ Result<AssumedRates> parse_assumed_rates(std::string_view text);
 ///
 /// Cables between switches get what makes the network without oversubscription: all cables to the level above
 /// together carry what arrives from below. Hosts that share NVLink switches (Slurm's blocks) but no cable at
-/// all are connected by an additional switch, because blocks are always connected by a network. Without GPUs,
-/// hosts whose NICs have cables get these cables themselves: nothing is known about what they contain.
+/// all are connected by an additional switch, because blocks are always connected by a network. Hosts without
+/// links are connected with those of their NICs that have cables: nothing is known about what they contain.
 /// REQUIRES: the graph passes check(); it passes it afterwards.
 std::string assume_rates(Graph& graph, const AssumedRates& preferred = {});
 

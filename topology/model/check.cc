@@ -54,7 +54,9 @@ bool may_join(LinkKind link, NodeKind a, NodeKind b) {
       return within(kGpu | bit(NodeKind::nvswitch) | bit(NodeKind::numa)) || ends == kWholeHost;
     case LinkKind::xgmi: return within(kGpu);
     case LinkKind::c2c: return within(kGpu | bit(NodeKind::numa)) && (ends & kGpu) != 0;
-    case LinkKind::inner: return within(kGpu) || within(bit(NodeKind::nic) | bit(NodeKind::port));
+    case LinkKind::inner:
+      return within(kGpu) || within(bit(NodeKind::nic) | bit(NodeKind::port)) ||
+             ends == (bit(NodeKind::host) | bit(NodeKind::nic));
     case LinkKind::cable:
       return within(bit(NodeKind::port) | bit(NodeKind::nic) | bit(NodeKind::fabric_switch)) ||
              ends == kWholeHost;

@@ -179,7 +179,7 @@ enum class LinkKind : uint8_t {
   nvlink,
   xgmi,   ///< Infinity Fabric between GPUs
   c2c,    ///< NVLink or Infinity Fabric between a GPU and its processor
-  inner,  ///< inside one device: NIC and port, GPU and partition, dies of a package
+  inner,  ///< inside one device: NIC and port, GPU and partition, dies; a host without contents and its NIC
   cable,  ///< a network cable
 };
 inline constexpr int kLinkKinds = 7;

@@ -2,12 +2,14 @@
 
 #include "algorithms/sim/message_bytes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::sim {
 namespace {
 
 constexpr double kEqual = 1e-2;  // differences of the times of equally fast sizes, as in cost::CostTable
+constexpr double kMostFlowsOfSize = 1'000'000;  // sizes that would need more are not tried
 
 }  // namespace
 
@@ -21,7 +23,12 @@ Result<SizedMessages> fastest_messages(const ir::Plan& plan, double bytes, const
     Channels current = channels;
     current.slot_bytes = best.slot_bytes;
     smaller.slot_bytes = channels.slot_bytes / part;
-    if (tile(plan, bytes, smaller).passes <= tile(plan, bytes, current).passes) continue;  // the same tiles
+    const auto passes = tile(plan, bytes, smaller).passes;
+    if (passes <= tile(plan, bytes, current).passes) continue;  // the same tiles
+    const auto simulated = static_cast<double>(std::min(passes, fewest_passes(smaller)));
+    const double flows_of_pass = static_cast<double>(best.prediction.flows) /
+                                 static_cast<double>(std::max<int64_t>(1, best.prediction.simulated_passes));
+    if (simulated * flows_of_pass > kMostFlowsOfSize) break;
     auto run = simulate(plan, bytes, network, smaller);
     WEIR_TRY(run.status());
     if (run->seconds < best.prediction.seconds * (1 - kEqual)) best = {smaller.slot_bytes, std::move(*run)};

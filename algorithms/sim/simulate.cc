@@ -12,8 +12,6 @@
 namespace weir::sim {
 namespace {
 
-constexpr int64_t kFewestPasses = 8;  // minimum to measure the cost of passes in the steady state
-
 int64_t flows_per_pass(const ir::Plan& plan) {
   int64_t flows = 0;
   for (const ir::Move& move : plan.moves) flows += move.src == move.dst ? 1 : 2;
@@ -42,6 +40,13 @@ Result<Run> run(const ir::Plan& plan, const Tiling& tiling, int64_t passes, cons
 
 }  // namespace
 
+int64_t fewest_passes(const Channels& channels) {
+  // Ranks run ahead of others until slots are full: in small messages that takes more of them.
+  constexpr double kFewest = 8, kFewestBytes = kFewest * (256 << 10);
+  if (channels.slot_bytes <= 0) return static_cast<int64_t>(kFewest);
+  return static_cast<int64_t>(std::max(kFewest, std::min(kFewestBytes / channels.slot_bytes, 4 * kFewest)));
+}
+
 double least_seconds(const Prediction& prediction, const Network& network) {
   double seconds = 0;
   for (size_t edge = 0; edge < prediction.edge_bytes.size(); ++edge) {
@@ -64,7 +69,7 @@ double bus_factor(Collective kind, int ranks) {
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, FlowRoutes& routes,
                             const Channels& channels, int64_t most_flows) {
   const Tiling tiling = tile(plan, bytes, channels);
-  const int64_t affordable = std::max(kFewestPasses, most_flows / flows_per_pass(plan));
+  const int64_t affordable = std::max(fewest_passes(channels), most_flows / flows_per_pass(plan));
   // To extrapolate costs half as many passes more, and is less exact for few passes.
   const int64_t passes = tiling.passes <= 2 * affordable ? tiling.passes : affordable;
   auto made = run(plan, tiling, passes, network, routes, channels);

@@ -25,7 +25,7 @@ struct Prediction {
   int64_t passes = 0;
   int64_t simulated_passes = 0;
   /// Whether there were too many passes to simulate: those in the steady state are assumed to take equal
-  /// times. From 8 of many passes of a long chain the result may be some percent too short.
+  /// times.
   bool extrapolated() const { return simulated_passes < passes; }
 };
 
@@ -35,7 +35,11 @@ double least_seconds(const Prediction& prediction, const Network& network);
 /// busbw / algbw, as in nccl-tests: 2(n - 1)/n for all_reduce, 1 for broadcast and reduce, else (n - 1)/n.
 double bus_factor(Collective kind, int ranks);
 
-/// Above twice this number of flows, passes are extrapolated from this number of flows, or from 8 passes.
+/// Passes that are simulated at least, if there are so many: 8 to 32, more with small messages.
+int64_t fewest_passes(const Channels& channels);
+
+/// Above twice this number of flows, passes are extrapolated from this number of flows, or from
+/// fewest_passes().
 inline constexpr int64_t kMostFlows = 60'000;
 
 /// Simulates one collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify

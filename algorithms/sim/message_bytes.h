@@ -22,7 +22,8 @@ struct SizedMessages {
 };
 
 /// The size of the fastest messages in these channels; of equally fast ones the largest. Sizes whose
-/// simulation would take seconds are left out. `whole`: the simulation with whole slots. REQUIRES and errors: as simulate().
+/// simulation would take seconds are left out. `whole`: the simulation with whole slots. REQUIRES and errors:
+/// as simulate().
 Result<SizedMessages> fastest_messages(const ir::Plan& plan, double bytes, const Network& network,
                                        const Channels& channels, Prediction whole);
 

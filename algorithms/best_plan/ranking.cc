@@ -20,14 +20,15 @@ namespace {
 
 /// Of so many plans the size of messages is chosen at least.
 constexpr size_t kFinalists = 2;
-/// Plans whose times differ by this part of them are compared with the messages that suit each.
+/// Plans whose times differ by this part of them are compared with the messages that suit each, and well.
 constexpr double kClose = 5e-3;
 /// Differences of the times of equally fast plans. Trees use more lanes, which helps against latencies.
 constexpr double kEqual = 5e-4;
 
 Result<Schedule> simulated(ir::Plan plan, const Network& network, double bytes,
                            const sim::Channels& channels) {
-  auto prediction = sim::simulate(plan, bytes, network, channels);
+  sim::FlowRoutes routes(network);
+  auto prediction = sim::simulate(plan, bytes, network, routes, channels, sim::kFewFlows);
   WEIR_TRY(prediction.status());
   return Schedule{std::move(plan), std::move(*prediction)};
 }
@@ -39,6 +40,17 @@ Status choose_messages(RankedPlan& ranked, const PlanRequest& request, const sim
   WEIR_TRY(found.status());
   schedule.prediction = std::move(found->prediction);
   ranked.slot_bytes = found->slot_bytes;
+  return {};
+}
+
+/// Simulates more passes where few did not tell.
+Status simulate_well(RankedPlan& ranked, const PlanRequest& request, sim::Channels channels) {
+  Schedule& schedule = ranked.schedule;
+  if (!schedule.prediction.extrapolated() || schedule.prediction.steady) return {};
+  channels.slot_bytes = ranked.slot_bytes;
+  auto prediction = sim::simulate(schedule.plan, request.bytes, request.network, channels);
+  WEIR_TRY(prediction.status());
+  schedule.prediction = std::move(*prediction);
   return {};
 }
 
@@ -134,11 +146,12 @@ Result<std::vector<RankedPlan>> ranked_plans(const PlanRequest& request, BestPla
     plans.push_back({std::move(rival.named.name), std::move(*run), channels.slot_bytes});
   }
   sort_by_time(plans, own);
-  if (messages == Messages::given || request.network.ranks() > kMostRankedRanks) return plans;
+  if (request.network.ranks() > kMostRankedRanks) return plans;
   const double last = plans[0].schedule.prediction.seconds * (1 + kClose);
   for (size_t i = 0; i < plans.size(); ++i) {
-    if (i < kFinalists || plans[i].schedule.prediction.seconds <= last)
-      WEIR_TRY(choose_messages(plans[i], request, channels));
+    if (i >= kFinalists && plans[i].schedule.prediction.seconds > last) continue;
+    if (messages == Messages::fastest) WEIR_TRY(choose_messages(plans[i], request, channels));
+    WEIR_TRY(simulate_well(plans[i], request, channels));
   }
   sort_by_time(plans, own);
   return plans;

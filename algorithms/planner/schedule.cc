@@ -103,7 +103,7 @@ class Search {
       }
       sim::FlowRoutes routes(network_);
       auto prediction = sim::simulate(*moves, bytes_, network_, routes, channels_,
-                                      std::min(sim::kMostFlows, most_flows / 4));
+                                      std::min(sim::kFewFlows, most_flows / 4));
       WEIR_TRY(prediction.status());
       flows += prediction->flows;
       const auto added = added_by_latencies(*moves);

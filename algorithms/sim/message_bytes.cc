@@ -9,7 +9,7 @@ namespace weir::sim {
 namespace {
 
 constexpr double kEqual = 1e-2;  // differences of the times of equally fast sizes, as in cost::CostTable
-constexpr double kMostFlowsOfSize = 1'000'000;  // sizes that would need more are not tried
+constexpr double kMostFlowsOfSize = 150'000;  // sizes that would need more are not tried
 
 }  // namespace
 
@@ -29,7 +29,8 @@ Result<SizedMessages> fastest_messages(const ir::Plan& plan, double bytes, const
     const double flows_of_pass = static_cast<double>(best.prediction.flows) /
                                  static_cast<double>(std::max<int64_t>(1, best.prediction.simulated_passes));
     if (simulated * flows_of_pass > kMostFlowsOfSize) break;
-    auto run = simulate(plan, bytes, network, smaller);
+    FlowRoutes routes(network);
+    auto run = simulate(plan, bytes, network, routes, smaller, kFewFlows);
     WEIR_TRY(run.status());
     if (run->seconds < best.prediction.seconds * (1 - kEqual)) best = {smaller.slot_bytes, std::move(*run)};
   }

@@ -12,6 +12,9 @@
 namespace weir::sim {
 namespace {
 
+/// An extrapolation that differs by this part from the one from half as many passes needs no more of them.
+constexpr double kSteady = 5e-3;
+
 int64_t flows_per_pass(const ir::Plan& plan) {
   int64_t flows = 0;
   for (const ir::Move& move : plan.moves) flows += move.src == move.dst ? 1 : 2;
@@ -69,26 +72,49 @@ double bus_factor(Collective kind, int ranks) {
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, FlowRoutes& routes,
                             const Channels& channels, int64_t most_flows) {
   const Tiling tiling = tile(plan, bytes, channels);
-  const int64_t affordable = std::max(fewest_passes(channels), most_flows / flows_per_pass(plan));
-  // To extrapolate costs half as many passes more, and is less exact for few passes.
-  const int64_t passes = tiling.passes <= 2 * affordable ? tiling.passes : affordable;
-  auto made = run(plan, tiling, passes, network, routes, channels);
-  WEIR_TRY(made.status());
+  const int64_t affordable = most_flows / flows_per_pass(plan);
+  int64_t passes = std::max(fewest_passes(channels), kFewFlows / flows_per_pass(plan));
+  std::map<int64_t, Run> runs;  // by their passes
+  const auto run_of = [&](int64_t number) -> Result<const Run*> {
+    const auto [known, fresh] = runs.try_emplace(number);
+    if (!fresh) return &known->second;
+    auto made = run(plan, tiling, number, network, routes, channels);
+    WEIR_TRY(made.status());
+    known->second = std::move(*made);
+    return &known->second;
+  };
+  // The time of all passes if those behind the first ones take as long as the second half of these. Ends of
+  // passes in one simulation do not tell: some trees run ahead of others, whose later passes are then faster.
+  const auto extrapolated = [&](int64_t first) -> Result<double> {
+    const auto whole = run_of(first);
+    WEIR_TRY(whole.status());
+    if (first == tiling.passes) return (*whole)->timeline.seconds;
+    const auto half = run_of(first / 2);
+    WEIR_TRY(half.status());
+    const double period =
+        ((*whole)->timeline.seconds - (*half)->timeline.seconds) / static_cast<double>(first - first / 2);
+    return (*whole)->timeline.seconds + static_cast<double>(tiling.passes - first) * period;
+  };
 
   Prediction prediction;
-  prediction.seconds = made->timeline.seconds;
-  prediction.edge_bytes = std::move(made->timeline.edge_bytes);
-  prediction.flows = made->flows;
   prediction.passes = tiling.passes;
-  prediction.simulated_passes = passes;
-  if (passes < tiling.passes) {
-    // Half as many passes are simulated as well. Ends of passes in one simulation do not tell: some trees run
-    // ahead of others, whose later passes are then faster.
-    const int64_t fewer = passes / 2;
-    const auto half = run(plan, tiling, fewer, network, routes, channels);
-    WEIR_TRY(half.status());
-    const double period = (prediction.seconds - half->timeline.seconds) / static_cast<double>(passes - fewer);
-    prediction.seconds += static_cast<double>(tiling.passes - passes) * period;
+  for (;; passes *= 2) {
+    // To extrapolate costs nearly as much as twice as many passes.
+    if (tiling.passes <= 2 * passes) passes = tiling.passes;
+    const auto seconds = extrapolated(passes);
+    WEIR_TRY(seconds.status());
+    prediction.seconds = *seconds;
+    prediction.simulated_passes = passes;
+    if (!prediction.extrapolated()) break;
+    const auto before = extrapolated(passes / 2);
+    WEIR_TRY(before.status());
+    prediction.steady = std::abs(*seconds - *before) <= kSteady * *seconds;
+    if (prediction.steady || 2 * passes > affordable) break;
+  }
+  Run& last = runs[passes];
+  prediction.edge_bytes = std::move(last.timeline.edge_bytes);
+  prediction.flows = last.flows;
+  if (prediction.extrapolated()) {
     const double simulated = static_cast<double>(passes - 1) * tiling.tile_bytes + tiling.last_bytes();
     for (double& load : prediction.edge_bytes) load *= tiling.chunk_bytes / simulated;
     // The first passes may follow each other more quickly than links allow in the long run.

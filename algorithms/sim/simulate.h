@@ -24,9 +24,9 @@ struct Prediction {
   int64_t flows = 0;               ///< number of simulated flows: messages and events to wait for
   int64_t passes = 0;
   int64_t simulated_passes = 0;
-  /// Whether there were too many passes to simulate: those in the steady state are assumed to take equal
-  /// times.
+  /// Whether there were too many passes to simulate: the others are assumed to take equal times.
   bool extrapolated() const { return simulated_passes < passes; }
+  bool steady = true;  ///< whether half as many passes, extrapolated, come within 0.5 %
 };
 
 /// The time for which the busiest edge is busy: no order of the same moves is faster.
@@ -38,14 +38,17 @@ double bus_factor(Collective kind, int ranks);
 /// Passes that are simulated at least, if there are so many: 8 to 32, more with small messages.
 int64_t fewest_passes(const Channels& channels);
 
-/// Above twice this number of flows, passes are extrapolated from this number of flows, or from
-/// fewest_passes().
-inline constexpr int64_t kMostFlows = 60'000;
+/// Flows of the passes that are simulated first, which suffices to compare plans: ranks run ahead of others
+/// until slots are full, so that fewer passes may look steady and take less time than later ones.
+inline constexpr int64_t kFewFlows = 60'000;
+/// Flows that are simulated at most, but for fewest_passes().
+inline constexpr int64_t kMostFlows = 500'000;
 
 /// Simulates one collective of `bytes` (the largest buffer of a rank). REQUIRES: a plan that ir::verify
 /// accepts. With bursts, an equal collective is assumed to have come just before, and to have left the rest
-/// in the buckets. Errors: as plan_flows(). `routes` may be kept for the next plan on the network: channels
-/// keep their paths.
+/// in the buckets. Where all passes would be more than `most_flows`, the first ones are simulated, and
+/// twice as many until the extrapolated time is steady. Errors: as plan_flows(). `routes` may be kept for the
+/// next plan on the network: channels keep their paths.
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network, FlowRoutes& routes,
                             const Channels& channels, int64_t most_flows = kMostFlows);
 Result<Prediction> simulate(const ir::Plan& plan, double bytes, const Network& network,

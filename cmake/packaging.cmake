@@ -3,6 +3,7 @@
 # our own, so that an install never overwrites a vendor's file:
 #
 #   lib/libweir.so*                    include/weir/                      bin/
+#   lib/libweir_mpi.so
 #   lib/nccl-compat/libnccl.so*        include/weir-compat/nccl.h, nccl_params.h, nccl_device.h, nccl_device/
 #                                      lib/nccl-compat/pkgconfig/nccl.pc
 #   lib/rccl-compat/librccl.so*        include/weir-compat/rccl/rccl.h
@@ -23,6 +24,7 @@ set(nccl_package ${CMAKE_INSTALL_LIBDIR}/cmake/NCCL-weir)
 install(TARGETS libweir EXPORT weirTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev)
 install(TARGETS nccl EXPORT NCCLTargets LIBRARY DESTINATION ${compat} COMPONENT library NAMELINK_COMPONENT dev)
 install(TARGETS rccl LIBRARY DESTINATION ${rocm_compat} COMPONENT library NAMELINK_COMPONENT dev)
+install(TARGETS weir_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 if(TARGET weir_heap)
   install(TARGETS weir_heap LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 endif()

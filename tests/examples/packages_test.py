@@ -15,7 +15,7 @@ from commands import environment, run
 
 SKIPPED = 77
 DEBS = {
-    "libweir0": ["libweir.so.0", "nccl-compat/libnccl.so.2", "rccl-compat/librccl.so.1"],
+    "libweir0": ["libweir.so.0", "libweir_mpi.so", "nccl-compat/libnccl.so.2", "rccl-compat/librccl.so.1"],
     "weir": ["bin/weir", "bin/all_reduce_perf", "man/man1/weir-plan.1.gz", "man/man1/all_reduce_perf.1.gz",
              "bash-completion/completions/weir", "doc/weir/examples/fabric.txt"],
     "libweir-dev": ["include/weir-compat/nccl.h", "include/weir/plan.h", "libweir.so", "pkgconfig/weir.pc",

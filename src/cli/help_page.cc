@@ -42,7 +42,7 @@ const std::map<std::string, std::vector<std::string>>& examples() {
       {"top", {"weir top --once --interval 2"}},
       {"trace", {"weir trace dump.*.json -o trace.json"}},
       {"options", {"weir options", "weir options --markdown -o options.md"}},
-      {"help", {"weir help plan"}},
+      {"help", {"weir help plan", "weir help machine"}},
   };
   return kExamples;
 }
@@ -286,21 +286,26 @@ std::string options_page() {
   const Options defaults;
   std::string text =
       "# Options\n"
-      "All environment variables that weir reads. `NCCL_CONF_FILE` (or `~/.nccl.conf`), then "
-      "`/etc/nccl.conf`, give the\n"
-      "values of those that are not set. Rank 0's values apply to all ranks where the communicator needs one "
-      "value. This\n"
-      "page is what `weir options --markdown` prints; the table is in "
+      "The environment variables of the library. `NCCL_CONF_FILE` (or `~/.nccl.conf`), then "
+      "`/etc/nccl.conf`, give the values of\n"
+      "those that are not set. Rank 0's values apply to all ranks where the communicator needs one value. "
+      "\"since\" is the first\n"
+      "version of weir that reads it. Not in the table: `WEIR_SECRET`, the secret of a job itself "
+      "([security](security.md)),\n"
+      "`NCCL_ENV_PLUGIN`, a plugin of NCCL that gives the values of all others ([plugins](plugins.md)), and "
+      "`WEIR_TORCH_REPLACE` of\n"
+      "the back end for PyTorch ([torch](torch.md)). This page is what `weir options --markdown` prints; the "
+      "table is in\n"
       "[src/base/options.cc](../src/base/options.cc).\n"
       "\n"
-      "| variable | type | unit | default | what it does |\n"
-      "|---|---|---|---|---|\n";
+      "| variable | type | unit | default | since | what it does |\n"
+      "|---|---|---|---|---|---|\n";
   for (const OptionRow& row : option_table()) {
     std::string help(row.help);
     for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) help.insert(at, "\\");
     const std::string value = value_text(defaults, row);
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", row.name, type_name(row), row.unit,
-                        value.empty() ? std::string() : "`" + value + "`", help);
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", row.name, type_name(row), row.unit,
+                        value.empty() ? std::string() : "`" + value + "`", row.since, help);
   }
   return text;
 }

@@ -156,5 +156,36 @@ TEST(OptionsPage, IsWhatTheTableGives) {
     EXPECT_THAT(content_of(WEIR_OPTIONS_PAGE), HasSubstr("| `" + std::string(row.name) + "` |"));
 }
 
+TEST(MachinePage, IsWhatTheTablesGive) {
+  EXPECT_EQ(content_of(WEIR_MACHINE_PAGE), weir_command("help machine --markdown").text)
+      << "docs/machine.md is stale: write it by build/bin/weir help machine --markdown -o docs/machine.md";
+  EXPECT_EQ(weir_command("help plan --markdown").code, 2);
+}
+
+TEST(MachinePage, ItsExamplesAreMachines) {
+  int count = 0;
+  for (const std::string& line : lines_of(weir_command("help machine").text)) {
+    if (!line.starts_with("  weir ")) continue;
+    const CommandResult result = weir_command(line.substr(7));
+    EXPECT_EQ(result.code, 0) << line << "\n" << result.text;
+    ++count;
+  }
+  EXPECT_GE(count, 5);
+}
+
+TEST(OptionsPage, NoOptionIsOfALaterVersion) {
+  const auto numbers = [](const std::string& text) {
+    std::vector<int> found;
+    std::istringstream in(text);
+    for (std::string number; std::getline(in, number, '.');) found.push_back(std::stoi(number));
+    return found;
+  };
+  const std::string now = weir_command("--version").text.substr(std::string("weir ").size());
+  for (const OptionRow& row : option_table()) {
+    EXPECT_EQ(numbers(std::string(row.since)).size(), 3u) << row.name;
+    EXPECT_LE(numbers(std::string(row.since)), numbers(now)) << row.name;
+  }
+}
+
 }  // namespace
 }  // namespace weir::cli

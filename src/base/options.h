@@ -157,7 +157,6 @@ struct OptionRow {
   double least;           ///< smallest allowed number
   double most;
   std::string_view help;
-  std::string_view since = "0.2.0";  ///< version of weir that read it first; later rows name theirs
 };
 std::span<const OptionRow> option_table();
 /// "text", "integer", "number" or "0 or 1".

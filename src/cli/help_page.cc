@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -21,6 +22,9 @@ namespace weir::cli {
 namespace {
 
 constexpr const char* kVersion = "weir " WEIR_VERSION;
+/// The first version that had the options of the table, and those of later versions.
+constexpr std::string_view kFirstVersion = "0.2.0";
+constexpr std::array<std::pair<std::string_view, std::string_view>, 0> kLaterOptions = {};
 constexpr const char* kMachine = "\"4 x (2 gpu nvswitch 450 pcie 64, 2 nic 50) leaf by 2 spine 2\"";
 
 /// Examples of each command; {} is a machine in a line.
@@ -45,6 +49,12 @@ const std::map<std::string, std::vector<std::string>>& examples() {
       {"help", {"weir help plan", "weir help machine"}},
   };
   return kExamples;
+}
+
+std::string_view since(std::string_view option) {
+  const auto* const later =
+      std::ranges::find(kLaterOptions, option, &std::pair<std::string_view, std::string_view>::first);
+  return later == kLaterOptions.end() ? kFirstVersion : later->second;
 }
 
 std::string join(const std::vector<std::string>& words, const char* between) {
@@ -305,7 +315,7 @@ std::string options_page() {
     for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) help.insert(at, "\\");
     const std::string value = value_text(defaults, row);
     text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", row.name, type_name(row), row.unit,
-                        value.empty() ? std::string() : "`" + value + "`", row.since, help);
+                        value.empty() ? std::string() : "`" + value + "`", since(row.name), help);
   }
   return text;
 }

@@ -18,6 +18,8 @@ include_patterns = ["*.md", "docs/**.md", "examples/README.md"]
 html_theme = "furo"
 html_show_sphinx = False
 html_copy_source = False
+html_static_path = ["wide.css"]
+html_css_files = ["wide.css"]
 highlight_language = "none"
 
 

@@ -33,7 +33,7 @@ namespace weir::cli {
 namespace {
 
 constexpr int kExitCannotRun = 127;
-constexpr const char* kMachine = "machine";  ///< of `weir help`: no command
+constexpr const char* kMachineTopic = "machine";  ///< of `weir help`: no command
 
 struct RunArguments {
   LaunchRequest request;
@@ -167,7 +167,7 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   names.push_back("help");
-  names.emplace_back(kMachine);
+  names.emplace_back(kMachineTopic);
   CLI::App* const help = app.add_subcommand("help", "Print the options of a command, with examples");
   help->add_option("command", arguments.about,
                    "The command, or machine: how to describe a machine in a line; default: the list of all")
@@ -182,13 +182,13 @@ void add_commands(CLI::App& app, Arguments& arguments) {
 }
 
 int print_help(const CLI::App& app, const std::string& about, bool markdown) {
-  if (markdown && about != kMachine)
+  if (markdown && about != kMachineTopic)
     return report_failure(
         "help", Status(Code::invalid_argument, "--markdown is for help machine; expected no other command"),
         kExitUsage);
-  fmt::print("{}", about == kMachine ? (markdown ? machine_page() : machine_help())
-                   : about.empty()   ? app.help()
-                                     : app.get_subcommand(about)->help(app.get_name()));
+  fmt::print("{}", about == kMachineTopic ? (markdown ? machine_page() : machine_help())
+                   : about.empty()        ? app.help()
+                                          : app.get_subcommand(about)->help(app.get_name()));
   return 0;
 }
 

@@ -205,10 +205,9 @@ void add_top(CLI::App& app, TopArguments& arguments) {
       ->capture_default_str();
   top->add_flag("--once", arguments.once, "Print one table after one interval, then exit");
   top->footer(
-      "Stop it with Ctrl-C. The first table has all operations, with their sizes as nccl-tests counts them; "
-      "the "
-      "second one what channels carry: collectives through shared memory (the fast paths) use none. Who was "
-      "last to a collective is known of calls that all ranks have timed.");
+      "Stop it with Ctrl-C. The first table has all operations, with their sizes as nccl-tests counts them, "
+      "the second one what channels carry: collectives through shared memory (the fast paths) use none. Who "
+      "was last to a collective is known of calls that all ranks have timed.");
 }
 
 int run_top(TopArguments arguments) {

@@ -71,3 +71,21 @@ function(weir_library name)
   target_compile_options(${name} PRIVATE ${WEIR_WARNINGS})
   target_link_libraries(${name} PUBLIC Threads::Threads weir_fmt)
 endfunction()
+
+# WEIR_GLIBC_ROOT: a folder with an older glibc (older_glibc.sh), with which the libraries are linked, so that they load where that
+# one is. What is compiled is the same.
+set(WEIR_GLIBC_ROOT "" CACHE PATH "Folder with the glibc to link the libraries with, of cmake/older_glibc.sh; empty: the system's")
+
+# weir_link_alone(TARGET): links a shared library with no C++ library of the machine.
+function(weir_link_alone target)
+  if(NOT WEIR_GLIBC_ROOT)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+    return()
+  endif()
+  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/base/older_library.c)
+  # The unwinder that is linked in asks glibc 2.35 for something; libgcc_s.so.1 is wherever there is a glibc.
+  file(GLOB folders ${WEIR_GLIBC_ROOT}/usr/lib/*-linux-gnu ${WEIR_GLIBC_ROOT}/lib/*-linux-gnu)
+  list(TRANSFORM folders PREPEND -L)  # the compiler looks into its own folders first
+  target_link_options(${target} PRIVATE --sysroot=${WEIR_GLIBC_ROOT} ${folders} -static-libstdc++ -shared-libgcc)
+  target_link_libraries(${target} PRIVATE -lpthread -ldl -lrt -lm)
+endfunction()

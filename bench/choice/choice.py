@@ -56,7 +56,7 @@ def measured(arguments, collective, ranks, transports, column, cache, least, mos
   elif column != CHOSEN:
     environment["WEIR_ALGO"] = column
   command = [os.path.join(arguments.programs, f"{collective}_perf"), "--ranks", str(ranks), "-b", str(least), "-e", str(most),
-             "-f", "4", "-n", str(arguments.repeats), "-w", str(warm_ups), "-c", "0", "-d", "int32"]
+             "-f", "4", "-n", str(arguments.repeats), "-w", str(warm_ups), "-c", "0", "-d", "int32", "--allocator", "system"]
   done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
   if done.returncode != 0:
     sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")

@@ -26,7 +26,8 @@ def repeats_of(size):
 def run(programs, collective, world, size, order, cache, *options, **variables):
   ranks, hosts = world
   command = [os.path.join(programs, "weir"), "run", "-n", f"{ranks}", "--nodes", f"{hosts}", "--plain", "--",
-             os.path.join(programs, f"{collective}_perf"), "-b", f"{size}", "-e", f"{size}", "-c", "0", "-a", "3", *options]
+             os.path.join(programs, f"{collective}_perf"), "-b", f"{size}", "-e", f"{size}", "-c", "0", "-a", "3", "--allocator",
+             "system", *options]
   done = subprocess.run(command, env=dict(os.environ, WEIR_ORDER=order, WEIR_CACHE_DIR=cache, **variables), capture_output=True,
                         text=True, timeout=300, check=False)
   if done.returncode != 0:

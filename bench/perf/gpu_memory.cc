@@ -67,16 +67,16 @@ class GpuRankMemory final : public Memory {
 
   Outcome select() override { return driver_.select(gpu_); }
 
-  Outcome allocate(size_t bytes, bool registrable, void** out) override {
+  Outcome allocate(size_t bytes, bool by_library, void** out) override {
     WEIR_TRY(select());
     bytes = std::max<size_t>(bytes, 1);
-    if (registrable) return nccl(ncclMemAlloc(out, bytes));
+    if (by_library) return nccl(ncclMemAlloc(out, bytes));
     return driver_.checked(driver_.calls().allocate(out, bytes), fmt::format("allocating {} bytes", bytes));
   }
 
-  void release(void* pointer, bool registrable) override {
+  void release(void* pointer, bool by_library) override {
     if (pointer == nullptr || !select().ok()) return;
-    if (registrable)
+    if (by_library)
       (void)ncclMemFree(pointer);
     else
       (void)driver_.calls().free(pointer);

@@ -32,18 +32,18 @@ size_t number_in_file(const char* path) {
 
 class HostMemory final : public Memory {
  public:
-  Outcome allocate(size_t bytes, bool registrable, void** out) override {
+  Outcome allocate(size_t bytes, bool by_library, void** out) override {
     size_t rounded = whole_pages(bytes);
-    if (registrable) return nccl(ncclMemAlloc(out, rounded));
+    if (by_library) return nccl(ncclMemAlloc(out, rounded));
     *out = std::aligned_alloc(kPage, rounded);
     if (*out == nullptr)
       return Outcome::failure(ExitCode::device, fmt::format("cannot allocate {} bytes of memory", rounded));
     return Outcome();
   }
 
-  void release(void* pointer, bool registrable) override {
+  void release(void* pointer, bool by_library) override {
     if (pointer == nullptr) return;
-    if (registrable)
+    if (by_library)
       (void)ncclMemFree(pointer);
     else
       std::free(pointer);

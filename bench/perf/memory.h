@@ -44,11 +44,11 @@ class Memory {
 
   /// Makes the device current for the calling thread, for which communicators are created on it.
   virtual Outcome select() { return Outcome(); }
-  /// Page-aligned. `registrable`: allocated with ncclMemAlloc, so that it can be registered with a
-  /// communicator.
-  virtual Outcome allocate(size_t bytes, bool registrable, void** out) = 0;
-  /// REQUIRES: pointer from allocate() with the same `registrable`, or null.
-  virtual void release(void* pointer, bool registrable) = 0;
+  /// Page-aligned. `by_library`: allocated with ncclMemAlloc, so that it can be registered with a
+  /// communicator, and peers may map it.
+  virtual Outcome allocate(size_t bytes, bool by_library, void** out) = 0;
+  /// REQUIRES: pointer from allocate() with the same `by_library`, or null.
+  virtual void release(void* pointer, bool by_library) = 0;
   /// Copies between host or device memory in the order of the stream. Complete after synchronize(); until
   /// then neither buffer may change.
   virtual Outcome copy(void* to, const void* from, size_t bytes) = 0;
@@ -78,7 +78,7 @@ class Devices {
   int of(int local_rank) const { return count() == 0 ? local_rank : local_rank % count(); }
 };
 
-/// Buffers from malloc; calls on the null stream complete before they return.
+/// Host memory; calls on the null stream complete before they return.
 std::unique_ptr<Devices> host_devices();
 
 /// `vendor`: cuda or hip. `null_stream`: ranks use stream 0 of their GPU.

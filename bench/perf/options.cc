@@ -26,6 +26,7 @@ constexpr int kNetStats = 259;
 constexpr int kDevice = 260;
 constexpr int kLimit = 261;
 constexpr int kVersion = 262;
+constexpr int kAllocator = 263;
 
 /// Stores the value, or returns a description of the expected value.
 using Setter = std::optional<std::string> (*)(PerfOptions&, std::string_view text);
@@ -116,6 +117,12 @@ std::optional<std::string> device(PerfOptions& options, std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<std::string> allocator(PerfOptions& options, std::string_view text) {
+  if (text != "nccl" && text != "system") return "nccl or system";
+  options.allocator = text;
+  return std::nullopt;
+}
+
 std::optional<std::string> personality(PerfOptions&, std::string_view text) {
   if (text != "nccl-tests") return "nccl-tests";
   return std::nullopt;
@@ -185,6 +192,10 @@ constexpr Row kRows[] = {
      "add columns with the network traffic of each row, and with what slowed it down", net_stats},
     {kDevice, "device", "WHERE",
      "memory of the buffers: host, cuda or hip; ranks use the GPUs round-robin (host)", device},
+    {kAllocator, "allocator", "WHOSE",
+     "allocator of the buffers: nccl (ncclMemAlloc, as nccl-tests), or system (malloc; on GPUs the driver's) "
+     "(nccl)",
+     allocator},
     {kLimit, "limit", nullptr,
      "add columns with the time limit from the GPUs' memory bandwidth, and the percentage reached", limit},
     {kAs, "as", "WHOM", "program whose options and columns are used: nccl-tests (nccl-tests)", personality},
@@ -216,6 +227,9 @@ CommandLine validated(CommandLine line) {
     return stop(kExitUsage, "stream 0 cannot be captured: leave out -y or -G\n");
   if (o.device != "host" && o.graph > 0)
     o.per_iteration = o.blocking = 0;  // single operations of a graph cannot be timed
+  if (o.local_register != 0 && o.allocator != "nccl")
+    return stop(kExitUsage,
+                "local_register needs buffers of ncclMemAlloc: leave out -R or --allocator system\n");
   if (o.device == "host" && o.limit)
     return stop(kExitUsage, "--limit measures the memory of GPUs: add --device cuda or --device hip\n");
   return line;

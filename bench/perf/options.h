@@ -48,6 +48,8 @@ struct PerfOptions {
   bool net_stats = false;
   bool limit = false;
   std::string device = "host";  ///< memory of the buffers: host, cuda or hip
+  std::string allocator =
+      "nccl";  ///< of the buffers: nccl (ncclMemAlloc), or system (malloc, the GPU's driver)
 
   int ranks = 0;              ///< number of processes to start; 0: a launcher has started them
   std::string bind = "auto";  ///< binding to cores: auto, core or none

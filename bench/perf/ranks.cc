@@ -32,7 +32,7 @@ Outcome Ranks::open(const Devices& devices, int first_on_host) {
 }
 
 Ranks::~Ranks() {
-  for (const Buffer& buffer : buffers_) buffer.memory->release(buffer.pointer, options_.local_register != 0);
+  for (const Buffer& buffer : buffers_) buffer.memory->release(buffer.pointer, by_library());
 }
 
 Outcome Ranks::join(const ncclUniqueId& id) {
@@ -64,7 +64,7 @@ Outcome Ranks::allocate(size_t bytes) {
 
 Outcome Ranks::allocate_one(LocalRank& rank, size_t bytes, char** out) {
   void* pointer = nullptr;
-  WEIR_TRY(rank.memory->allocate(bytes, options_.local_register != 0, &pointer));
+  WEIR_TRY(rank.memory->allocate(bytes, by_library(), &pointer));
   buffers_.push_back({rank.memory.get(), pointer});
   // Memory that was never written is mapped to one shared page of zeros, and is faster than other memory.
   const std::vector<char> zeros(std::min<size_t>(bytes, size_t{1} << 20));

@@ -62,6 +62,7 @@ class Ranks {
     ncclWindow_t window;
   };
 
+  bool by_library() const { return options_.allocator == "nccl"; }
   Outcome allocate_one(LocalRank& rank, size_t bytes, char** out);
   Outcome enroll(LocalRank& rank, void* buffer, size_t bytes);
 

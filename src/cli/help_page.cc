@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -21,6 +22,9 @@ namespace weir::cli {
 namespace {
 
 constexpr const char* kVersion = "weir " WEIR_VERSION;
+/// The first version that had the options of the table, and those of later versions.
+constexpr std::string_view kFirstVersion = "0.2.0";
+constexpr std::array<std::pair<std::string_view, std::string_view>, 0> kLaterOptions = {};
 constexpr const char* kMachine = "\"4 x (2 gpu nvswitch 450 pcie 64, 2 nic 50) leaf by 2 spine 2\"";
 
 /// Examples of each command; {} is a machine in a line.
@@ -42,9 +46,15 @@ const std::map<std::string, std::vector<std::string>>& examples() {
       {"top", {"weir top --once --interval 2"}},
       {"trace", {"weir trace dump.*.json -o trace.json"}},
       {"options", {"weir options", "weir options --markdown -o options.md"}},
-      {"help", {"weir help plan"}},
+      {"help", {"weir help plan", "weir help machine"}},
   };
   return kExamples;
+}
+
+std::string_view since(std::string_view option) {
+  const auto* const later =
+      std::ranges::find(kLaterOptions, option, &std::pair<std::string_view, std::string_view>::first);
+  return later == kLaterOptions.end() ? kFirstVersion : later->second;
 }
 
 std::string join(const std::vector<std::string>& words, const char* between) {
@@ -286,21 +296,26 @@ std::string options_page() {
   const Options defaults;
   std::string text =
       "# Options\n"
-      "All environment variables that weir reads. `NCCL_CONF_FILE` (or `~/.nccl.conf`), then "
-      "`/etc/nccl.conf`, give the\n"
-      "values of those that are not set. Rank 0's values apply to all ranks where the communicator needs one "
-      "value. This\n"
-      "page is what `weir options --markdown` prints; the table is in "
+      "The environment variables of the library. `NCCL_CONF_FILE` (or `~/.nccl.conf`), then "
+      "`/etc/nccl.conf`, give the values of\n"
+      "those that are not set. Rank 0's values apply to all ranks where the communicator needs one value. "
+      "\"since\" is the first\n"
+      "version of weir that reads it. Not in the table: `WEIR_SECRET`, the secret of a job itself "
+      "([security](security.md)),\n"
+      "`NCCL_ENV_PLUGIN`, a plugin of NCCL that gives the values of all others ([plugins](plugins.md)), and "
+      "`WEIR_TORCH_REPLACE` of\n"
+      "the back end for PyTorch ([torch](torch.md)). This page is what `weir options --markdown` prints; the "
+      "table is in\n"
       "[src/base/options.cc](../src/base/options.cc).\n"
       "\n"
-      "| variable | type | unit | default | what it does |\n"
-      "|---|---|---|---|---|\n";
+      "| variable | type | unit | default | since | what it does |\n"
+      "|---|---|---|---|---|---|\n";
   for (const OptionRow& row : option_table()) {
     std::string help(row.help);
     for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) help.insert(at, "\\");
     const std::string value = value_text(defaults, row);
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", row.name, type_name(row), row.unit,
-                        value.empty() ? std::string() : "`" + value + "`", help);
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", row.name, type_name(row), row.unit,
+                        value.empty() ? std::string() : "`" + value + "`", since(row.name), help);
   }
   return text;
 }

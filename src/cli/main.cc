@@ -16,6 +16,7 @@
 #include "src/cli/help_page.h"
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
+#include "src/cli/machine_page.h"
 #include "src/cli/measure.h"
 #include "src/cli/metrics.h"
 #include "src/cli/order.h"
@@ -32,6 +33,7 @@ namespace weir::cli {
 namespace {
 
 constexpr int kExitCannotRun = 127;
+constexpr const char* kMachineTopic = "machine";  ///< of `weir help`: no command
 
 struct RunArguments {
   LaunchRequest request;
@@ -139,7 +141,7 @@ struct Arguments {
   PsArguments ps;
   TopArguments top;
   TraceArguments trace;
-  bool markdown = false;  ///< of `weir options`
+  bool markdown = false;  ///< of `weir options` and `weir help`
   std::string about;      ///< of `weir help`
   std::string folder;     ///< of `weir manual`
   std::string output;     ///< of every command
@@ -165,9 +167,13 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   names.push_back("help");
-  app.add_subcommand("help", "Print the options of a command, with examples")
-      ->add_option("command", arguments.about, "The command; default: the list of all")
+  names.emplace_back(kMachineTopic);
+  CLI::App* const help = app.add_subcommand("help", "Print the options of a command, with examples");
+  help->add_option("command", arguments.about,
+                   "The command, or machine: how to describe a machine in a line; default: the list of all")
       ->check(one_of(std::move(names)));
+  help->add_flag("--markdown", arguments.markdown,
+                 "Print help machine as a page in Markdown (docs/machine.md)");
   app.add_subcommand("manual", "Write man pages and the completion of bash below a folder")
       ->group("")  // for the build
       ->add_option("folder", arguments.folder, "The folder")
@@ -175,8 +181,14 @@ void add_commands(CLI::App& app, Arguments& arguments) {
   complete_commands(app, arguments.output);
 }
 
-int print_help(const CLI::App& app, const std::string& about) {
-  fmt::print("{}", about.empty() ? app.help() : app.get_subcommand(about)->help(app.get_name()));
+int print_help(const CLI::App& app, const std::string& about, bool markdown) {
+  if (markdown && about != kMachineTopic)
+    return report_failure(
+        "help", Status(Code::invalid_argument, "--markdown is for help machine; expected no other command"),
+        kExitUsage);
+  fmt::print("{}", about == kMachineTopic ? (markdown ? machine_page() : machine_help())
+                   : about.empty()        ? app.help()
+                                          : app.get_subcommand(about)->help(app.get_name()));
   return 0;
 }
 
@@ -202,7 +214,7 @@ int run_command(CLI::App& app, Arguments& arguments, std::vector<std::string> pr
       {"top", [&] { return run_top(arguments.top); }},
       {"trace", [&] { return run_trace(arguments.trace); }},
       {"options", [&] { return arguments.markdown ? print_options_page() : print_options(); }},
-      {"help", [&] { return print_help(app, arguments.about); }},
+      {"help", [&] { return print_help(app, arguments.about, arguments.markdown); }},
       {"manual", [&] { return write_manual_or_fail(app, arguments.folder); }},
   };
   const std::string name = app.get_subcommands()[0]->get_name();

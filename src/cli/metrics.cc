@@ -17,6 +17,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/cli/call_factors.h"
 #include "src/cli/failure.h"
 #include "src/cli/http_server.h"
 
@@ -62,33 +63,6 @@ class Family {
   const std::string head_;
   std::string series_;
 };
-
-/// Total size of all ranks' buffers, as nccl-tests counts the size of a call.
-double message_bytes(const OperationReport& one, int ranks) {
-  const auto bytes = static_cast<double>(one.operation.bytes());
-  switch (one.operation.kind()) {
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::all_to_all:
-    case Collective::gather:
-    case Collective::scatter: return bytes * ranks;
-    default: return bytes;
-  }
-}
-
-/// Factor from algorithm bandwidth to bus bandwidth, as in nccl-tests.
-double bus_factor(Collective kind, int ranks) {
-  const double others = static_cast<double>(ranks - 1) / ranks;
-  switch (kind) {
-    case Collective::all_reduce: return 2 * others;
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::all_to_all:
-    case Collective::gather:
-    case Collective::scatter: return others;
-    default: return 1;
-  }
-}
 
 /// Number of hosts of each communicator, by its id.
 std::map<std::string, size_t> nodes_of(const ProcessReport& process) {
@@ -198,10 +172,12 @@ class Metrics {
       if (!timed || !told.insert(at->operation.kind()).second) continue;
       const std::string which = fmt::format("{},{},{}", labels, label("n_nodes", std::to_string(nodes)),
                                             label("collective", name(at->operation.kind())));
-      const double rate = message_bytes(*at, one.ranks) / static_cast<double>(at->took_ns);
+      const Collective kind = at->operation.kind();
+      const double size = static_cast<double>(at->operation.bytes()) * size_factor(kind, one.ranks);
+      const double rate = size / static_cast<double>(at->took_ns);
       time_.add(which, static_cast<double>(at->took_ns) / 1e3);
       algorithm_.add(which, rate);
-      bus_.add(which, rate * bus_factor(at->operation.kind(), one.ranks));
+      bus_.add(which, rate * bus_factor(kind, one.ranks));
     }
   }
 

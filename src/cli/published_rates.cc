@@ -12,7 +12,7 @@ constexpr const char* kForestColl =
 constexpr const char* kSyccl =
     "SyCCL (SIGCOMM 2025, DOI 10.1145/3718958.3750499) has this machine; no figure in GB/s was found";
 constexpr const char* kPccl =
-    "PCCL (arXiv 2504.18658v2, 2026), abstract: on 2,048 GCDs of Frontier up to 33 times as fast as RCCL; no "
+    "PCCL (arXiv 2504.18658v2, 2026), abstract: on 2,048 dies of Frontier up to 33 times as fast as RCCL; no "
     "figure in GB/s was found";
 constexpr const char* kA800 =
     "NVIDIA/nccl issue 412 (2023): 12 hosts, one HDR NIC each, a network that others use too; average of "
@@ -42,7 +42,7 @@ constexpr PublishedRate kRates[] = {
     {"32 hosts of 8 H100, 8 NDR NICs", "32 x (8 gpu nvswitch 450 pcie 64, 8 nic 50) rail leaf",
      Collective::all_gather, 200, true, RateKind::measured,
      "NVIDIA/nccl issue 1218 (2024): NCCL, 2 GB; whether busbw is not said"},
-    {"2,048 GCDs of Frontier", "256 x (8 gpu mi250 50, 4 nic 25) leaf", Collective::all_gather, 0, false,
+    {"2,048 dies of Frontier", "256 x (8 gpu mi250 50, 4 nic 25) leaf", Collective::all_gather, 0, false,
      RateKind::none, kPccl},
 };
 

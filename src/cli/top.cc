@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "src/base/text.h"
+#include "src/cli/call_factors.h"
 #include "src/survey/stragglers.h"
 
 namespace weir::cli {
@@ -45,27 +46,37 @@ std::map<EndKey, EndCount> ends_of(const std::vector<survey::QueriedProcess>& as
   return out;
 }
 
-/// Calls per second of each communicator (of its fastest rank); calls through shared memory show up only
-/// here.
-std::string calls_between(const std::vector<survey::QueriedProcess>& before,
-                          const std::vector<survey::QueriedProcess>& after) {
-  std::map<std::pair<std::string, Rank>, std::pair<uint64_t, int64_t>> was;
-  for (const survey::QueriedProcess& process : before) {
+/// A rank of a communicator in a sample.
+struct RankCount {
+  const core::CommunicatorReport* report = nullptr;
+  int64_t time_ns = 0;
+};
+
+std::map<std::pair<std::string, Rank>, RankCount> ranks_of(const std::vector<survey::QueriedProcess>& asked) {
+  std::map<std::pair<std::string, Rank>, RankCount> out;
+  for (const survey::QueriedProcess& process : asked) {
     if (!process.report) continue;
     for (const core::CommunicatorReport& one : process.report->communicators)
-      was[{one.id, one.rank}] = {one.calls, process.report->time_ns};
+      out.try_emplace({one.id, one.rank}, RankCount{&one, process.report->time_ns});
   }
+  return out;
+}
+
+double seconds_between(const RankCount& before, const RankCount& after) {
+  return std::max(static_cast<double>(after.time_ns - before.time_ns) / 1e9, 1e-9);
+}
+
+/// Calls per second of each communicator, of its fastest rank.
+std::string call_lines(const std::vector<survey::QueriedProcess>& before,
+                       const std::vector<survey::QueriedProcess>& after) {
+  const auto was = ranks_of(before);
   std::map<std::string, double> calls;
-  for (const survey::QueriedProcess& process : after) {
-    if (!process.report) continue;
-    for (const core::CommunicatorReport& one : process.report->communicators) {
-      const auto found = was.find({one.id, one.rank});
-      if (found == was.end()) continue;
-      const double seconds = static_cast<double>(process.report->time_ns - found->second.second) / 1e9;
-      const double rate = static_cast<double>(one.calls - found->second.first) / std::max(seconds, 1e-9);
-      double& most = calls[one.id];
-      most = std::max(most, rate);
-    }
+  for (const auto& [key, now] : ranks_of(after)) {
+    const auto found = was.find(key);
+    if (found == was.end()) continue;
+    const auto made = static_cast<double>(now.report->calls - found->second.report->calls);
+    double& most = calls[key.first];
+    most = std::max(most, made / seconds_between(found->second, now));
   }
   std::string out;
   for (const auto& [id, rate] : calls) out += fmt::format("communicator {}: {:.0f} calls/s\n", id, rate);
@@ -96,6 +107,16 @@ std::string bad_values_in(const std::vector<survey::QueriedProcess>& asked) {
                          one.id, one.rank, one.bad_values, one.calls);
     }
   }
+  return out;
+}
+
+std::string table_of(const std::vector<CallRate>& rates) {
+  if (rates.empty()) return "";
+  std::string out = fmt::format("{:<16} {:<31} {:>12} {:>12} {:>12}\n", "communicator", "operation",
+                                "calls/s", "bytes/s", "bytes");
+  for (const CallRate& one : rates)
+    out += fmt::format("{:<16} {:<31} {:>12.0f} {:>12} {:>12}\n", one.communicator, name(one.kind),
+                       one.calls_per_s, bytes_words(one.bytes_per_s) + "/s", bytes_words(one.bytes));
   return out;
 }
 
@@ -146,8 +167,37 @@ std::vector<LinkRate> rates_between(const std::vector<survey::QueriedProcess>& b
   return out;
 }
 
+std::vector<CallRate> calls_between(const std::vector<survey::QueriedProcess>& before,
+                                    const std::vector<survey::QueriedProcess>& after) {
+  const auto was = ranks_of(before);
+  std::map<std::pair<std::string, int>, CallRate> calls;
+  for (const auto& [key, now] : ranks_of(after)) {
+    const auto found = was.find(key);
+    for (int number = 0; number < kCollectives; ++number) {
+      const core::Recorder::Count& count = now.report->counts[static_cast<size_t>(number)];
+      if (count.begun == 0) continue;
+      const auto kind = static_cast<Collective>(number);
+      const double factor = size_factor(kind, now.report->ranks);
+      CallRate own{key.first, kind, 0, 0, factor * static_cast<double>(count.bytes)};
+      if (found != was.end()) {
+        const core::Recorder::Count& before_it = found->second.report->counts[static_cast<size_t>(number)];
+        const double seconds = seconds_between(found->second, now);
+        own.calls_per_s = static_cast<double>(count.begun - before_it.begun) / seconds;
+        own.bytes_per_s = factor * static_cast<double>(count.bytes - before_it.bytes) / seconds;
+      }
+      CallRate& most = calls[{key.first, number}];
+      if (most.communicator.empty() || own.calls_per_s > most.calls_per_s) most = std::move(own);
+    }
+  }
+  std::vector<CallRate> out;
+  for (auto& [key, rate] : calls) out.push_back(std::move(rate));
+  std::ranges::stable_sort(out, std::ranges::greater(), &CallRate::bytes_per_s);
+  return out;
+}
+
 void add_top(CLI::App& app, TopArguments& arguments) {
-  CLI::App* top = app.add_subcommand("top", "Show the current data rate between each pair of ranks");
+  CLI::App* top =
+      app.add_subcommand("top", "Show the current data rate of collectives, and between each pair of ranks");
   top->add_option("PID", arguments.request.pids,
                   "Process ids on this host; default: all processes that use weir");
   top->add_option("-i,--interval", arguments.seconds, "Interval between samples; s")
@@ -155,8 +205,9 @@ void add_top(CLI::App& app, TopArguments& arguments) {
       ->capture_default_str();
   top->add_flag("--once", arguments.once, "Print one table after one interval, then exit");
   top->footer(
-      "Stop it with Ctrl-C. Fast paths through shared memory use no channels; only their calls are "
-      "counted. Who was last to a collective is known of calls that all ranks have timed.");
+      "Stop it with Ctrl-C. The first table has all operations, with their sizes as nccl-tests counts them, "
+      "the second one what channels carry: collectives through shared memory (the fast paths) use none. Who "
+      "was last to a collective is known of calls that all ranks have timed.");
 }
 
 int run_top(TopArguments arguments) {
@@ -167,8 +218,9 @@ int run_top(TopArguments arguments) {
     std::vector<survey::QueriedProcess> after = survey::take(arguments.request);
     if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
     stragglers.add(after);
-    fmt::print("{}{}{}{}{}", calls_between(before, after), bad_values_in(after), slow_links_in(after),
-               stragglers.text(), table_of(rates_between(before, after)));
+    fmt::print("{}{}{}{}{}{}", call_lines(before, after), bad_values_in(after), slow_links_in(after),
+               stragglers.text(), table_of(calls_between(before, after)),
+               table_of(rates_between(before, after)));
     std::fflush(stdout);
     if (arguments.once) return 0;
     before = std::move(after);

@@ -76,7 +76,7 @@ TEST_P(Device, TroubleOfTheDriverIsSaid) {
   CommandResult broken = on_gpus(GetParam(), small, "WEIR_FAKE_GPU_FAULTS=init");
   EXPECT_EQ(broken.code, 5) << broken.text;
   EXPECT_THAT(broken.text, HasSubstr("starting the driver failed: "));
-  CommandResult full = on_gpus(GetParam(), small, "WEIR_FAKE_GPU_FAULTS=alloc=1");
+  CommandResult full = on_gpus(GetParam(), small + " --allocator system", "WEIR_FAKE_GPU_FAULTS=alloc=1");
   EXPECT_EQ(full.code, 2) << full.text;
   EXPECT_THAT(full.text, HasSubstr("allocating 8 bytes failed: out of memory"));
   CommandResult reduced =

@@ -37,6 +37,7 @@ TEST(PerfOptions, HaveTheDefaultsOfNcclTests) {
   EXPECT_STREQ(o.types.front().name, "float");
   EXPECT_STREQ(o.ops.front().name, "sum");
   EXPECT_EQ(o.ranks, 0);
+  EXPECT_EQ(o.allocator, "nccl");
 }
 
 TEST(PerfOptions, AreReadInTheirShortForms) {
@@ -74,13 +75,14 @@ TEST(PerfOptions, AreReadInTheirShortForms) {
 
 TEST(PerfOptions, AreReadInTheirLongForms) {
   CommandLine line = parse({"--minbytes=1K", "--maxbytes", "2K", "--datatype", "all", "--op", "all",
-                            "--ranks", "4", "--bind", "none"});
+                            "--ranks", "4", "--bind", "none", "--allocator", "system"});
   ASSERT_FALSE(line.exit_code) << line.text;
   EXPECT_EQ(line.options.min_bytes, 1024);
   EXPECT_EQ(line.options.types.size(), 12);
   EXPECT_EQ(line.options.ops.size(), 6);
   EXPECT_EQ(line.options.ranks, 4);
   EXPECT_EQ(line.options.bind, "none");
+  EXPECT_EQ(line.options.allocator, "system");
 }
 
 TEST(PerfOptions, ABadOptionPrintsTheUsageAndIsNoError) {
@@ -114,6 +116,8 @@ TEST(PerfOptions, BadValuesAreNamedWithWhatWasExpected) {
       {{"-d", "int7"}, "of --datatype: expected one of: int8"},
       {{"-o", "xor"}, "of --op: expected one of: sum"},
       {{"--bind", "x"}, "expected auto, core or none"},
+      {{"--allocator", "x"}, "expected nccl or system"},
+      {{"-R", "1", "--allocator", "system"}, "leave out -R or --allocator system"},
       {{"-D", "1"}, "needs symmetric memory: add -R 2"},
       {{"-I", "1", "-K", "20"}, "leaves none of the 20 iterations"},
       {{"-b", "1", "-e", "2", "-i", "0"}, "would never reach maxbytes"},

@@ -117,6 +117,14 @@ TEST(Program, WrongValuesAreCountedAndMakeCode7) {
       << "nothing was checked";
 }
 
+TEST(Program, BuffersAreTheLibrarysUnlessTheSystemsAreAskedFor) {
+  CommandResult library = perf("all_reduce_perf -g 2 -b 8 -e 8", "FAKE_NCCL=no_memory");
+  EXPECT_EQ(library.code, 3) << library.text;
+  EXPECT_THAT(library.text, HasSubstr("asked for no memory"));
+  CommandResult system = perf("all_reduce_perf -g 2 -b 8 -e 8 --allocator system", "FAKE_NCCL=no_memory");
+  EXPECT_EQ(system.code, 0) << system.text;
+}
+
 TEST(Program, TooLittleBandwidthMakesCode7) {
   EXPECT_EQ(perf("all_reduce_perf -g 2 -b 8 -e 8", "NCCL_TESTS_MIN_BW=1e6").code, 7);
   CommandResult enough = perf("all_reduce_perf -g 2 -b 8 -e 8", "NCCL_TESTS_MIN_BW=0");

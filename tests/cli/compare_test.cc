@@ -51,7 +51,7 @@ TEST(Comparison, OursIsWhatWeirPlanSays) {
 TEST(Comparison, EachFigureHasItsSource) {
   const std::string table = weir_command("plan --compare").text;
   for (const char* machine :
-       {"2 hosts of 16 dies of MI250", "20 DGX A100", "64 hosts of 8 H800", "A800", "2,048 GCDs of Frontier"})
+       {"2 hosts of 16 dies of MI250", "20 DGX A100", "64 hosts of 8 H800", "A800", "2,048 dies of Frontier"})
     EXPECT_THAT(table, HasSubstr(machine));
   std::istringstream lines(table.substr(table.find("Sources:\n") + 9));
   int sources = 0;

@@ -156,5 +156,39 @@ TEST(OptionsPage, IsWhatTheTableGives) {
     EXPECT_THAT(content_of(WEIR_OPTIONS_PAGE), HasSubstr("| `" + std::string(row.name) + "` |"));
 }
 
+TEST(MachinePage, IsWhatTheTablesGive) {
+  EXPECT_EQ(content_of(WEIR_MACHINE_PAGE), weir_command("help machine --markdown").text)
+      << "docs/machine.md is stale: write it by build/bin/weir help machine --markdown -o docs/machine.md";
+  EXPECT_EQ(weir_command("help plan --markdown").code, 2);
+}
+
+TEST(MachinePage, ItsExamplesAreMachines) {
+  int count = 0;
+  for (const std::string& line : lines_of(weir_command("help machine").text)) {
+    if (!line.starts_with("  weir ")) continue;
+    const CommandResult result = weir_command(line.substr(7));
+    EXPECT_EQ(result.code, 0) << line << "\n" << result.text;
+    ++count;
+  }
+  EXPECT_GE(count, 5);
+}
+
+TEST(OptionsPage, NoOptionIsOfALaterVersion) {
+  const auto numbers = [](const std::string& text) {
+    std::vector<int> found;
+    std::istringstream in(text);
+    for (std::string number; std::getline(in, number, '.');) found.push_back(std::stoi(number));
+    return found;
+  };
+  const std::vector<int> now = numbers(weir_command("--version").text.substr(std::string("weir ").size()));
+  const std::string page = weir_command("options --markdown").text;
+  const std::regex row("\\| `[A-Z_0-9]+` \\|[^|]*\\|[^|]*\\|[^|]*\\| ([0-9]+\\.[0-9]+\\.[0-9]+) \\|");
+  size_t count = 0;
+  for (auto found = std::sregex_iterator(page.begin(), page.end(), row); found != std::sregex_iterator();
+       ++found, ++count)
+    EXPECT_LE(numbers((*found)[1]), now) << found->str();
+  EXPECT_EQ(count, option_table().size());
+}
+
 }  // namespace
 }  // namespace weir::cli

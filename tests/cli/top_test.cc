@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr int kMany = 3;
 constexpr int kSlow = 1;
+constexpr size_t kValues = 20'000;  ///< of a call: large enough to be timed
 
 /// Ranks that work for a while, rank kSlow longer than the others, and sum up, without an end. By how much
 /// longer: other work on the machine, which disturbs all of them, has to disturb less.
@@ -37,7 +38,7 @@ class Training {
       core::Communicator communicator(runtime, core::IdOrigin{root_.id(), kMany, rank}, {});
       Status status = communicator.connect();
       voice.say(status.ok() ? "ok" : status.message());
-      std::vector<float> values(20'000, 1);  // large enough to be timed
+      std::vector<float> values(kValues, 1);
       const core::Operation operation =
           core::CollectiveOp{.input = values.data(), .output = values.data(), .count = values.size()};
       while (status.ok()) {
@@ -78,6 +79,21 @@ TEST(Top, ASlowRankIsNamed) {
     text = weir_command("top --once -i 0.3" + training.pids()).text;
   } while (!std::regex_search(text, found, last) || std::stoi(found[3]) < 50 || std::stoi(found[2]) <= 60);
   EXPECT_EQ(found[1], std::to_string(kSlow)) << text;
+}
+
+TEST(Top, BytesThroughSharedMemoryAreShown) {
+  const Training training(false);
+  const std::regex row(" all_reduce +([0-9]+) +([0-9.]+) ([kM])B/s +[0-9.]+ [kMG]B\n");
+  const Deadline deadline = Deadline::in_ms(20'000);
+  std::string text;
+  std::smatch found;
+  do {
+    text = weir_command("top --once -i 0.5" + training.pids()).text;
+  } while ((!std::regex_search(text, found, row) || std::stoi(found[1]) < 5) && !deadline.over());
+  ASSERT_FALSE(found.empty()) << text;
+  const double bytes = std::stod(found[2]) * (found[3] == "k" ? 1e3 : 1e6);
+  EXPECT_NEAR(bytes / std::stoi(found[1]), kValues * sizeof(float), kValues) << text;  // both are rounded
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("->"))) << "no channel carried anything";
 }
 
 TEST(Top, ARankWithNaNsIsNamed) {

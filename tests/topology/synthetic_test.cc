@@ -2,10 +2,12 @@
 
 #include "topology/formats/synthetic.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/topology/writers.h"
+#include "topology/formats/synthetic_grammar.h"
 #include "topology/model/check.h"
 
 namespace weir::topology {
@@ -40,6 +42,34 @@ TEST(SyntheticMachine, EveryLineIsItselfAgain) {
     const Graph graph = graph_of(*machine);
     EXPECT_TRUE(check(graph).ok()) << line << ": " << check(graph).message();
   }
+}
+
+TEST(SyntheticMachine, TheTableOfItsGrammarIsWhatIsRead) {
+  for (const MachineRule& example : machine_examples())
+    EXPECT_TRUE(read_synthetic({"line", std::string(example.name)}).ok()) << example.name;
+  std::string forms;
+  for (const MachineRule& rule : machine_rules()) forms += std::string(rule.form) + " ";
+  for (const MachineTerm& term : machine_terms())
+    EXPECT_THAT(forms, HasSubstr("\"" + std::string(term.word) + "\"")) << "in no rule";
+  for (const MachineLimits& limits : machine_limits()) EXPECT_THAT(forms, HasSubstr(limits.form));
+  const auto reads = [](const std::string& line) { return read_synthetic({"line", line}).ok(); };
+  const auto digits = [](double number) { return fmt::format("{:.5f}", number); };
+  const MachineLimits& rate = limits_of(MachineNumber::gb_per_s);
+  const MachineLimits& ratio = limits_of(MachineNumber::ratio);
+  const MachineLimits& count = limits_of(MachineNumber::count);
+  const MachineLimits& hosts = limits_of(MachineNumber::hosts);
+  for (const auto& [line, good] : std::vector<std::pair<std::string, bool>>{
+           {"(1 nic " + digits(rate.most) + ")", true},
+           {"(1 nic " + digits(rate.most + 1) + ")", false},
+           {"(1 nic " + digits(rate.least) + ")", true},
+           {"(1 nic " + digits(rate.least * 0.9) + ")", false},
+           {"2 x (1 nic 1) leaf " + digits(ratio.most) + ":1", true},
+           {"2 x (1 nic 1) leaf " + digits(ratio.most + 1) + ":1", false},
+           {fmt::format("({:.0f} nic 1)", count.most), true},
+           {fmt::format("({:.0f} nic 1)", count.most + 1), false},
+           {fmt::format("{:.0f} x (1 nic 1)", hosts.most), true},
+           {fmt::format("{:.0f} x (1 nic 1)", hosts.most + 1), false}})
+    EXPECT_EQ(reads(line), good) << line;
 }
 
 TEST(SyntheticMachine, BadLines) {

@@ -2,7 +2,7 @@
 /// The output of `nvidia-smi topo -m`: how the GPUs and NICs of one host are connected.
 ///
 /// Source: the tool's output (its legend explains the cells), with tabs as printed or with blanks as often
-/// pasted; colours and lines that begin with # are skipped. Cells: X, PIX (at most one PCIe bridge between),
+/// pasted; colours and lines that begin with # are skipped. Cells: X, PIX (at most one PCIe switch between),
 /// PXB (several), PHB (a host bridge), NODE (host bridges of one NUMA node), SYS or, before 2017, SOC
 /// (several NUMA nodes), NV# (# NVLinks, which hide the PCIe relation). Columns after the cells: CPU
 /// Affinity, NUMA Affinity, GPU NUMA ID. After the matrix come a legend and one of NICs ("NIC0: mlx5_0").
@@ -49,7 +49,7 @@ struct NvidiaSmi {
 /// unknown), differing cells of one pair (both are kept), unknown lines.
 Result<NvidiaSmi> read_nvidia_smi(const Source& source, Notes* notes = nullptr);
 
-/// One host with NUMA nodes, PCIe bridges, GPUs, NICs (each with one port), NVSwitches and their links. The
+/// One host with NUMA nodes, PCIe switchs, GPUs, NICs (each with one port), NVSwitches and their links. The
 /// text has no speeds, so the links have none.
 ///
 /// Devices that are PIX apart share a switch (also two functions of one adapter, for which the tool prints

@@ -3,21 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <utility>
 
 #include "topology/formats/synthetic.h"
+#include "topology/formats/synthetic_grammar.h"
 
 namespace weir::topology {
 namespace {
 
 using Wiring = Synthetic::Wiring;
 
-constexpr std::array<const char*, 6> kWirings = {"", "nvswitch", "mesh", "ring", "cube", "mi250"};
-constexpr int kMostHosts = 100'000;
-constexpr int kMostDevices = 1024;
-constexpr double kLeastGbPerS = 1e-4;  // smaller numbers have an exponent when printed
-constexpr double kMostGbPerS = 1e6;
+using Word = MachineWord;
+
+constexpr std::pair<Word, Wiring> kWirings[] = {{Word::nvswitch, Wiring::nvswitch},
+                                                {Word::mesh, Wiring::mesh},
+                                                {Word::ring, Wiring::ring},
+                                                {Word::cube, Wiring::cube},
+                                                {Word::mi250, Wiring::mi250}};
 constexpr int64_t kMostParts = 10'000'000;  ///< maximum number of nodes and links together
 
 constexpr const char* kFewerParts = "at most ten million nodes and links together";
@@ -85,6 +88,8 @@ class SyntheticParser {
     return rest_.substr(0, length == 0 ? std::min<size_t>(rest_.size(), 1) : length);
   }
   void skip() { rest_.remove_prefix(peek().size()); }
+  bool is(Word word) { return peek() == term_of(word).word; }
+  bool take(Word word) { return take(term_of(word).word); }
   bool take(std::string_view word) {
     if (peek() != word) return false;
     skip();
@@ -98,25 +103,28 @@ class SyntheticParser {
         fmt::format("column {}: {}; expected {}", column,
                     word.empty() ? "the line ends" : fmt::format("\"{}\"", word.substr(0, 40)), what));
   }
-  Status integer(int most, const char* what, int& value) {
+  Status integer(MachineNumber kind, const char* what, int& value) {
+    const MachineLimits& limits = limits_of(kind);
     int64_t read = 0;
-    if (!parse_int(peek(), read) || read < 1 || read > most)
-      return expected(fmt::format("{}, from 1 to {}", what, most));
+    if (!parse_int(peek(), read) || static_cast<double>(read) < limits.least ||
+        static_cast<double>(read) > limits.most)
+      return expected(fmt::format("{}, from {:.0f} to {:.0f}", what, limits.least, limits.most));
     value = static_cast<int>(read);
     skip();
     return {};
   }
   Status bandwidth(double& value) {
-    if (!parse_number(peek(), value) || value < kLeastGbPerS || value > kMostGbPerS)
-      return expected("a bandwidth in GB/s, from 0.0001 to 1000000");
+    const MachineLimits& limits = limits_of(MachineNumber::gb_per_s);
+    if (!parse_number(peek(), value) || value < limits.least || value > limits.most)
+      return expected(fmt::format("a bandwidth in GB/s, from {} to {:.0f}", limits.least, limits.most));
     skip();
     return {};
   }
 
   Status parse_hosts(Synthetic::Hosts& hosts) {
     if (peek() != "(") {
-      WEIR_TRY(integer(kMostHosts, "a number of hosts", hosts.count));
-      if (!take("x")) return expected("x");
+      WEIR_TRY(integer(MachineNumber::hosts, "a number of hosts", hosts.count));
+      if (!take(Word::hosts)) return expected("x");
     }
     if (!take("(")) return expected("(");
     do {
@@ -130,39 +138,40 @@ class SyntheticParser {
 
   Status parse_item(Synthetic::Hosts& hosts) {
     int count = 0;
-    WEIR_TRY(integer(kMostDevices, "a number of gpu, nic or numa", count));
-    if (take("numa")) {
+    WEIR_TRY(integer(MachineNumber::count, "a number of gpu, nic or numa", count));
+    if (take(Word::numa)) {
       hosts.numa_nodes = count;
       return {};
     }
-    if (peek() == "nic" && hosts.nics == 0) {
+    if (is(Word::nic) && hosts.nics == 0) {
       skip();
       hosts.nics = count;
       return bandwidth(hosts.nic_gb_per_s);
     }
-    if (peek() != "gpu" || hosts.gpus != 0) return expected("gpu, nic or numa, each once");
+    if (!is(Word::gpu) || hosts.gpus != 0) return expected("gpu, nic or numa, each once");
     skip();
     hosts.gpus = count;
-    for (size_t i = 1; i < kWirings.size(); ++i) {
-      if (!take(kWirings[i])) continue;
-      hosts.wiring = static_cast<Wiring>(i);
+    for (const auto& [word, wiring] : kWirings) {
+      if (!take(word)) continue;
+      hosts.wiring = wiring;
       WEIR_TRY(bandwidth(hosts.wire_gb_per_s));
       break;
     }
-    return take("pcie") ? bandwidth(hosts.pcie_gb_per_s) : Status();
+    return take(Word::pcie) ? bandwidth(hosts.pcie_gb_per_s) : Status();
   }
 
   Status parse_fabric(Synthetic::Fabric& fabric) {
-    fabric.rail = take("rail");
-    if (!take("leaf")) return expected("+, leaf, rail leaf, or the end of the line");
-    if (take("by")) WEIR_TRY(integer(kMostHosts, "a number of hosts", fabric.hosts_per_leaf));
-    if (!peek().empty() && peek() != "spine") {
-      if (!parse_number(peek(), fabric.ratio) || fabric.ratio < 0.01 || fabric.ratio > 1000)
-        return expected("a ratio such as 4:1, from 0.01:1 to 1000:1");
+    fabric.rail = take(Word::rail);
+    if (!take(Word::leaf)) return expected("+, leaf, rail leaf, or the end of the line");
+    if (take(Word::by)) WEIR_TRY(integer(MachineNumber::hosts, "a number of hosts", fabric.hosts_per_leaf));
+    if (!peek().empty() && !is(Word::spine)) {
+      const MachineLimits& ratio = limits_of(MachineNumber::ratio);
+      if (!parse_number(peek(), fabric.ratio) || fabric.ratio < ratio.least || fabric.ratio > ratio.most)
+        return expected(fmt::format("a ratio such as 4:1, from {}:1 to {}:1", ratio.least, ratio.most));
       skip();
       if (!take(":") || !take("1")) return expected(":1 after the ratio");
     }
-    return take("spine") ? integer(kMostDevices, "a number of spines", fabric.spines) : Status();
+    return take(Word::spine) ? integer(MachineNumber::count, "a number of spines", fabric.spines) : Status();
   }
 
   const Source& source_;

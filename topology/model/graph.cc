@@ -10,7 +10,7 @@ namespace weir::topology {
 
 const char* name(NodeKind kind) {
   static constexpr std::array<const char*, kNodeKinds> kNames = {
-      "host", "package", "NUMA node", "PCIe bridge", "GPU", "partition", "NVSwitch", "NIC", "port", "switch"};
+      "host", "package", "NUMA node", "PCIe switch", "GPU", "partition", "NVSwitch", "NIC", "port", "switch"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -27,7 +27,7 @@ enum class NodeKind : uint8_t {
   package,    ///< a processor in its socket
   numa,       ///< a NUMA node
   bridge,     ///< a PCIe switch, a bridge or a root complex
-  gpu,        ///< a GPU as programs see it; a GPU with several dies (GCDs, XCDs) is several nodes
+  gpu,        ///< a GPU as programs see it; a GPU with several dies is several nodes
   partition,  ///< a share of a GPU (MIG) that programs see as a GPU
   nvswitch,   ///< a switch of NVLink
   nic,        ///< a network adapter: one PCI function or a virtual device

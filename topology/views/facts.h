@@ -36,7 +36,7 @@ std::vector<Bundle> bundles(const Graph& graph, const std::vector<int>& place,
 /// Whether the figure of a link is a real limit; links inside processors or packages have a nominal one.
 bool is_limit(LinkKind kind, double gb_per_s);
 
-/// Labels such as "GPU 3", "mlx5_0", "PCIe bridge 05:00.0", "NUMA node 1", "leaf7".
+/// Labels such as "GPU 3", "mlx5_0", "PCIe switch 05:00.0", "NUMA node 1", "leaf7".
 std::string label_of(const Graph& graph, Index node);
 /// The address without a domain of zeros: "0c:00.0".
 std::string short_address(const std::string& address);

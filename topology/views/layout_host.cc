@@ -252,7 +252,8 @@ class HostPicture {
     spot(own).box = pen_.box(rect, BoxStyle::bridge, facts_of(graph_, children_, node));
     const bool root = graph_.get<BridgeFacts>(node)->root;
     pen_.write(spot(own).box,
-               {{first_fitting({root ? "root complex" : "PCIe bridge", "bridge", "PCIe"}, rect.width - 6, 11),
+               {{first_fitting({root ? "root complex" : "PCIe switch", root ? "root" : "switch", "PCIe"},
+                               rect.width - 6, 11),
                  TextStyle::plain, 11}});
   }
 
@@ -294,7 +295,7 @@ class HostPicture {
           {link_x(own) - kDot / 2, y - kDot / 2, kDot, kDot}, BoxStyle::dot,
           bridges.size() == 1
               ? facts_of(graph_, children_, bridges[0])
-              : facts_of(graph_, bridges, plural(static_cast<int64_t>(bridges.size()), "PCIe bridge")));
+              : facts_of(graph_, bridges, plural(static_cast<int64_t>(bridges.size()), "PCIe switch")));
       for (const Index bridge : bridges) place(bridge) = box;
       spot(own).dots.push_back(box);
     }

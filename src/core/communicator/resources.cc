@@ -263,7 +263,7 @@ Status Resources::assemble(Runtime& runtime, const Config& config, const device:
   WEIR_INFO(init, "{}", describe());
   WEIR_TRY(settle(runtime, config));
   if (peer_table->pretended_times != nullptr)
-    make_pace(**runtime.pretended_cluster(), std::move(island->begins));
+    pace = make_pretended_pace(**runtime.pretended_cluster(), *this, std::move(island->begins));
   return {};
 }
 

@@ -9,6 +9,7 @@
 #   lib/rccl-compat/librccl.so*        include/weir-compat/rccl/rccl.h
 #   lib/libweir_cuda.so, lib/libweir_hip.so, which are built where there is a compiler for them; links to them beside
 #   each library, which looks for them there
+#   lib/weir-stand-in/                 stand-ins of CUDA's driver and runtimes, which only `weir run --pretend` loads
 #   lib/cmake/weir/                    find_package(weir): weir::weir; its component nccl: NCCL::nccl too
 #   lib/cmake/NCCL-weir/               find_package(NCCL): NCCL::nccl
 #   share/man/man1, share/bash-completion/completions/weir
@@ -64,6 +65,7 @@ foreach(program weir ${WEIR_PERF_PROGRAMS} weir-train)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
   endif()
 endforeach()
+install(TARGETS fake_cuda fake_cudart_12 fake_cudart_13 LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/weir-stand-in COMPONENT tools)
 if(NOT WEIR_SANITIZE)  # what is written by programs that are run needs no sanitizer
   include(${CMAKE_CURRENT_LIST_DIR}/manual.cmake)
 endif()

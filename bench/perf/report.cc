@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "bench/perf/text.h"
@@ -50,6 +51,14 @@ std::string net_row(const NetStats& net) {
                       count(NetStat::dropped_packets), count(NetStat::port_retries)});
 }
 
+/// A line about a job of weir that pretends to run on another cluster; `where` may be null.
+std::string pretended_words(const char* where) {
+  if (where == nullptr || *where == '\0') return "";
+  const char* const scale = std::strrchr(where, '@');
+  return fmt::format("# PRETENDS to run on {} (WEIR_PRETEND): times are simulated, not measured{}\n", where,
+                     scale != nullptr ? fmt::format(", and multiplied by {}", scale + 1) : "");
+}
+
 }  // namespace
 
 Report::Report(std::string program, const PerfOptions& options, int argc, char** argv)
@@ -81,6 +90,7 @@ void Report::begin(const std::vector<RankInfo>& ranks, int library_version) {
   print("# nccl-tests version {} nccl-headers={} nccl-library={}\n", kFaceVersion, NCCL_VERSION_CODE,
         library_version);
   print("# Collective test starting: {}\n", program_);
+  print("{}", pretended_words(std::getenv("WEIR_PRETEND")));
   print(
       "# nThread {} nGpus {} minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: {} "
       "validation: {} "

@@ -95,6 +95,9 @@ void say_version() {
   static std::once_flag said;
   std::call_once(said, [] {
     const Options& options = runtime().options();
+    if (!options.pretended.empty())
+      log_version(fmt::format("weir PRETENDS to run on {} (WEIR_PRETEND): times are simulated, not measured",
+                              options.pretended));
     const int64_t code = options.nccl_version;
     log_version(fmt::format("NCCL version {}.{}.{}+weir{}", code / 10000, code / 100 % 100, code % 100,
                             WEIR_VERSION));

@@ -77,6 +77,11 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_SUBNET", &Options::subnet, "", 0, 1,
               "0: rank 0 does not discover the InfiniBand subnet, even if it has the permission"},
     OptionRow{
+        "WEIR_PRETEND", &Options::pretended, "", 0, 0,
+        "topology file of a cluster, or a machine in one line, that this job pretends to run on: its ranks "
+        "are on one machine, and calls take the simulated times of that cluster; with @N at the end, N times "
+        "these"},
+    OptionRow{
         "WEIR_TRANSPORTS", &Options::transports, "", 0, 0,
         "transports that may be used, by name; a pair of ranks takes the first in the list of its lower rank "
         "that both have and that connects them"},
@@ -245,8 +250,8 @@ constexpr std::array kTable = {
     OptionRow{"WEIR_NCCL_VERSION", &Options::nccl_version, "", 10000, 99999,
               "NCCL version code that ncclGetVersion reports"},
 };
-// Raised for WEIR_CHECK_VALUES and WEIR_ADVERTISE: nothing else can stand for them.
-static_assert(kTable.size() <= 88);
+// Raised for WEIR_CHECK_VALUES, WEIR_ADVERTISE and WEIR_PRETEND: nothing else can stand for them.
+static_assert(kTable.size() <= 89);
 
 /// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {

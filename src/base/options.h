@@ -50,6 +50,7 @@ struct Options {
   int64_t topology_dump_rank = 0;
   std::string fabric_file;
   bool subnet = true;
+  std::string pretended;
   // Transports
   std::string transports = "loop,shm,cma,net_plugin,verbs,tcp";
   std::string net_plugins;

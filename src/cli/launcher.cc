@@ -101,34 +101,59 @@ std::vector<std::string> other_launchers() {
   return names;
 }
 
+/// The ranks of one host.
+struct HostRanks {
+  int first = 0;
+  int count = 1;
+};
+
+HostRanks ranks_beside(const LaunchRequest& request, int rank) {
+  int first = 0;
+  for (const int count : request.host_ranks) {
+    if (rank < first + count) return {first, count};
+    first += count;
+  }
+  const auto first_of = [&](int64_t node) {
+    return static_cast<int>((node * request.ranks + request.nodes - 1) / request.nodes);
+  };
+  const int64_t node = int64_t{rank} * request.nodes / request.ranks;
+  return {first_of(node), first_of(node + 1) - first_of(node)};
+}
+
+void preload(const LaunchRequest& request, std::vector<std::pair<std::string, std::string>>& variables) {
+  std::string loaded = request.heap, folders;
+  std::vector<std::string> libraries = request.stand_ins;
+  if (!request.preload.empty()) libraries.insert(libraries.begin(), request.preload);
+  for (const std::string& library : libraries) {
+    const std::string folder = std::filesystem::path(library).parent_path();
+    loaded += (loaded.empty() ? "" : ":") + library;
+    if (!folders.ends_with(folder)) folders += (folders.empty() ? "" : ":") + folder;
+  }
+  if (!libraries.empty()) variables.emplace_back("LD_LIBRARY_PATH", prepended(folders, "LD_LIBRARY_PATH"));
+  if (!loaded.empty()) variables.emplace_back("LD_PRELOAD", prepended(loaded, "LD_PRELOAD"));
+}
+
 /// Environment variables that are set for a rank in addition to the inherited ones.
 std::vector<std::pair<std::string, std::string>> rank_environment(const LaunchRequest& request, int rank,
                                                                   const std::string& comm_id,
                                                                   const std::string& secret,
                                                                   int master_port) {
-  const auto first_of = [&](int node) {  // first rank of the node
-    return static_cast<int>((int64_t{node} * request.ranks + request.nodes - 1) / request.nodes);
-  };
-  const auto node = static_cast<int>(int64_t{rank} * request.nodes / request.ranks);
+  const HostRanks beside = ranks_beside(request, rank);
   std::vector<std::pair<std::string, std::string>> variables = {
       {"RANK", std::to_string(rank)},
       {"WORLD_SIZE", std::to_string(request.ranks)},
-      {"LOCAL_RANK", std::to_string(rank - first_of(node))},
-      {"LOCAL_WORLD_SIZE", std::to_string(first_of(node + 1) - first_of(node))},
+      {"LOCAL_RANK", std::to_string(rank - beside.first)},
+      {"LOCAL_WORLD_SIZE", std::to_string(beside.count)},
       {"MASTER_ADDR", "127.0.0.1"},
       {"MASTER_PORT", std::to_string(master_port)},
   };
-  if (request.nodes > 1) variables.emplace_back("NCCL_HOSTID", fmt::format("node{}", node));
-  const std::string& preload = request.preload;
+  if (request.nodes > 1)
+    variables.emplace_back("NCCL_HOSTID",
+                           fmt::format("node{}", int64_t{rank} * request.nodes / request.ranks));
   if (!comm_id.empty()) variables.emplace_back("NCCL_COMM_ID", comm_id);
   if (!secret.empty()) variables.emplace_back("WEIR_SECRET", secret);
-  if (!preload.empty()) {
-    const std::string folder = std::filesystem::path(preload).parent_path();
-    variables.emplace_back("LD_LIBRARY_PATH", prepended(folder, "LD_LIBRARY_PATH"));
-  }
-  std::string loaded = request.heap;
-  if (!preload.empty()) loaded += (loaded.empty() ? "" : ":") + preload;
-  if (!loaded.empty()) variables.emplace_back("LD_PRELOAD", prepended(loaded, "LD_PRELOAD"));
+  preload(request, variables);
+  variables.insert(variables.end(), request.environment.begin(), request.environment.end());
   return variables;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/status.h"
@@ -19,6 +20,9 @@ struct LaunchRequest {
   std::vector<std::string> command;
   int ranks = 1;
   int nodes = 1;  ///< more than 1: simulates that many hosts with equal shares of the ranks (NCCL_HOSTID)
+  std::vector<int>
+      host_ranks;  ///< number of ranks of each pretended host (LOCAL_RANK); empty: none is pretended
+  std::vector<std::pair<std::string, std::string>> environment;  ///< further variables of all ranks
   BindMode bind = BindMode::automatic;
   bool keep_going = false;  ///< a rank that a signal killed does not end the other ranks
   bool plain = false;       ///< pass output on unchanged, without the prefix "[rank] "
@@ -26,6 +30,7 @@ struct LaunchRequest {
       comm_id;          ///< NCCL_COMM_ID; nullopt: a free port of the loopback interface; empty: unset
   std::string preload;  ///< library for LD_PRELOAD; empty: none
   std::string heap;     ///< another one, loaded before it; empty: none
+  std::vector<std::string> stand_ins;  ///< further ones, loaded last: stand-ins of a vendor's libraries
 };
 
 /// Each rank has RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL_COMM_ID,

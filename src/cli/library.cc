@@ -41,4 +41,16 @@ Result<std::string> find_heap_library() {
                       "expected it there, where this program was built or installed");
 }
 
+Result<std::vector<std::string>> find_stand_ins() {
+  std::vector<std::string> found;
+  for (const char* const name : {"libcuda.so.1", "libcudart.so.13", "libcudart.so.12"}) {
+    auto one =
+        find_library(name, {WEIR_INSTALL_LIBDIR "/weir-stand-in", "tests/fake_cuda"},
+                     "expected the stand-ins of CUDA there, where this program was built or installed");
+    WEIR_TRY(one.status());
+    found.push_back(std::move(*one));
+  }
+  return found;
+}
+
 }  // namespace weir::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/base/status.h"
 
@@ -13,5 +14,7 @@ namespace weir::cli {
 Result<std::string> find_nccl_library();
 /// The same of libweir_heap.so.
 Result<std::string> find_heap_library();
+/// The same of the stand-ins of CUDA's driver and runtimes, in the order in which they are to be loaded.
+Result<std::vector<std::string>> find_stand_ins();
 
 }  // namespace weir::cli

@@ -21,6 +21,7 @@
 #include "src/cli/metrics.h"
 #include "src/cli/order.h"
 #include "src/cli/plan.h"
+#include "src/cli/pretended_launch.h"
 #include "src/cli/printed_file.h"
 #include "src/cli/ps.h"
 #include "src/cli/sim.h"
@@ -41,6 +42,7 @@ struct RunArguments {
   std::string comm_id;
   std::string preload;  ///< "true": use weir's own library
   bool shared_heap = false;
+  std::string pretended;  ///< the cluster that ranks pretend to run on; empty: none
 };
 
 void add_run(CLI::App& app, RunArguments& arguments) {
@@ -52,10 +54,10 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   run->add_option("-n,--ranks", arguments.request.ranks, "Number of ranks")
       ->required()
       ->check(CLI::Range(1, 65536));
-  run->add_option(
-         "--nodes", arguments.request.nodes,
-         "Simulate this many hosts named node0, node1, ... with equal shares of the ranks (sets NCCL_HOSTID)")
-      ->check(CLI::Range(1, 65536));
+  CLI::Option* const nodes = run->add_option(
+      "--nodes", arguments.request.nodes,
+      "Simulate this many hosts named node0, node1, ... with equal shares of the ranks (sets NCCL_HOSTID)");
+  nodes->check(CLI::Range(1, 65536));
   run->add_option(
          "--bind", arguments.bind,
          "How to bind ranks to cores: core (each to its own), none, or auto (core if there are enough)")
@@ -72,6 +74,12 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   run->add_flag(
       "--preload", arguments.preload,
       "Load weir's libnccl.so.2, or the library of --preload=PATH, before any other libnccl (LD_PRELOAD)");
+  run->add_option(
+         "--pretend", arguments.pretended,
+         "Pretend that rank i is GPU i of the cluster that this topology file, or machine in one line, "
+         "describes: times are simulated, and stand-ins of CUDA's libraries are loaded, so that programs "
+         "for GPUs run without any (sets WEIR_PRETEND)")
+      ->excludes(nodes);
   run->add_flag("--shared-heap", arguments.shared_heap,
                 "Put allocations of malloc from 64 KiB on into shared memory, which the ranks of the machine "
                 "read where it is (LD_PRELOAD of libweir_heap.so)");
@@ -103,6 +111,10 @@ int run(RunArguments arguments, std::vector<std::string> command) {
     arguments.preload = *library;
   }
   request.preload = arguments.preload;
+  if (!arguments.pretended.empty()) {
+    const Status pretends = pretend(arguments.pretended, request);
+    if (!pretends.ok()) return report_failure("run", pretends, kExitUsage);
+  }
   if (arguments.shared_heap) {
     Result<std::string> library = find_heap_library();
     if (!library.ok()) return report_failure("run", library.status(), kExitUsage);

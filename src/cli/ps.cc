@@ -134,6 +134,16 @@ std::string process_words(const survey::QueriedProcess& process) {
   return out;
 }
 
+/// A line if the ranks pretend to be elsewhere.
+std::string pretended_words(const survey::CommunicatorView& communicator) {
+  for (const survey::CommunicatorView::Member& one : communicator.members) {
+    if (one.report && !one.report->pretended.empty())
+      return fmt::format("  PRETENDS: its times are simulated, not measured; rank {} pretends to be {}\n",
+                         one.report->rank, one.report->pretended);
+  }
+  return "";
+}
+
 /// One sentence for each reason why processes do not show their reports.
 std::string unshown_words(const std::vector<survey::QueriedProcess>& asked) {
   using survey::ReportState;
@@ -171,6 +181,7 @@ std::string table_of(const survey::CommunicatorView& communicator) {
   std::string out =
       fmt::format("communicator {}{}{}: {}\n", communicator.id, called, user_words(communicator.user),
                   plural(static_cast<int64_t>(communicator.members.size()), "rank"));
+  out += pretended_words(communicator);
   out +=
       fmt::format("  {:>5} {:<28} {:>8}  {:<52} {}\n", "rank", "process", "calls", "last operation", "state");
   for (size_t rank = 0; rank < communicator.members.size(); ++rank) {

@@ -96,6 +96,24 @@ std::string slow_links_in(const std::vector<survey::QueriedProcess>& asked) {
   return out;
 }
 
+/// A line for each communicator whose ranks pretend to be elsewhere.
+std::string pretending_in(const std::vector<survey::QueriedProcess>& asked) {
+  std::map<std::string, std::string> lines;
+  for (const survey::QueriedProcess& process : asked) {
+    if (!process.report) continue;
+    for (const core::CommunicatorReport& one : process.report->communicators) {
+      if (one.pretended.empty()) continue;
+      lines.try_emplace(one.id,
+                        fmt::format("communicator {} PRETENDS: its times are simulated, not measured; "
+                                    "rank {} pretends to be {}\n",
+                                    one.id, one.rank, one.pretended));
+    }
+  }
+  std::string out;
+  for (const auto& [id, line] : lines) out += line;
+  return out;
+}
+
 /// A line for each rank with NaNs or infinities in its inputs.
 std::string bad_values_in(const std::vector<survey::QueriedProcess>& asked) {
   std::string out;
@@ -218,8 +236,8 @@ int run_top(TopArguments arguments) {
     std::vector<survey::QueriedProcess> after = survey::take(arguments.request);
     if (!arguments.once && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
     stragglers.add(after);
-    fmt::print("{}{}{}{}{}{}", call_lines(before, after), bad_values_in(after), slow_links_in(after),
-               stragglers.text(), table_of(calls_between(before, after)),
+    fmt::print("{}{}{}{}{}{}{}", pretending_in(after), call_lines(before, after), bad_values_in(after),
+               slow_links_in(after), stragglers.text(), table_of(calls_between(before, after)),
                table_of(rates_between(before, after)));
     std::fflush(stdout);
     if (arguments.once) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gpu over the stand-in of a driver (tests/fakes/gpu): memory, streams, flags and what goes wrong with them.
+// Gpu over the stand-in of a driver (stand_in): memory, streams, flags and what goes wrong with them.
 // Compiled for CUDA and for HIP.
 #include "src/device/gpu.h"
 

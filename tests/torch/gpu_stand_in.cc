@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device for PyTorch that says it is CUDA's, over the stand-in of CUDA's driver (tests/fakes/gpu): for
+// A device for PyTorch that says it is CUDA's, over the stand-in of CUDA's driver (stand_in): for
 // tests of tensors on GPUs with a PyTorch that is built without CUDA. Has the name of PyTorch's own library
 // and its one function that weir asks for. Loaded by torch.ops.load_library(); whatever it does not know is
 // done on the CPU, with copies.
@@ -19,7 +19,7 @@
 #include <array>
 #include <source_location>
 
-#include "tests/fakes/gpu/cuda_calls.h"
+#include "stand_in/cuda_calls.h"
 
 namespace {
 

@@ -27,6 +27,8 @@ struct Config {
   size_t least_rings = 0;
   size_t most_rings = 0;
   std::optional<SumOrder> order;  ///< nullopt: the option's; the same on all ranks
+  /// The number of the rank's device in the cluster that the job pretends to run on; -1: not known yet.
+  int pretended_place = -1;
 };
 
 }  // namespace weir::core

@@ -39,6 +39,7 @@ std::unique_ptr<StagedBackend> make_staged_backend(const BackendOwner& owner, co
   dependencies.gpu = owner.gpu;
   dependencies.waits = hardware_queues() < resources.gpu_sharers;
   dependencies.aborted = &owner.lifecycle.aborted();
+  dependencies.pace = resources.pace.get();
   dependencies.run = [execution = resources.execution.get()](std::span<const Operation> operations) {
     Execution* const one = execution;
     one->begin(operations);
@@ -56,7 +57,7 @@ GpuPeerAccess::Dependencies offer_of(const BackendOwner& owner, const Resources&
   offered.gpu = owner.gpu;
   offered.kernels = &runtime.kernels();
   offered.process = runtime.process();
-  offered.path = options.gpu_path;
+  offered.path = resources.pace != nullptr ? "staged" : options.gpu_path;  // that is where times are kept
   offered.segment_bytes = static_cast<size_t>(options.gpu_segment_bytes);
   offered.routes = resources.routes.get();
   offered.adapters.allows = [&runtime, &options, gpu = owner.gpu](const std::string& adapter) -> Status {
@@ -168,8 +169,9 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& o
 }  // namespace
 
 Status Resources::make_backends(const BackendOwner& owner) {
-  host = std::make_unique<HostBackend>(
-      HostBackend::Dependencies{bootstrap->size(), execution.get(), &owner.queue, &owner.lifecycle});
+  host = std::make_unique<HostBackend>(HostBackend::Dependencies{bootstrap->size(), execution.get(),
+                                                                 &owner.queue, &owner.lifecycle, pace.get()});
+  if (pace != nullptr) owner.queue.set_used();  // all calls go through the back ends
   if (gpus_somewhere) {
     staged = make_staged_backend(owner, *this);
     owner.queue.set_used();  // operations may have to be divided

@@ -33,6 +33,15 @@ device::Gpu* gpu_of(const Origin& origin, const Config& config, device::Gpus* gp
   return gpus->of(nullptr);
 }
 
+/// A child's rank stays at the device that it pretends to be.
+Config with_place(Config config, const Origin& origin) {
+  const Communicator* const parent = parent_of(origin);
+  if (parent == nullptr || parent->resources() == nullptr) return config;
+  const std::vector<int>& places = parent->resources()->peer_table->pretended_places;
+  if (!places.empty()) config.pretended_place = places[static_cast<size_t>(parent->rank())];
+  return config;
+}
+
 /// A line for each network that carried something.
 void log_counters(const Resources& resources) {
   if (log_level() < LogLevel::info) return;  // asking costs system calls
@@ -48,7 +57,7 @@ void log_counters(const Resources& resources) {
 Communicator::Communicator(Runtime& runtime, Origin origin, Config config)
     : runtime_(runtime),
       origin_(std::move(origin)),
-      config_(std::move(config)),
+      config_(with_place(std::move(config), origin_)),
       gpu_(gpu_of(origin_, config_, runtime.gpus())),
       gpus_(gpu_ != nullptr ? runtime.gpus() : nullptr),
       lifecycle_([&runtime] {

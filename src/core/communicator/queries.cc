@@ -81,6 +81,7 @@ Status set_stuck_timeout(const Communicator& communicator, int64_t ms) {
 Result<double> predict(const Communicator& communicator, std::span<const Operation> operations) {
   WEIR_TRY(communicator.lifecycle().usable());
   Resources& resources = *communicator.resources();
+  if (resources.pace != nullptr) return resources.pace->seconds(operations);
   if (resources.gpus_somewhere)
     return Status(
         Code::invalid_usage,

@@ -27,7 +27,8 @@ Result<SumOrder> order_of(const Communicator& communicator);
 Status set_stuck_timeout(const Communicator& communicator, int64_t ms);
 /// Seconds that operations of one call or group are predicted to take, by the costs that choose plans
 /// (algorithms/cost): collectives one after the other, sends and receives side by side, at the place of the
-/// first. Errors: as Communicator::run; invalid_usage where a rank uses a GPU, whose costs are not known.
+/// first. Where the job pretends to run on a cluster, those that it pretends. Errors: as Communicator::run;
+/// invalid_usage where a rank uses a GPU, whose costs are not known.
 Result<double> predict(const Communicator& communicator, std::span<const Operation> operations);
 
 }  // namespace weir::core

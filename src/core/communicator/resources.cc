@@ -16,6 +16,8 @@
 #include "algorithms/network/host_ranks.h"
 #include "src/base/log.h"
 #include "src/core/channels/credit.h"
+#include "src/core/communicator/board_memory.h"
+#include "src/core/communicator/pretended_ranks.h"
 #include "src/core/communicator/set_up_step.h"
 #include "src/core/execution/select_rates.h"
 #include "src/core/placement/near_ports.h"
@@ -58,6 +60,7 @@ struct IslandViews {
   std::vector<exec::ExchangeArea> exchange_areas;
   std::vector<Doorbell*> doorbells;
   SharedScratch scratch;
+  std::vector<BeginTimes*> begins;  ///< only of jobs that pretend; they take the place of some scratch
 };
 
 /// Null, with a warning and `why_none`, where the system gives no shared memory: networks do without it.
@@ -78,7 +81,7 @@ Result<std::unique_ptr<Segment>> make_segment(const Bootstrap& bootstrap, size_t
 
 /// Maps the segments of all ranks; empty if some cannot be mapped, or if they are too many. Exchange areas
 /// may differ in size (WEIR_EXCHANGE_AREA_BYTES); all ranks use as much of each as the smallest has.
-Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog) {
+Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watchdog, bool pretends) {
   IslandViews island;
   if (routes.size() == 1 || routes.size() > exec::ShmCollectives::kMostRanks || !routes.all_map())
     return island;
@@ -96,10 +99,11 @@ Result<IslandViews> view_island(const Routes& routes, Rank self, Watchdog& watch
     areas.push_back(view->exchange_area);
     least_bytes = std::min(least_bytes, exchange_bytes);
     island.doorbells.push_back(view->doorbell);
+    if (pretends) island.begins.push_back(begin_times(*view));
     island.scratch.peers.push_back(view->exchange_area + exchange_bytes);
     if (rank == self) island.scratch.own = view->exchange_area + exchange_bytes;
   }
-  island.scratch.bytes = kSharedScratchBytes;
+  island.scratch.bytes = kSharedScratchBytes - (pretends ? kBeginBytes : 0);
   if (exec::ExchangeArea(areas.front(), least_bytes, routes.size()).half_bytes() == 0) {
     if (self == 0)
       WEIR_INFO(init, "an exchange area has {} bytes, too few for {} ranks: there are no fast paths",
@@ -158,47 +162,23 @@ void log_rings(const algorithms::Layout& layout) {
   }
 }
 
-/// The processes of the host of rank `self`.
-int processes_beside(const std::vector<PeerAddress>& peers, Rank self) {
-  std::set<std::pair<int32_t, uint16_t>> processes;
-  for (const PeerAddress& peer : peers) {
-    if (peer.host == peers[static_cast<size_t>(self)].host)
-      processes.insert({peer.pid, peer.listener.port()});
-  }
-  return static_cast<int>(processes.size());
-}
-
-/// The memory of the board of this host, from its lowest rank. There is none for few ranks: their tables are
-/// made sooner than another process is awaited.
-std::optional<device::SharedMemory> make_board(const Bootstrap& bootstrap) {
-  constexpr int kLeastRanks = 32;
-  const std::vector<PeerAddress>& peers = bootstrap.peers();
-  if (bootstrap.size() < kLeastRanks || !is_lowest_on_host(peers, bootstrap.rank()) ||
-      processes_beside(peers, bootstrap.rank()) == 1)
-    return std::nullopt;
-  auto memory = HostBoard::create(bootstrap.uid());
-  if (memory.ok()) return std::move(*memory);
-  WEIR_INFO(init, "the processes of this host share no tables and plans: {}", memory.status().message());
-  return std::nullopt;
-}
-
-Bytes handle_bytes(const std::optional<device::SharedMemory>& memory) {
-  return memory ? ByteWriter().put(memory->handle()).take() : Bytes();
-}
-
 /// The table from the infos of all ranks, for the ranks of this process; `self` is one of them.
+/// `pretended`: the cluster that the job pretends to run on; null: none.
 Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all,
                                                    const std::vector<PeerAddress>& peers, Rank self,
-                                                   const HostBoard::Spec& board) {
+                                                   const HostBoard::Spec& board,
+                                                   const std::shared_ptr<const PretendedCluster>& pretended) {
   const SocketAddress& own = peers[static_cast<size_t>(self)].listener;
   const auto here = static_cast<int>(std::ranges::count(peers, own, &PeerAddress::listener));
-  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, {}, {}, {}, ProvenPlans(here)});
+  std::shared_ptr<PeerTable> peer_table(new PeerTable{{}, {}, {}, {}, {}, {}, {}, {}, {}, ProvenPlans(here)});
   std::optional<device::ShareHandle> handle;
   std::vector<Bytes> contributions;
+  std::vector<ToldPlace> told;
   for (const Bytes& bytes : all) {
     ByteReader reader(bytes);
     peer_table->peer_infos.push_back(PeerInfo::get(reader));
     contributions.push_back(reader.get_bytes());
+    told.push_back(reader.get<ToldPlace>());
     const Bytes shared = reader.get_bytes();
     const uint64_t host = peers[contributions.size() - 1].host;
     if (host == peers[static_cast<size_t>(self)].host && shared.size() == sizeof(device::ShareHandle))
@@ -214,14 +194,19 @@ Result<std::shared_ptr<PeerTable>> read_peer_table(const std::vector<Bytes>& all
   WEIR_TRY(order.status());
   peer_table->order = *order;
   if (*order == SumOrder::ranks) WEIR_TRY(peer_table->shared_settings.check_rank_order());
-  auto assembled = JobTopology::assemble(contributions, peers);
-  WEIR_TRY(assembled.status());
-  peer_table->cluster = std::move(*assembled);
+  if (pretended != nullptr) {
+    WEIR_TRY(put_ranks_into(pretended, told, peers, *peer_table));
+  } else {
+    auto assembled = JobTopology::assemble(contributions, peers);
+    WEIR_TRY(assembled.status());
+    peer_table->cluster = std::move(*assembled);
+  }
   if (!handle) return peer_table;
   peer_table->board = std::make_unique<HostBoard>(board, handle);
   peer_table->tables.share(*peer_table->board);
   peer_table->trees.share(*peer_table->board);
   peer_table->plans.share(*peer_table->board);
+  if (pretended != nullptr) peer_table->pretended_times->share(*peer_table->board);
   return peer_table;
 }
 
@@ -256,7 +241,7 @@ Status Resources::assemble(Runtime& runtime, const Config& config, const device:
   links = std::make_unique<Links>(self, *routes, SlotSizes::of(options, bootstrap->peers()), profile.get(),
                                   &bootstrap->activity().recorder());
 
-  auto island = view_island(*routes, self, bootstrap->watchdog());
+  auto island = view_island(*routes, self, bootstrap->watchdog(), !options.pretended.empty());
   WEIR_TRY(island.status());
   tuner = tuner_for(options, *bootstrap);
   // One more exchange: no rank may finish, and unmap its segment, before all ranks have mapped it.
@@ -276,7 +261,10 @@ Status Resources::assemble(Runtime& runtime, const Config& config, const device:
 
   make_execution(options);
   WEIR_INFO(init, "{}", describe());
-  return settle(runtime, config);
+  WEIR_TRY(settle(runtime, config));
+  if (peer_table->pretended_times != nullptr)
+    pace = make_pretended_pace(**runtime.pretended_cluster(), *this, std::move(island->begins));
+  return {};
 }
 
 /// Makes what carries operations out, of all that is there.
@@ -408,8 +396,13 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   }
   ByteWriter told;
   peer_info.put(told);
-  told.put_bytes(JobTopology::contribution(runtime.local_host(), peers, self));
-  board_memory = make_board(*bootstrap);
+  const auto pretended = runtime.pretended_cluster();
+  WEIR_TRY(pretended.status());
+  told.put_bytes(*pretended != nullptr ? Bytes()
+                                       : JobTopology::contribution(runtime.local_host(), peers, self));
+  told.put(told_place_of(pretended->get(), config, bootstrap->size()));
+  // For few ranks tables are made sooner than another process is awaited; simulations are not.
+  board_memory = make_board_memory(*bootstrap, *pretended != nullptr ? 2 : 32);
   told.put_bytes(handle_bytes(board_memory));
   if (self == 0) {
     SharedSettings shared_settings = SharedSettings::of(options);
@@ -422,7 +415,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   auto derived = (*all)->derive<PeerTable>([&] {
     const HostBoard::Spec board{bootstrap->uid(), bootstrap->credentials().secret,
                                 processes_beside(peers, self)};
-    return read_peer_table((*all)->by_rank(), peers, self, board);
+    return read_peer_table((*all)->by_rank(), peers, self, board, *pretended);
   });
   WEIR_TRY(derived.status());
   peer_table = std::move(*derived);
@@ -431,6 +424,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   WEIR_INFO(init, "rank {} of {} uses {}", self, bootstrap->size(),
             gpu != nullptr ? gpu->description() : "host memory");
   count_neighbours();
+  if (*pretended != nullptr) tell_what_ranks_pretend(**pretended, options, *bootstrap, *peer_table);
   if (self == 0) {
     WEIR_INFO(init, "Topology: {}", topology::summary_of(cluster.graph));
     for (const std::string& port : cluster.lost)
@@ -470,6 +464,9 @@ uint32_t Resources::rendezvous_bytes() const { return (local_ranks > local_cores
 
 /// The layout of the job's topology, adapted to rank 0's graph file and options.
 algorithms::Layout Resources::layout() const {
+  // The machine does the work by its own plans.
+  if (peer_table->pretended_times != nullptr)
+    return algorithms::layout_by_rank(peer_table->peer_infos.size());
   algorithms::Layout layout = algorithms::layout_of(peer_table->cluster.graph, peer_table->cluster.hosts);
   if (!peer_table->shared_settings.graphs.empty()) {
     const auto rings = devices_in_rings(peer_table->shared_settings.graphs, "NCCL_GRAPH_FILE");
@@ -504,8 +501,9 @@ void Resources::make_selector(const algorithms::Layout& layout, const SharedScra
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
   cost::Environment by_rank = around;
   by_rank.layout = algorithms::layout_by_rank(layout.order.size());
-  auto leaves =
-      layout.network ? std::nullopt : cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts);
+  auto leaves = layout.network || peer_table->pretended_times != nullptr
+                    ? std::nullopt
+                    : cost::leaf_border(peer_table->cluster.graph, peer_table->cluster.hosts);
   if (leaves) around.borders.push_back(std::move(*leaves));
   around = in_order(std::move(around), layout.order);
   if (layout.network) around.links = cost::NetworkLinks::of(*layout.network, around.host_of);

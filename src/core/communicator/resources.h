@@ -35,6 +35,7 @@
 #include "src/core/planning/plan_cache.h"
 #include "src/core/planning/selector.h"
 #include "src/core/planning/tuning_result.h"
+#include "src/core/pretended/pretended_pace.h"
 #include "src/core/staged/staged_backend.h"
 #include "src/exec/allocations.h"
 #include "src/exec/shm_collectives.h"
@@ -44,18 +45,21 @@
 namespace weir::core {
 
 /// Data about all ranks, computed from their exchanged PeerInfo, the same on all ranks. The ranks of a
-/// process share one object and only read it, except `board`, `tables`, `trees` and `plans`, which are
-/// thread-safe.
+/// process share one object and only read it, except `board`, `tables`, `trees`, `plans` and
+/// `pretended_times`, which are thread-safe.
 struct PeerTable {
   std::vector<PeerInfo> peer_infos;    ///< infos by rank
   std::vector<std::string> overruled;  ///< sentences about settings that have no effect
   SumOrder order = SumOrder::run;
   SharedSettings shared_settings;
   JobTopology cluster;
+  std::vector<int> pretended_places;  ///< devices of the ranks, by their numbers in the cluster that the job
+                                      ///< pretends to run on; empty: it does not pretend
   std::unique_ptr<HostBoard> board;
   SharedTables tables;
   SharedTrees trees;
   ProvenPlans plans;
+  std::unique_ptr<PretendedTimes> pretended_times = nullptr;  ///< null: the job does not pretend
 };
 
 /// The communicator for which back ends are made; all of it outlives them.
@@ -94,6 +98,7 @@ struct Resources {
   std::unique_ptr<LinkSpeeds> speeds;
   std::unique_ptr<ValueCheck> values;  ///< null: WEIR_CHECK_VALUES is off, or the rank uses a GPU
   std::unique_ptr<Execution> execution;
+  std::unique_ptr<PretendedPace> pace;  ///< null: the job does not pretend to run on another cluster
   std::unique_ptr<WindowRegistry::Registration>
       registration;             ///< registration of its windows; null before register_windows()
   int local_ranks = 0;          ///< ranks on this machine, even if NCCL_HOSTID divides it into several hosts

@@ -79,6 +79,19 @@ Timeouts Runtime::timeouts() const {
           ms(options_.init_timeout_s), ms(options_.deadlock_timeout_s), ms(options_.stuck_warning_s)};
 }
 
+Result<std::shared_ptr<const PretendedCluster>> Runtime::pretended_cluster() {
+  const std::lock_guard lock(mutex_);
+  if (pretended_cluster_) return *pretended_cluster_;
+  std::shared_ptr<const PretendedCluster> cluster;
+  if (!options_.pretended.empty()) {
+    auto read = PretendedCluster::read(options_.pretended);
+    if (!read.ok()) return *(pretended_cluster_ = read.status());
+    if (!read->assumed().empty()) WEIR_INFO(graph, "WEIR_PRETEND: assumed: {}", read->assumed());
+    cluster = std::make_shared<const PretendedCluster>(std::move(*read));
+  }
+  return *(pretended_cluster_ = std::move(cluster));
+}
+
 Result<Runtime::Place> Runtime::listen_at(const std::optional<SocketAddress>& reach) const {
   const auto ports = PortRange::parse(options_.ports);
   WEIR_TRY(ports.status());

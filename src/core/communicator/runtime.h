@@ -25,6 +25,7 @@
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/gpu/peer_access.h"
 #include "src/core/placement/local_host.h"
+#include "src/core/placement/pretended_cluster.h"
 #include "src/device/gpu.h"
 #include "src/device/gpus.h"
 #include "src/device/host_memory.h"
@@ -46,6 +47,9 @@ class Runtime {
   Timeouts timeouts() const;
   uint64_t host() const { return host_; }
   LocalHost& local_host() { return local_host_; }
+  /// The cluster that the job pretends to run on (WEIR_PRETEND), read on first use; null: none. Errors: those
+  /// of PretendedCluster::read().
+  Result<std::shared_ptr<const PretendedCluster>> pretended_cluster();
   device::MemoryRegistry& memory() { return memory_; }
   LocalSegments& local_segments() { return local_segments_; }
   CreditBudget& credit() { return credit_; }
@@ -114,6 +118,7 @@ class Runtime {
   mutable std::mutex mutex_;
   std::weak_ptr<Listener> listener_;
   std::optional<TlsSettings> encryption_;
+  std::optional<Result<std::shared_ptr<const PretendedCluster>>> pretended_cluster_;
 };
 
 }  // namespace weir::core

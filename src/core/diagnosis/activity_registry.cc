@@ -113,6 +113,11 @@ void Activity::tell_about(std::string name, std::string device, int gpu) {
   about_.gpu = gpu;
 }
 
+void Activity::tell_pretended(std::string what) {
+  const std::lock_guard lock(mutex_);
+  about_.pretended = std::move(what);
+}
+
 void Activity::tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers, Rank rank,
                           const Credentials& credentials) {
   const std::lock_guard lock(mutex_);

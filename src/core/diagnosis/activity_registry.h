@@ -98,7 +98,9 @@ class Activity {
     std::string name;    ///< name given by the user; may be empty
     std::string device;  ///< "host memory", or a description of the GPU
     int gpu = -1;        ///< the GPU's number in the process; -1: host memory
-    Rank rank = -1;      ///< the communicator's number for the rank; set together with `peers`
+    std::string
+        pretended;   ///< what the rank pretends to be, and where: "GPU 3 of node0 of FILE"; empty: nothing
+    Rank rank = -1;  ///< the communicator's number for the rank; set together with `peers`
     std::shared_ptr<const std::vector<PeerAddress>>
         peers;                ///< addresses by rank; null: not in the ActivityRegistry any more
     Credentials credentials;  ///< of the job, for the listeners of the peers
@@ -149,6 +151,7 @@ class Activity {
   Stage stage() const { return stage_.load(std::memory_order_relaxed); }
   /// Set the facts of about(). Any thread.
   void tell_about(std::string name, std::string device, int gpu = -1);
+  void tell_pretended(std::string what);
   void tell_peers(std::shared_ptr<const std::vector<PeerAddress>> peers, Rank rank = -1,
                   const Credentials& credentials = {});
   About about() const;

@@ -83,6 +83,7 @@ CommunicatorReport report_of(uint64_t uid, Rank rank, const Activity& activity, 
   out.name = about.name;
   out.device = about.device;
   out.gpu = about.gpu;
+  out.pretended = about.pretended;
   if (about.peers != nullptr) {
     out.ranks = static_cast<int>(about.peers->size());
     if (members) out.members = *about.peers;

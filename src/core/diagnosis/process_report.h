@@ -60,6 +60,8 @@ struct CommunicatorReport {
   Rank rank = 0;
   std::string device;  ///< "host memory", or a description of the GPU
   int gpu = -1;        ///< the GPU's number in its process; -1: host memory
+  /// What the rank pretends to be (WEIR_PRETEND): "GPU 3 of node0 of FILE"; empty: nothing.
+  std::string pretended;
   RankState state = RankState::idle;
   Code code = Code::success;  ///< code of the failure
   std::string sentence;       ///< message of the failure

@@ -57,6 +57,7 @@ ordered_json json_of(const CommunicatorReport& one) {
       {"id", one.id},     {"job", one.job},       {"name", one.name},        {"ranks", one.ranks},
       {"rank", one.rank}, {"device", one.device}, {"state", name(one.state)}};
   if (one.gpu >= 0) out["gpu"] = one.gpu;
+  if (!one.pretended.empty()) out["pretended"] = one.pretended;
   if (one.code != Code::success) out["code"] = static_cast<int>(one.code);
   if (!one.sentence.empty()) out["sentence"] = one.sentence;
   if (one.culprit >= 0) out["culprit"] = one.culprit;
@@ -200,6 +201,7 @@ CommunicatorReport communicator_from(const json& in) {
   get(in, "rank", out.rank);
   get(in, "device", out.device);
   get(in, "gpu", out.gpu);
+  get(in, "pretended", out.pretended);
   out.state = named<RankState>(in.at("state"), static_cast<int>(RankState::suspended) + 1);
   int code = 0;
   get(in, "code", code);

@@ -129,9 +129,13 @@ Status HostBackend::carry_out(std::span<Share> shares, bool returned) {
     for (Share& share : shares) {
       share.with->queue->enter(share.ticket);
       executions.push_back(share.with->execution);
+      if (share.with->pace != nullptr) share.with->pace->begin(share.operations);
       executions.back()->begin(share.operations);
     }
-    return drive(executions);
+    Status done = drive(executions);
+    for (Share& share : shares)
+      if (done.ok() && share.with->pace != nullptr) share.with->pace->end(share.with->execution->aborted());
+    return done;
   };
   Status status = guarded(run, [&](const Status& why) {
     for (const Share& share : shares) share.with->lifecycle->fail(why, returned);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "src/core/call/backend.h"
+#include "src/core/call/call_pace.h"
 #include "src/core/call/lifecycle.h"
 #include "src/core/call/operation_queue.h"
 #include "src/core/execution/execution.h"
@@ -22,6 +23,7 @@ class HostBackend final : public Backend {
     Execution* execution = nullptr;
     OperationQueue* queue = nullptr;
     Lifecycle* lifecycle = nullptr;
+    CallPace* pace = nullptr;  ///< null: calls take as long as they need
   };
   explicit HostBackend(const Dependencies& dependencies) : dependencies_(dependencies) {}
 

@@ -14,7 +14,8 @@ namespace weir::core {
 namespace {
 
 /// The two ends of a channel count its slots, and send or expect what the check of calls compares.
-constexpr std::array<std::string_view, 3> kSame = {"WEIR_CHECK", "WEIR_SLOTS", "WEIR_SLOT_BYTES"};
+constexpr std::array<std::string_view, 4> kSame = {"WEIR_CHECK", "WEIR_PRETEND", "WEIR_SLOTS",
+                                                   "WEIR_SLOT_BYTES"};
 
 /// SharedSettings has them.
 constexpr std::array<std::string_view, 6> kOfRankZero = {

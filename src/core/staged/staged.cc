@@ -136,6 +136,7 @@ Result<std::shared_ptr<StagedLaunch>> Staged::prepare(std::span<const Operation>
     if (gate_ == nullptr) WEIR_TRY(make_gate());
     WEIR_TRY(take_marks(*launch, places));
   }
+  if (dependencies_.pace != nullptr) launch->operations.assign(operations.begin(), operations.end());
   WEIR_TRY(lay_out(*launch, operations));
   return launch;
 }
@@ -341,6 +342,7 @@ Status Staged::carry_out(const StagedLaunch& launch) {
     if (launch.on_gpu) WEIR_TRY(wait_until_told(launch, i));
     for (const StagingStep::Copy& one : step.in)
       if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
+    if (dependencies_.pace != nullptr && i == 0) dependencies_.pace->begin(launch.operations);
     std::vector<Operation> operations = step.operations;
     for (Operation& operation : operations) read_factor(operation);
     WEIR_TRY(dependencies_.run(operations));
@@ -348,6 +350,7 @@ Status Staged::carry_out(const StagedLaunch& launch) {
       if (!launch.on_gpu) std::memmove(one.to, one.from, one.bytes);
     if (launch.on_gpu && i + 1 < launch.steps.size()) launch.allow(i);
   }
+  if (dependencies_.pace != nullptr && !launch.steps.empty()) dependencies_.pace->end(*dependencies_.aborted);
   return {};
 }
 

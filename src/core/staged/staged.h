@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/core/call/call_pace.h"
 #include "src/core/call/streams.h"
 #include "src/core/placement/local_gpu.h"
 #include "src/core/staged/staged_launch.h"
@@ -38,6 +39,7 @@ class Staged {
     /// waits for.
     bool waits = false;
     const std::atomic<bool>* aborted = nullptr;
+    CallPace* pace = nullptr;  ///< null: calls take as long as they need
     /// Carries out operations on host memory; called by the thread of launches.
     std::function<Status(std::span<const Operation>)> run;
   };

@@ -64,6 +64,7 @@ struct StagedLaunch : std::enable_shared_from_this<StagedLaunch> {
     uint32_t value = 0;      ///< value of `passed` at the end
   };
 
+  std::vector<Operation> operations;  ///< the call's; only where a pace is kept
   std::vector<StagingStep> steps;
   std::vector<Mark> marks;  ///< empty: the call is on host streams
   bool on_gpu = false;

@@ -4,19 +4,21 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "tests/fakes/gpu/cuda_calls.h"
+#include "stand_in/runtime.h"
 
+namespace fake {
 namespace {
 
 thread_local int last_error = 0;
 thread_local int chosen = 0;
+
+}  // namespace
 
 int keep(int code) {
   if (code != 0) last_error = code;
   return code;
 }
 
-/// The driver started and the thread's GPU current.
 int ready() {
   if (const int code = cuInit(0); code != 0) return keep(code);
   void *current = nullptr, *wanted = nullptr;
@@ -25,9 +27,9 @@ int ready() {
   return current == wanted ? 0 : keep(cuCtxSetCurrent(wanted));
 }
 
-Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
+}  // namespace fake
 
-}  // namespace
+using namespace fake;
 
 extern "C" {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fakes/gpu/world.h"
+#include "stand_in/world.h"
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-#include "tests/fakes/gpu/streams.h"
+#include "stand_in/streams.h"
 
 namespace fake {
 

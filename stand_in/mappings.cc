@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fakes/gpu/mappings.h"
+#include "stand_in/mappings.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,8 +10,8 @@
 #include <map>
 #include <mutex>
 
-#include "tests/fakes/gpu/memory.h"
-#include "tests/fakes/gpu/world.h"
+#include "stand_in/memory.h"
+#include "stand_in/world.h"
 
 namespace fake {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fakes/gpu/calls.h"
+#include "stand_in/calls.h"
 
 #include <unistd.h>
 
@@ -65,6 +65,17 @@ int copy(void* to, const void* from, size_t bytes, const std::shared_ptr<Stream>
 
 int fill(void* to, int value, size_t bytes, const std::shared_ptr<Stream>& stream) {
   return enqueue(stream, {nullptr, [=] { return fill_bytes(to, value, bytes); }});
+}
+
+int fill_words(void* to, uint32_t value, size_t words, const std::shared_ptr<Stream>& stream) {
+  return enqueue(stream, {nullptr, [=] {
+                            for (size_t i = 0; i < words; ++i) {
+                              const int code = copy_bytes(static_cast<char*>(to) + i * sizeof(value), &value,
+                                                          sizeof(value));
+                              if (code != kSuccess) return code;
+                            }
+                            return static_cast<int>(kSuccess);
+                          }});
 }
 
 int call_host(void (*function)(void*), void* argument, const std::shared_ptr<Stream>& stream) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fakes/gpu/modules.h"
+#include "stand_in/modules.h"
 
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "tests/fakes/gpu/memory.h"
+#include "stand_in/memory.h"
 
 namespace fake {
 

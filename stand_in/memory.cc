@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fakes/gpu/memory.h"
+#include "stand_in/memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tests/fakes/gpu/streams.h"
+#include "stand_in/streams.h"
 
 namespace fake {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "tests/fakes/gpu/streams.h"
+#include "stand_in/streams.h"
 
 namespace fake {
 
@@ -17,6 +17,7 @@ struct Node {
 struct Graph {
   int gpu = 0;
   std::vector<std::vector<Node>> branches;
+  std::vector<std::shared_ptr<void>> kept;  ///< objects that live as long as the graph, or what is made of it
 };
 
 /// CUDA's numbers.
@@ -28,6 +29,7 @@ struct Capture {
   Mode mode = Mode::global;
   std::thread::id thread;
   bool broken = false;
+  uint64_t number = 0;  ///< different for different captures
 };
 
 struct GraphRun {
@@ -39,6 +41,8 @@ int begin_capture(const std::shared_ptr<Stream>& stream, Mode mode);
 int end_capture(const std::shared_ptr<Stream>& stream, Graph** graph);
 /// 0: not; 1: yes; 2: yes, but spoilt.
 int capture_state(const std::shared_ptr<Stream>& stream, int* state);
+/// The capture of a stream and the graph that it makes, which is there until it ends; 0 and null: none.
+void capture_of(const std::shared_ptr<Stream>& stream, uint64_t* number, Graph** graph);
 /// Puts the thread's mode in and gives the one before.
 int exchange_mode(int* mode);
 /// kCaptureUnsupported where the thread must not make a call that might disturb a capture, which is spoilt

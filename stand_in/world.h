@@ -71,7 +71,7 @@ enum Error : int {
 const char* error_name(int code);
 const char* error_text(int code);
 
-constexpr int kMostGpus = 16;
+constexpr int kMostGpus = 64;
 
 struct Stream;
 

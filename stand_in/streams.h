@@ -3,7 +3,7 @@
 /// each may wait for things of other streams and for words that anybody writes.
 #pragma once
 
-#include "tests/fakes/gpu/world.h"
+#include "stand_in/world.h"
 
 namespace fake {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fakes/gpu/graphs.h"
+#include "stand_in/graphs.h"
 
 #include <algorithm>
 
@@ -75,6 +75,8 @@ int begin_capture(const std::shared_ptr<Stream>& stream, Mode mode) {
   capture->streams.push_back(stream);
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
+  static uint64_t number = 0;
+  capture->number = ++number;
   stream->capture = std::move(capture);
   stream->branch = 0;
   return kSuccess;
@@ -83,8 +85,9 @@ int begin_capture(const std::shared_ptr<Stream>& stream, Mode mode) {
 int end_capture(const std::shared_ptr<Stream>& stream, Graph** graph) {
   *graph = nullptr;
   if (stream == nullptr) return kInvalidHandle;
+  std::shared_ptr<Capture> capture;  // ends without the lock: what it keeps may call
   const std::lock_guard lock(World::get().mutex);
-  const std::shared_ptr<Capture> capture = stream->capture;
+  capture = stream->capture;
   if (capture == nullptr) return kInvalidValue;
   if (capture->streams.front() != stream) {
     spoil(*capture);
@@ -97,6 +100,13 @@ int end_capture(const std::shared_ptr<Stream>& stream, Graph** graph) {
   if (!joined(capture->graph)) return kCaptureUnjoined;
   *graph = new Graph(capture->graph);
   return kSuccess;
+}
+
+void capture_of(const std::shared_ptr<Stream>& stream, uint64_t* number, Graph** graph) {
+  const std::lock_guard lock(World::get().mutex);
+  const Capture* const capture = stream != nullptr ? stream->capture.get() : nullptr;
+  *number = capture != nullptr ? capture->number : 0;
+  *graph = capture != nullptr ? &stream->capture->graph : nullptr;
 }
 
 int capture_state(const std::shared_ptr<Stream>& stream, int* state) {

@@ -3,7 +3,7 @@
 /// nobody may touch, and one of the driver's own.
 #pragma once
 
-#include "tests/fakes/gpu/world.h"
+#include "stand_in/world.h"
 
 namespace fake {
 

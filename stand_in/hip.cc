@@ -6,10 +6,10 @@
 
 #include "src/drivers/direct_table.h"
 #include "src/drivers/hip_table.h"
-#include "tests/fakes/gpu/calls.h"
-#include "tests/fakes/gpu/graphs.h"
-#include "tests/fakes/gpu/mappings.h"
-#include "tests/fakes/gpu/modules.h"
+#include "stand_in/calls.h"
+#include "stand_in/graphs.h"
+#include "stand_in/mappings.h"
+#include "stand_in/modules.h"
 
 using namespace fake;
 using weir::drivers::HipIpcHandle;
@@ -70,7 +70,9 @@ int hipDeviceGetName(char* text, int bytes, int device) {
 }
 int hipDeviceGetPCIBusId(char* text, int bytes, int device) {
   if (!is_gpu(device)) return keep(kInvalidDevice);
-  return std::snprintf(text, static_cast<size_t>(bytes), "0000:%02x:00.0", 0x1b + 0x10 * device), kSuccess;
+  return std::snprintf(text, static_cast<size_t>(bytes), "%04x:%02x:00.0", device / 14,
+                       0x1b + 0x10 * (device % 14)),
+         kSuccess;
 }
 int hipDeviceGetAttribute(int* value, int attribute, int device) {
   if (!is_gpu(device)) return keep(kInvalidDevice);

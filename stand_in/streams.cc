@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/fakes/gpu/streams.h"
+#include "stand_in/streams.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "tests/fakes/gpu/graphs.h"
+#include "stand_in/graphs.h"
 
 namespace fake {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "src/drivers/cuda_table.h"
 #include "src/drivers/direct_table.h"
-#include "tests/fakes/gpu/calls.h"
-#include "tests/fakes/gpu/graphs.h"
-#include "tests/fakes/gpu/mappings.h"
-#include "tests/fakes/gpu/modules.h"
+#include "stand_in/calls.h"
+#include "stand_in/graphs.h"
+#include "stand_in/mappings.h"
+#include "stand_in/modules.h"
 
 using namespace fake;
 using weir::drivers::CudaAddress;
@@ -27,7 +27,20 @@ std::array<Context, kMostGpus> contexts = [] {
   return made;
 }();
 std::atomic<bool> retained[kMostGpus];
-thread_local std::vector<Context*> stack;
+/// The contexts that a thread has pushed; without a destructor, since other destructors may call after it.
+struct ContextStack {
+  static constexpr int kMost = 64;
+  Context* contexts[kMost];
+  int depth;
+
+  bool empty() const { return depth == 0; }
+  Context* back() const { return contexts[depth - 1]; }
+  void pop_back() { --depth; }
+  void push_back(Context* context) {
+    if (depth < kMost) contexts[depth++] = context;
+  }
+};
+thread_local ContextStack stack;
 
 void* pointer_of(CudaAddress address) { return reinterpret_cast<void*>(address); }
 CudaAddress address_of(const void* pointer) { return reinterpret_cast<CudaAddress>(pointer); }
@@ -76,7 +89,9 @@ int cuDeviceGetName(char* text, int bytes, int device) {
 }
 int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
-  return std::snprintf(text, static_cast<size_t>(bytes), "0000:%02x:00.0", 0x1b + 0x10 * device), kSuccess;
+  return std::snprintf(text, static_cast<size_t>(bytes), "%04x:%02x:00.0", device / 14,
+                       0x1b + 0x10 * (device % 14)),
+         kSuccess;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
@@ -87,6 +102,15 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
                                                          : 1;  // multiprocessors; capability 9.0
   return kSuccess;
 }
+
+int cuDeviceGetUuid(unsigned char* uuid, int device) {
+  if (device < 0 || device >= gpu_count()) return kInvalidDevice;
+  std::memset(uuid, 0, 16);
+  return uuid[15] = static_cast<unsigned char>(device + 1), kSuccess;
+}
+/// Nobody is told anything.
+int cuLogsRegisterCallback(void*, void*, void** handle) { return *handle = nullptr, kSuccess; }
+int cuLogsUnregisterCallback(void*) { return kSuccess; }
 
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   if (started() != kSuccess) return kNotInitialized;
@@ -113,7 +137,7 @@ int cuCtxSetCurrent(void* context) {
   return follow_stack(), kSuccess;
 }
 int cuCtxPushCurrent_v2(void* context) {
-  if (context == nullptr) return kInvalidContext;
+  if (context == nullptr || stack.depth == ContextStack::kMost) return kInvalidContext;
   stack.push_back(static_cast<Context*>(context));
   return follow_stack(), kSuccess;
 }
@@ -203,6 +227,9 @@ int cuPointerGetAttributes(unsigned count, int* attributes, void** values, CudaA
   }
   return kSuccess;
 }
+int cuPointerGetAttribute(void* value, int attribute, CudaAddress address) {
+  return cuPointerGetAttributes(1, &attribute, &value, address);
+}
 int cuMemcpyAsync(CudaAddress to, CudaAddress from, size_t bytes, void* stream) {
   const int code = ready();
   return code != kSuccess ? code : copy(pointer_of(to), pointer_of(from), bytes, stream_of(stream));
@@ -215,6 +242,10 @@ int cuMemcpy(CudaAddress to, CudaAddress from, size_t bytes) {
 int cuMemsetD8Async(CudaAddress to, unsigned char value, size_t bytes, void* stream) {
   const int code = ready();
   return code != kSuccess ? code : fill(pointer_of(to), value, bytes, stream_of(stream));
+}
+int cuMemsetD32Async(CudaAddress to, unsigned value, size_t words, void* stream) {
+  const int code = ready();
+  return code != kSuccess ? code : fill_words(pointer_of(to), value, words, stream_of(stream));
 }
 int cuIpcGetMemHandle(CudaIpcHandle* handle, CudaAddress address) {
   MemoryHandle made;
@@ -351,6 +382,21 @@ int cuIpcOpenEventHandle(void** event, CudaIpcHandle handle) {
   std::memcpy(&given, &handle, sizeof(given));
   const int code = ready_and_free();
   return code != kSuccess ? code : open_event(given, event);
+}
+
+/// What the stand-in's runtime asks of it: as cuStreamGetCaptureInfo, whose arguments depend on the version.
+int fake_capture_info(void* stream, int* state, unsigned long long* number, void** graph) {
+  const auto found = stream_of(stream);
+  uint64_t own = 0;
+  Graph* captured = nullptr;
+  capture_of(found, &own, &captured);
+  *number = own;
+  *graph = captured;
+  return capture_state(found, state);
+}
+/// `release(object)` is called when the graph and all that is made of it are gone.
+void fake_graph_keep(void* graph, void* object, void (*release)(void*)) {
+  static_cast<Graph*>(graph)->kept.emplace_back(object, release);
 }
 
 int cuGraphInstantiateWithFlags(void** run, void* graph, unsigned long long) {

@@ -37,4 +37,20 @@ Result<SizedMessages> fastest_messages(const ir::Plan& plan, double bytes, const
   return best;
 }
 
+Result<SizedMessages> simulate_fastest(const ir::Plan& plan, double bytes, const Network& network,
+                                       Channels channels) {
+  if (plan.message_bytes > 0)
+    channels.slot_bytes = std::min(channels.slot_bytes, static_cast<double>(plan.message_bytes));
+  auto whole = simulate(plan, bytes, network, channels);
+  WEIR_TRY(whole.status());
+  if (plan.message_bytes > 0) return SizedMessages{channels.slot_bytes, std::move(*whole)};
+  auto fastest = fastest_messages(plan, bytes, network, channels, std::move(*whole));
+  WEIR_TRY(fastest.status());
+  if (fastest->slot_bytes == channels.slot_bytes) return fastest;
+  channels.slot_bytes = fastest->slot_bytes;
+  auto prediction = simulate(plan, bytes, network, channels);
+  WEIR_TRY(prediction.status());
+  return SizedMessages{channels.slot_bytes, std::move(*prediction)};
+}
+
 }  // namespace weir::sim

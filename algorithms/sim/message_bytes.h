@@ -27,4 +27,9 @@ struct SizedMessages {
 Result<SizedMessages> fastest_messages(const ir::Plan& plan, double bytes, const Network& network,
                                        const Channels& channels, Prediction whole);
 
+/// The simulation in messages of the size that the plan names, else of the fastest one; at most a slot.
+/// REQUIRES and errors: as simulate().
+Result<SizedMessages> simulate_fastest(const ir::Plan& plan, double bytes, const Network& network,
+                                       Channels channels);
+
 }  // namespace weir::sim

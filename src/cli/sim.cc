@@ -141,20 +141,17 @@ Result<std::string> simulate_one(const SimArguments& arguments, SimulatedChannel
       load_schedule(arguments.schedule, task, arguments.task, assumed.channels, assumed.messages);
   WEIR_TRY(plan.status());
   const double bytes = task.bytes;
-  if (assumed.messages == algorithms::Messages::fastest && plan->message_bytes > 0) {
-    assumed.channels.slot_bytes =
-        std::min(assumed.channels.slot_bytes, static_cast<double>(plan->message_bytes));
-  } else if (assumed.messages == algorithms::Messages::fastest) {
-    auto whole = sim::simulate(*plan, bytes, task.network, assumed.channels);
-    WEIR_TRY(whole.status());
-    const auto chosen =
-        sim::fastest_messages(*plan, bytes, task.network, assumed.channels, std::move(*whole));
-    WEIR_TRY(chosen.status());
-    assumed.channels.slot_bytes = chosen->slot_bytes;
-  }
   const auto begin = std::chrono::steady_clock::now();
-  const auto run = sim::simulate(*plan, bytes, task.network, assumed.channels);
-  WEIR_TRY(run.status());
+  Result<sim::Prediction> run = sim::Prediction{};
+  if (assumed.messages == algorithms::Messages::fastest) {
+    auto sized = sim::simulate_fastest(*plan, bytes, task.network, assumed.channels);
+    WEIR_TRY(sized.status());
+    assumed.channels.slot_bytes = sized->slot_bytes;
+    run = std::move(sized->prediction);
+  } else {
+    run = sim::simulate(*plan, bytes, task.network, assumed.channels);
+    WEIR_TRY(run.status());
+  }
   const double milliseconds =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   if (arguments.json) {

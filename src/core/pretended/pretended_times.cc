@@ -146,17 +146,9 @@ Result<const PretendedTimes::Planned*> PretendedTimes::best(const Part& part, Co
 }
 
 Result<double> PretendedTimes::simulated(const Part& part, const ir::Plan& plan, double bytes) const {
-  sim::Channels channels = channels_of(latencies_);
-  if (plan.message_bytes > 0) {
-    channels.slot_bytes = std::min(channels.slot_bytes, static_cast<double>(plan.message_bytes));
-  } else {
-    const auto fastest = sim::with_fastest_messages(plan, bytes, part.network, channels);
-    WEIR_TRY(fastest.status());
-    channels = *fastest;
-  }
-  const auto run = sim::simulate(plan, bytes, part.network, channels);
+  const auto run = sim::simulate_fastest(plan, bytes, part.network, channels_of(latencies_));
   WEIR_TRY(run.status());
-  return run->seconds;
+  return run->prediction.seconds;
 }
 
 }  // namespace weir::core

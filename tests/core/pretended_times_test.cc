@@ -27,12 +27,12 @@ std::unique_ptr<PretendedTimes> times_of(const char* machine, std::vector<int> p
   return std::move(*times);
 }
 
-std::unique_ptr<PretendedTimes> two_hosts() {
+std::unique_ptr<PretendedTimes> times_of_two_hosts() {
   return times_of("2 x (2 gpu nvswitch 450, 1 nic 10) leaf", {0, 1, 2, 3});
 }
 
 TEST(PretendedTimes, AreThoseThatTheLinksAllow) {
-  const auto times = two_hosts();
+  const auto times = times_of_two_hosts();
   const auto all_reduce = times->of_collective(Collective::all_reduce, 0, kBytes, nullptr);
   ASSERT_TRUE(all_reduce.ok()) << all_reduce.status().message();
   // Both hosts send each byte once: half of the sums, then the other half of the result.
@@ -46,7 +46,7 @@ TEST(PretendedTimes, AreThoseThatTheLinksAllow) {
 }
 
 TEST(PretendedTimes, OfAPlanThatIsAskedForAreItsOwn) {
-  const auto times = two_hosts();
+  const auto times = times_of_two_hosts();
   const auto* const entry = algorithms::find("one_shot", Collective::all_reduce);
   const ir::LoadedPlan asked = ir::loaded(
       "own",
@@ -59,7 +59,7 @@ TEST(PretendedTimes, OfAPlanThatIsAskedForAreItsOwn) {
 }
 
 TEST(PretendedTimes, OfMessagesAreThoseOfTheirPaths) {
-  const auto times = two_hosts();
+  const auto times = times_of_two_hosts();
   const auto near = times->of_message(0, 1, kBytes);
   const auto far = times->of_message(0, 2, kBytes);
   ASSERT_TRUE(near.ok() && far.ok()) << near.status().message() << far.status().message();
@@ -70,7 +70,7 @@ TEST(PretendedTimes, OfMessagesAreThoseOfTheirPaths) {
 }
 
 TEST(PretendedTimes, NothingTakesNoTime) {
-  EXPECT_EQ(*two_hosts()->of_collective(Collective::broadcast, 1, 0, nullptr), 0);
+  EXPECT_EQ(*times_of_two_hosts()->of_collective(Collective::broadcast, 1, 0, nullptr), 0);
   EXPECT_EQ(*times_of("(8 gpu nvswitch 450)", {3})->of_collective(Collective::all_reduce, 0, kBytes, nullptr),
             0);
 }

@@ -96,9 +96,9 @@ TEST(RunPretend, TheBenchShowsSimulatedTimes) {
   EXPECT_LE(worst, 1.1) << "in five attempts";
 }
 
-using Ps = weir::testing::LateRank;
+using PretendedJob = weir::testing::LateRank;
 
-TEST_F(Ps, ItAndTopSayThatAJobPretends) {
+TEST_F(PretendedJob, PsAndTopSayThatItPretends) {
   Options options;
   options.pretended = "2 x (2 gpu nvswitch 450, 1 nic 50) leaf";
   start(options);

@@ -64,6 +64,7 @@ Result<JoinResult> join(Runtime& runtime, const IdOrigin& from, const std::atomi
   std::optional<Bootstrap::Spec> spec;
   std::optional<ActivityRegistry::JoiningNote> note;
   const Status ready = guarded([&]() -> Status {
+    WEIR_TRY(runtime.pretended_cluster().status());  // a wrong one is told before others wait
     auto made = spec_of(runtime, from, false);
     WEIR_TRY(made.status());
     spec = std::move(*made);

@@ -133,7 +133,7 @@ TEST(Plan, TakesTheLibrarysAlgorithmsWhereEachWantsOtherData) {
   EXPECT_THAT(plan(network + "--collective scatter --emit plan").text, HasSubstr("scatter"));
   EXPECT_THAT(
       plan("'4 x (2 gpu nvswitch 300, 2 nic 25) rail leaf' --latency 0 --collective alltoall --table").text,
-      HasSubstr("4.29 GB  rail"));
+      HasSubstr("1.07 GB  rail"));
   EXPECT_THAT(plan(network + "--collective alltoall --html").text, HasSubstr("all_to_all over 32 ranks"));
   const std::string large = "'65 x (8 gpu nvswitch 300, 8 nic 25) rail leaf' --latency 0 --collective ";
   EXPECT_THAT(plan(large + "alltoall").text,

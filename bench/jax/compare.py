@@ -5,7 +5,7 @@
     bench/compare-jax --quick
     bench/compare-jax --ops all_reduce --ranks 2 --sizes 8,64K
 
-A call is one of a program that jax.jit has compiled, with the wait for its result. The processes of both libraries live at the same
+A call is one of a program that jax.jit has compiled, with the wait for its result. The processes of both back ends live at the same
 time and take turns, batch by batch; a figure is the median over the repetitions of the slowest process, a ratio the median of the
 ratios of consecutive batches. `bytes` is the size of a process's larger buffer. The operation `none` is the program without a
 collective: what JAX itself needs. Ratios above 1: weir is faster. Exit code 1 if a result was wrong or a process failed.
@@ -28,7 +28,7 @@ from table import human  # noqa: E402
 OPS = ("none", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute")
 SIZES = "8,256,4K,64K,1M,8M,64M"
 QUICK_SIZES = "8,4K,1M"
-LIBRARIES = ("weir", "gloo")
+BACKENDS = ("weir", "gloo")
 
 
 def parse(arguments):
@@ -54,16 +54,16 @@ def parse(arguments):
 
 
 class World:
-  """The processes of one library."""
+  """The processes of one back end."""
 
-  def __init__(self, library, ranks, package):
+  def __init__(self, backend, ranks, package):
     with socket.socket() as probe:
       probe.bind(("127.0.0.1", 0))
       address = f"127.0.0.1:{probe.getsockname()[1]}"
-    self.library = library
+    self.backend = backend
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
     self.processes = [
-        subprocess.Popen([sys.executable, os.path.join(HERE, "process.py"), library, str(rank), str(ranks), address, package],
+        subprocess.Popen([sys.executable, os.path.join(HERE, "process.py"), backend, str(rank), str(ranks), address, package],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) for rank in range(ranks)]
 
   def ask(self, op, count, calls):
@@ -78,7 +78,7 @@ class World:
     # Gloo writes about its connections to standard output.
     answers = [next((json.loads(line) for line in process.stdout if line.startswith("{")), None) for process in self.processes]
     if None in answers:
-      sys.exit(f"compare-jax: a process over {self.library} has ended in {op} of {count} bytes")
+      sys.exit(f"compare-jax: a process over {self.backend} has ended in {op} of {count} bytes")
     return {"us": max(answer["us"] for answer in answers), "ok": all(answer["ok"] for answer in answers), "bytes": answers[0]["bytes"]}
 
   def end(self):
@@ -97,11 +97,11 @@ def measure(op, count, worlds, options):
   for world in worlds:
     quick = world.ask(op, count, 3)
     calls = int(min(2000, max(2, 1000 * options.budget_ms / quick["us"])))
-    rows[world.library] = {"op": op, "ranks": len(world.processes), "bytes": quick["bytes"], "library": world.library,
+    rows[world.backend] = {"op": op, "ranks": len(world.processes), "bytes": quick["bytes"], "backend": world.backend,
                            "calls": calls, "ok": quick["ok"], "us": []}
   for _ in range(options.reps):
     for world in worlds:
-      rows[world.library]["us"].append(world.ask(op, count, rows[world.library]["calls"])["us"])
+      rows[world.backend]["us"].append(world.ask(op, count, rows[world.backend]["calls"])["us"])
   return rows
 
 
@@ -110,7 +110,7 @@ def figure(value):
 
 
 def line_of(rows):
-  own, gloo = (rows[library]["us"] for library in LIBRARIES)
+  own, gloo = (rows[backend]["us"] for backend in BACKENDS)
   ratio = statistics.median(peer / weir for weir, peer in zip(own, gloo))
   row = rows["weir"]
   return (f"| {row['op']} | {row['ranks']} | {human(row['bytes'])} | {figure(statistics.median(own))} | "
@@ -125,7 +125,7 @@ def main():
   print("| operation | processes | bytes | weir us | Gloo us | Gloo / weir |\n|---|---|---|---|---|---|")
   rows = []
   for ranks in options.ranks:
-    worlds = [World(library, ranks, package) for library in LIBRARIES]
+    worlds = [World(backend, ranks, package) for backend in BACKENDS]
     try:
       for op in options.ops:
         for count in options.sizes:
@@ -140,7 +140,7 @@ def main():
       file.writelines(json.dumps(row) + "\n" for row in rows)
   wrong = [row for row in rows if not row["ok"]]
   for row in wrong:
-    print(f"compare-jax: wrong result: {row['op']} of {row['bytes']} bytes over {row['library']}", file=sys.stderr)
+    print(f"compare-jax: wrong result: {row['op']} of {row['bytes']} bytes over {row['backend']}", file=sys.stderr)
   return 1 if wrong else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process of bench/compare-jax: times JAX's collectives over one library.
+"""One process of bench/compare-jax: times JAX's collectives over one back end.
 
     process.py LIBRARY RANK RANKS ADDRESS PACKAGE
 
@@ -14,16 +14,16 @@ import time
 ELEMENT = 4  # bytes: everything is float32
 
 
-def start(library, rank, ranks, address, package):
+def start(backend, rank, ranks, address, package):
   arguments = {"coordinator_address": address, "num_processes": ranks, "process_id": rank}
-  if library == "weir":
+  if backend == "weir":
     sys.path.insert(0, package)
     import weir_jax
     weir_jax.initialize(**arguments)
     import jax
   else:
     import jax
-    jax.config.update("jax_cpu_collectives_implementation", library)
+    jax.config.update("jax_cpu_collectives_implementation", backend)
     jax.distributed.initialize(**arguments)
   return jax
 
@@ -90,10 +90,10 @@ class Operations:
 
 
 def main():
-  library, rank, ranks, address, package = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
+  backend, rank, ranks, address, package = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
   answers = sys.stdout
   sys.stdout = sys.stderr
-  operations = Operations(start(library, rank, ranks, address, package), rank)
+  operations = Operations(start(backend, rank, ranks, address, package), rank)
   for line in sys.stdin:
     question = json.loads(line)
     print(json.dumps(operations.time(question["op"], question["bytes"], question["calls"])), file=answers, flush=True)

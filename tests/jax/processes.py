@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the processes of a JAX job as copies of a script, for the tests beside this file.
 
-main(be_a_process, judge): the script given PACKAGE --ranks N starts N processes of itself for each library; each calls
-be_a_process(job) and may return a dictionary of arrays. judge(results) gets {library: [(exit code, text, arrays)]}. The exit code
+main(be_a_process, judge): the script given PACKAGE --ranks N starts N processes of itself for each back end; each calls
+be_a_process(job) and may return a dictionary of arrays. judge(results) gets {backend: [(exit code, text, arrays)]}. The exit code
 is 0, 1, or 77 where JAX is not installed.
 """
 
@@ -51,19 +51,19 @@ class Job:
 
   def __init__(self, options):
     self.rank, self.size, self.folder = options.rank, options.ranks, options.folder
-    self.package, self.library, self.address = options.package, options.library, options.address
+    self.package, self.backend, self.address = options.package, options.backend, options.address
 
   def start(self):
-    """Returns jax, whose collectives are those of the job's library."""
+    """Returns jax, whose collectives are those of the job's back end."""
     arguments = {"coordinator_address": self.address, "num_processes": self.size, "process_id": self.rank}
-    if self.library == "weir":
+    if self.backend == "weir":
       sys.path.insert(0, self.package)
       import weir_jax
       weir_jax.initialize(**arguments)
       import jax
     else:
       import jax
-      jax.config.update("jax_cpu_collectives_implementation", self.library)
+      jax.config.update("jax_cpu_collectives_implementation", self.backend)
       jax.distributed.initialize(**arguments)
     return jax
 
@@ -109,7 +109,7 @@ def be(options, act):
     arrays = act(Job(options))
     if arrays is not None:
       import numpy
-      numpy.savez(f"{options.folder}/{options.library}.{options.rank}.npz", **arrays)
+      numpy.savez(f"{options.folder}/{options.backend}.{options.rank}.npz", **arrays)
       import jax
       jax.distributed.shutdown()
   except Exception as error:  # whatever it is: the others must not wait for this process in vain
@@ -122,24 +122,24 @@ def be(options, act):
   os._exit(code)
 
 
-def run(options, library, folder, environment=None):
+def run(options, backend, folder, environment=None):
   """[(exit code, text, arrays or None)] of the processes of a job."""
   address = f"127.0.0.1:{free_port()}"
   processes = []
   for rank in range(options.ranks):
     command = [sys.executable, os.path.abspath(sys.argv[0]), options.package, "--ranks", str(options.ranks), "--rank", str(rank),
-               "--folder", folder, "--library", library, "--address", address]
+               "--folder", folder, "--backend", backend, "--address", address]
     processes.append(start(command, environment or {}))
   results = []
   for rank, (code, text) in enumerate(collect(processes)):
     arrays = None
-    path = f"{folder}/{library}.{rank}.npz"
+    path = f"{folder}/{backend}.{rank}.npz"
     if os.path.exists(path):
       import numpy
       with numpy.load(path, allow_pickle=False) as file:
         arrays = dict(file)
     if code != 0:
-      print(f"--- process {rank} over {library} ended with {code}\n{text.strip()}")
+      print(f"--- process {rank} over {backend} ended with {code}\n{text.strip()}")
     results.append((code, text, arrays))
   return results
 
@@ -150,19 +150,19 @@ def options_of():
   parser.add_argument("--ranks", type=int, default=2)
   parser.add_argument("--rank", type=int, default=-1)
   parser.add_argument("--folder", help="that all processes share")
-  parser.add_argument("--library", default="weir")
+  parser.add_argument("--backend", default="weir")
   parser.add_argument("--address", help="host:port of process 0")
   parser.add_argument("--tools", help="folder that has the program weir")
   return parser.parse_args()
 
 
-def main(act, judge, libraries=("weir",), environment=None):
+def main(act, judge, backends=("weir",), environment=None):
   options = options_of()
   find_jax(options.package)
   if options.rank >= 0:
     be(options, act)
   with tempfile.TemporaryDirectory() as folder:
-    results = {library: run(options, library, folder, environment) for library in libraries}
+    results = {backend: run(options, backend, folder, environment) for backend in backends}
     try:
       judge(results)
     except Wrong as wrong:

@@ -143,8 +143,8 @@ def judge_sums(numpy, arrays, n):
 
 def judge(results):
   import numpy
-  for library, processes in results.items():
-    expect(all(code == 0 and arrays for code, _, arrays in processes), "a process over", library, "has failed")
+  for backend, processes in results.items():
+    expect(all(code == 0 and arrays for code, _, arrays in processes), "a process over", backend, "has failed")
   for rank, ((_, _, own), (_, _, gloo)) in enumerate(zip(results["weir"], results["gloo"])):
     expect(own.keys() == gloo.keys() and len(own) > 40, "other results:", sorted(own), sorted(gloo))
     for name, array in own.items():
@@ -155,4 +155,4 @@ def judge(results):
 
 
 if __name__ == "__main__":
-  main(be_a_process, judge, libraries=("weir", "gloo"))
+  main(be_a_process, judge, backends=("weir", "gloo"))

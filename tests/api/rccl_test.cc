@@ -27,14 +27,14 @@ using ::testing::ElementsAre;
 using ::testing::FloatEq;
 using ::testing::HasSubstr;
 
-using Counts = std::array<size_t, 2>;
+using TwoCounts = std::array<size_t, 2>;
 
 TEST(Rccl, BlocksOfDifferentSizesByBothNames) {
   with_ranks(2, [](ncclComm_t comm, int rank) {
     // Rank r sends r + 1 elements to rank 0, and one to rank 1.
-    const Counts sent{static_cast<size_t>(rank) + 1, 1}, sent_at{0, static_cast<size_t>(rank) + 1};
-    const Counts received = rank == 0 ? Counts{1, 2} : Counts{1, 1};
-    const Counts received_at{0, received[0]};
+    const TwoCounts sent{static_cast<size_t>(rank) + 1, 1}, sent_at{0, static_cast<size_t>(rank) + 1};
+    const TwoCounts received = rank == 0 ? TwoCounts{1, 2} : TwoCounts{1, 1};
+    const TwoCounts received_at{0, received[0]};
     const std::vector<int> in = {10 * rank, 10 * rank + 1, 10 * rank + 2};
     for (const auto call : {&ncclAlltoAllv, &ncclAllToAllv}) {
       std::vector<int> out(3, -1);

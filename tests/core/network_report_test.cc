@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr uint64_t kUid = 7;
+constexpr uint64_t kReportUid = 7;
 
 /// Has the connections of a set, and no channels.
 class Connected final : public ForwardingTransport {
@@ -68,7 +68,7 @@ class Ring : public ::testing::Test {
  protected:
   Ring() {
     Watchdog::Spec spec;
-    spec.uid = kUid;
+    spec.uid = kReportUid;
     const auto listener = SocketAddress::loopback(AF_INET, 4711);
     spec.peers = std::make_shared<const std::vector<PeerAddress>>(
         std::vector<PeerAddress>{{listener, 1, 1, "here"}, {listener, 1, 2, "here"}});
@@ -92,7 +92,8 @@ class Ring : public ::testing::Test {
   }
 
   ActivityRegistry activities_;
-  std::shared_ptr<Activity> own_ = activities_.enter(kUid, 0), other_ = activities_.enter(kUid, 1);
+  std::shared_ptr<Activity> own_ = activities_.enter(kReportUid, 0),
+                            other_ = activities_.enter(kReportUid, 1);
   std::unique_ptr<Watchdog> watchdog_;
 };
 
@@ -129,10 +130,11 @@ TEST_F(Ring, IsNotTheNetworksFaultWhereDataAreOnlyUnderWay) {
 
 TEST(NetworkReport, TravelsWithTheAnswerOnlyIfItIsAskedFor) {
   ActivityRegistry activities;
-  const auto activity = activities.enter(kUid, 1);
+  const auto activity = activities.enter(kReportUid, 1);
   activity->tell_network([] { return NetworkFinding{true, "packets vanish"}; });
   const auto ask = [&](bool network) {
-    return ActivityRegistry::read_report(activities.answer(kUid, ActivityRegistry::question(1, 0, network)));
+    return ActivityRegistry::read_report(
+        activities.answer(kReportUid, ActivityRegistry::question(1, 0, network)));
   };
   const auto quiet = ask(false), told = ask(true);
   ASSERT_TRUE(quiet && told);

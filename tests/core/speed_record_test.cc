@@ -12,12 +12,12 @@ namespace {
 
 using Change = SpeedRecord::Change;
 
-constexpr SpeedRecord::Kind kCalls{20, 1};
+constexpr SpeedRecord::Kind kKind{20, 1};
 
 /// Adds intervals of ten calls each until the link changes; returns how many, or -1 after `most`.
 class Link {
  public:
-  int until(Change change, double speed, int most, const SpeedRecord::Kind& kind = kCalls) {
+  int until(Change change, double speed, int most, const SpeedRecord::Kind& kind = kKind) {
     for (int i = 1; i <= most; ++i) {
       // Single intervals differ by a quarter, as they do on a busy machine.
       const double noise = 1 + 0.25 * ((i * 7 % 5) - 2) / 2;

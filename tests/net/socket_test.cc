@@ -27,13 +27,13 @@ Socket listen_at(int family) {
   return std::move(*listener);
 }
 
-struct Pair {
+struct SocketPair {
   Socket here, there;
 };
 
-Pair connect_pair(int family) {
+SocketPair connect_pair(int family) {
   const Socket listener = listen_at(family);
-  Pair pair;
+  SocketPair pair;
   pair.here = std::move(*Socket::connect(address_of(listener), Deadline::in_ms(5000)));
   for (auto accepted = listener.accept();; accepted = listener.accept()) {
     if (accepted->has_value()) {
@@ -84,7 +84,7 @@ TEST(SocketAddress, ComparesByAllParts) {
 
 TEST(Socket, CarriesBytesBothWaysOnBothFamilies) {
   for (const int family : testing::families()) {
-    const Pair pair = connect_pair(family);
+    const SocketPair pair = connect_pair(family);
     Bytes sent(3'000'000);
     for (size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 31);
     Bytes received(sent.size());
@@ -101,14 +101,14 @@ TEST(Socket, CarriesBytesBothWaysOnBothFamilies) {
 constexpr size_t kMoreThanBuffers = 64 << 20;
 
 TEST(Socket, AWaitEndsWithItsDeadline) {
-  const Pair pair = connect_pair(AF_INET);
+  const SocketPair pair = connect_pair(AF_INET);
   const Status status = pair.here.send_all(Bytes(kMoreThanBuffers), Deadline::in_ms(30));
   EXPECT_EQ(status.code(), Code::remote_error);
   EXPECT_THAT(status.message(), HasSubstr("no answer in time"));
 }
 
 TEST(Socket, AWaitEndsWithTheAbortFlag) {
-  const Pair pair = connect_pair(AF_INET);
+  const SocketPair pair = connect_pair(AF_INET);
   std::atomic<bool> abort{false};
   std::thread aborter([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -121,7 +121,7 @@ TEST(Socket, AWaitEndsWithTheAbortFlag) {
 }
 
 TEST(Socket, TheEndOfTheOtherSideIsAnError) {
-  Pair pair = connect_pair(AF_INET);
+  SocketPair pair = connect_pair(AF_INET);
   ASSERT_TRUE(pair.there.send_all(Bytes(2), Deadline::in_ms(1000)).ok());
   pair.there.close();
   std::array<std::byte, 4> into;
@@ -131,7 +131,7 @@ TEST(Socket, TheEndOfTheOtherSideIsAnError) {
 }
 
 TEST(Socket, SendingToNobodyRaisesNoSignal) {
-  Pair pair = connect_pair(AF_INET);
+  SocketPair pair = connect_pair(AF_INET);
   pair.there.close();
   Status status;
   while (status.ok()) status = pair.here.send_all(Bytes(100'000), Deadline::in_ms(5000));

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of libraries that are compiled ahead, for the checks of what compiles alone.
+"""Headers that are compiled ahead, for the checks of what compiles alone.
 
-Most of the time of these checks would go into reading the same headers of libraries again and again. What a file includes,
-itself or through others of ours, it sees in any case: the dear ones of these are compiled ahead, once, and stand before it.
-What a file does not include does not stand before it, so that one that misses something still misses it.
+Most of the time of these checks would go into reading the same headers again and again. What a file includes, itself or
+through others, it sees in any case: a few of these headers are compiled ahead, once, and one of them stands before it. What
+a file does not include does not stand before it, so that one that misses something still misses it.
 """
 
 import functools
@@ -15,9 +15,8 @@ import source_tree
 
 CXX = ("-std=c++20", "-x", "c++")
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-psabi"]
-# Each is compiled ahead, once; a file of ours takes the first one of which it includes all. More would cost more than they save.
-AHEAD = (("gtest/gtest.h",), ("fmt/format.h", "functional"), ("fmt/format.h",), ("algorithm", "functional", "memory"), ("algorithm", "memory"),
-         ("memory", "string"), ("memory",), ("string",))
+MOST = 12        # more of them would save little more, and each takes 100 MB of a disk
+COST = 2         # compiling a header ahead takes so many times as long as reading it
 
 
 def includes(root, path):
@@ -31,35 +30,75 @@ def includes(root, path):
       yield found.group(1)
 
 
-class Ahead:
-  """What is compiled ahead, in files of a folder: those of AHEAD that files of ours take."""
+def most_worth(users, weights):
+  """Of headers, {header: its users} and {header: what reading it takes}: those to compile ahead, the best one first.
 
-  def __init__(self, root, folder, cxx, files, read_first=lambda file: file):
-    """read_first: of a file's includes, those of this one count."""
+  Each user takes the one that saves it most; one after another is chosen that saves most beside those before.
+  """
+  saved, chosen = {}, []
+  def gain(header):
+    return sum(max(0, weights[header] - saved.get(user, 0)) for user in users[header]) - COST * weights[header]
+  while len(chosen) < MOST:
+    best = max(sorted(users), key=gain, default=None)
+    if best is None or gain(best) <= 0:
+      break
+    chosen.append(best)
+    for user in users[best]:
+      saved[user] = max(saved.get(user, 0), weights[best])
+  return chosen
+
+
+class Ahead:
+  """What is compiled ahead for files of a tree, in files of a folder."""
+
+  def __init__(self, root, folder, cxx, files, pool, read_first=lambda file: file):
+    """pool: of threads, for the compiler; read_first: of a file's includes, those of this one count."""
     self.root, self.folder, self.cxx = root, folder, cxx
     self.seen = functools.lru_cache(None)(self._seen)
-    self.taken = {file: next((some for some in AHEAD if self.seen(read_first(file)).issuperset(some)), None) for file in files}
+    users = {}
+    for file in files:
+      for header in self.seen(read_first(file)):
+        users.setdefault(header, []).append(file)
+    users = {header: some for header, some in users.items() if len(some) > COST}
+    reads = dict(zip(users, pool.map(self._reads, users)))
+    weights = {header: sum(map(os.path.getsize, reads[header].union(*(reads.get(other, ()) for other in self.seen(header)))))
+               for header in users}
+    chosen = most_worth(users, weights)
+    self.names = {header: os.path.join(folder, f"ahead{number}.h") for number, header in enumerate(chosen)}
+    made = [header for header, good in zip(chosen, pool.map(self._make, chosen)) if good]
+    self.taken = {file: header for header in sorted(made, key=weights.get) for file in users[header]}
+
+  def _ours(self, name):
+    """The file of the tree that is included by that name, or None."""
+    return next((place for place in (name, "include/" + name) if os.path.isfile(os.path.join(self.root, place))), None)
 
   def _seen(self, path):
-    """The headers that are not ours and that it includes, itself or through ours."""
+    """The headers that it includes, itself or through others of the tree."""
+    if not os.path.isfile(os.path.join(self.root, path)):
+      return frozenset()
     found = set()
     for name in includes(self.root, path):
-      ours = [place for place in (name, "include/" + name) if os.path.isfile(os.path.join(self.root, place))]
-      found |= self.seen(ours[0]) if ours else {name}
+      ours = self._ours(name)
+      found |= {ours} | self.seen(ours) if ours else {name}
     return found
 
-  def file_of(self, some):
-    return os.path.join(self.folder, f"ahead{AHEAD.index(some)}.h")
+  def _compile(self, language, *options, text=None):
+    return subprocess.run([self.cxx, *CXX[:-1], language, "-I", self.root, "-I", os.path.join(self.root, "include"), *options],
+                          input=text, capture_output=True, text=True, check=False)
 
-  def make(self, some):
-    file = self.file_of(some)
-    with open(file, "w", encoding="utf-8") as text:
-      text.writelines(f"#include <{name}>\n" for name in some)
-    subprocess.run([self.cxx, *CXX[:-1], "c++-header", *WARNINGS, "-o", file + ".gch", file], check=True)
+  def _reads(self, header):
+    """The files that the compiler reads for it: itself if it is of the tree, all if it is a library's."""
+    ours = os.path.join(self.root, header)
+    if os.path.isfile(ours):
+      return {ours}
+    files = self._compile("c++", "-M", "-", text=f"#include <{header}>\n").stdout.replace("\\\n", " ").split()[1:]
+    return set(filter(os.path.isfile, files))
 
-  def make_all(self, pool):
-    list(pool.map(self.make, {some for some in self.taken.values() if some}))
+  def _make(self, header):
+    with open(self.names[header], "w", encoding="utf-8") as text:
+      text.write(f"#include <{header}>\n")
+    return self._compile("c++-header", *WARNINGS, "-o", self.names[header] + ".gch", self.names[header]).returncode == 0
 
   def options(self, file):
-    """Of a compiler that is to use it; it says so if it cannot."""
-    return ["-Winvalid-pch", "-include", self.file_of(self.taken[file])] if self.taken[file] else []
+    """Of a compiler that is to use it; where other options forbid that, it reads the header."""
+    return ["-include", self.names[self.taken[file]]] if file in self.taken else []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaches put into a toy tree must be found, with the right file and line: python3 -m unittest checkers_test."""
 
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+import ahead
 import arrows
 import budgets
 import compatibility
@@ -262,10 +264,28 @@ class Headers(ToyTree):
 
   def test_what_is_compiled_ahead_is_no_help_to_who_does_not_include_it(self):
     self.write("src/base/has.h", "#pragma once\n#include <memory>\n#include <string>\nstd::unique_ptr<std::string> name();\n")
-    self.write("src/base/passes.h", '#pragma once\n#include "src/base/has.h"\nstd::string other();\n')
+    for name in ("passes", "too", "again"):
+      self.write(f"src/base/{name}.h", '#pragma once\n#include "src/base/has.h"\nstd::string other();\n')
     self.write("src/base/leans.h", "#pragma once\n#include <cstdint>\n#if A\n#include <string>\n#endif\nstd::string name();\n")
     complaints, count = headers.check(self.root)
-    self.assertEqual((count, [c.split(":")[0] for c in complaints]), (3, ["src/base/leans.h"]))
+    self.assertEqual((count, [c.split(":")[0] for c in complaints]), (5, ["src/base/leans.h"]))
+
+  def test_what_several_include_is_compiled_ahead_for_them(self):
+    names = [f"src/base/{name}.h" for name in ("a", "b", "c", "d")]
+    for name in names[:3]:
+      self.write(name, "#pragma once\n#include <memory>\n")
+    self.write(names[3], "#pragma once\n#include <cstdint>\n")
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
+      made = ahead.Ahead(self.root, folder, "c++", names, pool)
+      self.assertEqual(made.taken, dict.fromkeys(names[:3], "memory"))
+      self.assertTrue(os.path.exists(made.options(names[0])[1] + ".gch"))
+      self.assertEqual(made.options(names[3]), [])
+
+  def test_what_saves_most_is_compiled_ahead(self):
+    users = {"small": ["a", "b", "c", "d"], "large": ["a", "b", "c"], "alone": ["d"]}
+    weights = {"small": 10, "large": 30, "alone": 100}
+    self.assertEqual(ahead.most_worth(users, weights), ["large"])
+    self.assertEqual(ahead.most_worth({**users, "small": ["d", "e", "f"]}, weights), ["large", "small"])
 
   def test_a_c_header_is_tried_as_c(self):
     self.write("include/nccl.h", "#pragma once\nbool is_c();\n")

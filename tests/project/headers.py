@@ -69,8 +69,7 @@ def check(root, cxx="c++", cc="cc", workers=2):
   passed = Passed(root)
   left = passed.unknown(work, lambda job: (job[0], [*job[1], *WARNINGS]))
   with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(workers) as pool:
-    ahead = Ahead(root, folder, cxx, {header for header, _ in left})
-    ahead.make_all(pool)
+    ahead = Ahead(root, folder, cxx, {header for header, _ in left}, pool)
     complaints = passed.run(pool, left, lambda job: compile_alone(root, *job, ahead))
   return complaints, len(work)
 

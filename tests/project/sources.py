@@ -71,8 +71,7 @@ def check(build, root, workers):
   sources = [source for source in left if source.endswith(".cc")]
   compiler = work[sources[0]][0] if sources else "c++"
   with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(workers) as pool:
-    ahead = Ahead(root, folder, compiler, sources, lambda source: read_first(root, source))
-    ahead.make_all(pool)
+    ahead = Ahead(root, folder, compiler, sources, pool, lambda source: read_first(root, source))
     complaints = passed.run(pool, left, lambda source: compile_alone(root, source, *work[source], ahead))
   return complaints, len(work)
 

@@ -70,7 +70,7 @@ TEST(NcclXml, AMachineOfNvidia) {
   EXPECT_EQ(*again, *file);
 }
 
-constexpr const char* kAmd = R"(<system version="2">
+constexpr const char* kAmdSystem = R"(<system version="2">
   <cpu host_hash="0x1f" numaid="-1" arch="x86_64" vendor="AuthenticAMD" familyid="175" modelid="1">
     <pci busid="0000:01:00.0" class="0x038000" vendor="0x1002" link_speed="16.0 GT/s PCIe" link_width="16">
       <gpu dev="0" sm="104" gcn="910" arch="38911" rank="0" gdr="1">
@@ -89,7 +89,7 @@ constexpr const char* kAmd = R"(<system version="2">
 </system>)";
 
 TEST(NcclXml, MachinesOfAmd) {
-  auto file = read_nccl_xml({"a.xml", kAmd});
+  auto file = read_nccl_xml({"a.xml", kAmdSystem});
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->dialect, NcclDialect::rccl);
   EXPECT_EQ(dialect_of(file->graph), NcclDialect::rccl);

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 /// GPU0 and GPU1 are one xGMI link apart, GPU2 two from GPU0; GPU3 is on PCIe at another processor.
-constexpr const char* kText =
+constexpr const char* kTopology =
     "# a comment\n"
     "\n"
     "====================== ROCm System Management Interface ======================\n"
@@ -70,7 +70,7 @@ std::vector<std::string> links(const Graph& graph, LinkKind kind) {
 }
 
 TEST(RocmSmi, SectionsAreRead) {
-  const RocmSmiReport matrix = rocm_smi_of(kText);
+  const RocmSmiReport matrix = rocm_smi_of(kTopology);
   EXPECT_THAT(matrix.gpus, ElementsAre(RocmSmiReportGpu{0, 0, 0}, RocmSmiReportGpu{1, 0, -1},
                                        RocmSmiReportGpu{2, 0, -1}, RocmSmiReportGpu{3, 1, -1}));
   EXPECT_EQ(matrix.weights.at(0, 2), 30);
@@ -83,7 +83,7 @@ TEST(RocmSmi, SectionsAreRead) {
 
 TEST(RocmSmi, WhatIsNotAvailableStaysUnknown) {
   std::string text =
-      replaced(kText, "GPU0   0            15           30", "GPU0   0            N/A          30");
+      replaced(kTopology, "GPU0   0            15           30", "GPU0   0            N/A          30");
   text = replaced(text, "GPU1   15           0 ", "GPU1   N/A          0 ");
   text = replaced(text, "GPU[0] 0            XGMI         XGMI", "GPU[0] N/A          XGMI         N/A ");
   text = replaced(text, "GPU[2] XGMI ", "GPU[2] N/A  ");
@@ -109,36 +109,37 @@ TEST(RocmSmi, WhatDoesNotReadIsRefusedWithItsLine) {
   EXPECT_THAT(rocm_smi_error(types("  GPU0\nGPU7 0\n")), HasSubstr("row GPU7 belongs to no GPU of the head"));
   EXPECT_THAT(rocm_smi_error(types("  GPU0 GPU0\n")), HasSubstr("GPU0 occurs twice in the head"));
   EXPECT_THAT(rocm_smi_error(types("  GPU0 CPU0\n")), HasSubstr("\"CPU0\" is not a GPU"));
-  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU0   0            15 ", "GPU0   0            1e9")),
+  EXPECT_THAT(rocm_smi_error(replaced(kTopology, "GPU0   0            15 ", "GPU0   0            1e9")),
               HasSubstr("a whole number"));
-  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU[0]       GPU[1] ", "GPU[1]       GPU[0] ")),
+  EXPECT_THAT(rocm_smi_error(replaced(kTopology, "GPU[0]       GPU[1] ", "GPU[1]       GPU[0] ")),
               HasSubstr("differs from that of the first matrix"));
-  EXPECT_THAT(rocm_smi_error(replaced(kText, "Hops", "Weight")),
+  EXPECT_THAT(rocm_smi_error(replaced(kTopology, "Hops", "Weight")),
               HasSubstr("Weight between two GPUs occurs twice"));
-  EXPECT_THAT(rocm_smi_error(std::string(kText) + "== Numa Nodes ==\n"),
+  EXPECT_THAT(rocm_smi_error(std::string(kTopology) + "== Numa Nodes ==\n"),
               HasSubstr("Numa Nodes occurs twice"));
-  EXPECT_THAT(rocm_smi_error(replaced(kText, "Node: 1", "Node: x")),
+  EXPECT_THAT(rocm_smi_error(replaced(kTopology, "Node: 1", "Node: x")),
               HasSubstr("\"x\" is not a NUMA node number"));
-  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU3 :", "GPU9 :")), HasSubstr("GPU9 is in no matrix before"));
-  EXPECT_THAT(rocm_smi_error(replaced(kText, "GPU3 :", "GPU0 :")),
+  EXPECT_THAT(rocm_smi_error(replaced(kTopology, "GPU3 :", "GPU9 :")),
+              HasSubstr("GPU9 is in no matrix before"));
+  EXPECT_THAT(rocm_smi_error(replaced(kTopology, "GPU3 :", "GPU0 :")),
               HasSubstr("GPU0 has two values for Numa Node:"));
 }
 
 TEST(RocmSmi, WhatMeansNothingIsNoted) {
-  const std::string text = "WARNING: something\n" + std::string(kText) +
+  const std::string text = "WARNING: something\n" + std::string(kTopology) +
                            "=== Link accessibility between two GPUs ===\n  GPU0\nGPU0 True\n";
   EXPECT_EQ(rocm_smi_error(text), "topo.txt:1: unknown line \"WARNING: something\"");
   Notes notes;
   const RocmSmiReport matrix = rocm_smi_of(text, &notes);
   EXPECT_THAT(notes, SizeIs(2));
-  EXPECT_EQ(matrix, rocm_smi_of(kText));
-  const std::string uneven = replaced(kText, "GPU2   30 ", "GPU2   15 ");
+  EXPECT_EQ(matrix, rocm_smi_of(kTopology));
+  const std::string uneven = replaced(kTopology, "GPU2   30 ", "GPU2   15 ");
   EXPECT_THAT(rocm_smi_error(uneven),
               HasSubstr("topo.txt:8: Weight between two GPUs: the cells of GPU2 and GPU0 differ"));
 }
 
 TEST(RocmSmiGraph, OnlyDirectXgmiIsALink) {
-  auto graph = graph_of(rocm_smi_of(kText));
+  auto graph = graph_of(rocm_smi_of(kTopology));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_THAT(links(*graph, LinkKind::xgmi), ElementsAre("GPU0-GPU1", "GPU1-GPU2"));
   EXPECT_THAT(links(*graph, LinkKind::pci), ElementsAre("0-GPU0", "0-GPU1", "0-GPU2", "1-GPU3"));
@@ -149,7 +150,7 @@ TEST(RocmSmiGraph, OnlyDirectXgmiIsALink) {
 }
 
 TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
-  const std::string text = kText;
+  const std::string text = kTopology;
   const std::string without = text.substr(0, text.find("================================ Numa"));
   const RocmSmiReport matrix = rocm_smi_of(without);
   EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("no NUMA node is given for 4 of 4 GPUs"));
@@ -164,7 +165,7 @@ TEST(RocmSmiGraph, WithoutNumaNodesHopsOfPcieDecide) {
 
 TEST(RocmSmiGraph, HopsThatContradictTheNodesAreRefusedOrNoted) {
   const RocmSmiReport matrix =
-      rocm_smi_of(replaced(kText, "GPU3 : (Topology) Numa Node: 1", "GPU3 : (Topology) Numa Node: 0"));
+      rocm_smi_of(replaced(kTopology, "GPU3 : (Topology) Numa Node: 1", "GPU3 : (Topology) Numa Node: 0"));
   EXPECT_THAT(graph_of(matrix).status().message(), HasSubstr("GPU0 and GPU3 are 3 PCIE hops apart"));
   Notes notes;
   auto graph = graph_of(matrix, &notes);

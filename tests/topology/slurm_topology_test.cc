@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::string_view kTree = R"(# two leaves
+constexpr std::string_view kTwoLeaves = R"(# two leaves
 SwitchName=leaf1 Nodes=node[01-03] LinkSpeed=100
 switchname=leaf2   NODES = "node[04-05],login" # the rest
 SwitchName=spine[1] \
@@ -38,7 +38,7 @@ std::vector<std::string> levels(const Graph& graph) {
 }
 
 TEST(SlurmTopology, TreesAreReadAndWrittenBack) {
-  auto topology = read_slurm_topology({"t", kTree});
+  auto topology = read_slurm_topology({"t", kTwoLeaves});
   ASSERT_TRUE(topology.ok()) << topology.status().message();
   ASSERT_EQ(topology->switches.size(), 5u);
   EXPECT_EQ(topology->switches[0].link_speed, 100);
@@ -53,7 +53,7 @@ TEST(SlurmTopology, TreesAreReadAndWrittenBack) {
 }
 
 TEST(SlurmTopology, TreesBecomeGraphs) {
-  auto topology = read_slurm_topology({"t", kTree});
+  auto topology = read_slurm_topology({"t", kTwoLeaves});
   ASSERT_TRUE(topology.ok());
   auto graph = graph_of(*topology);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
@@ -111,11 +111,11 @@ TEST(SlurmTopology, RefusesContradictions) {
 }
 
 TEST(SlurmTopology, WhatScontrolPrintsIsRead) {
-  const char* const kTree =
+  const char* const kTwoLeaves =
       "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
       "SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[3-4]\n"
       "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n";
-  auto tree = read_slurm_topology({"t", kTree});
+  auto tree = read_slurm_topology({"t", kTwoLeaves});
   ASSERT_TRUE(tree.ok()) << tree.status().message();
   EXPECT_THAT(tree->switches[2].nodes, IsEmpty());
   EXPECT_THAT(tree->switches[2].switches, ElementsAre("leaf1", "leaf2"));

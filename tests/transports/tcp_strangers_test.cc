@@ -12,7 +12,7 @@ namespace weir::testing {
 namespace {
 
 constexpr uint64_t kUid = 7;
-constexpr uint32_t kBytes = 1000;
+constexpr uint32_t kMessageBytes = 1000;
 
 /// The ends of a channel from rank 0 to rank 1, which are opened when a test wants.
 class TcpStrangers : public ::testing::Test {
@@ -23,18 +23,18 @@ class TcpStrangers : public ::testing::Test {
   }
   void open_sender() {
     sender_ = std::move(*open_tcp_sender(peer_at(to_), kUid, 1, {1'000'000'000, 1'000'000'000},
-                                         {.self = 0, .peer = 1, .slots = 4, .slot_bytes = kBytes}, nullptr,
-                                         shared_));
+                                         {.self = 0, .peer = 1, .slots = 4, .slot_bytes = kMessageBytes},
+                                         nullptr, shared_));
   }
   void open_receiver() {
-    receiver_ =
-        std::move(*open_tcp_receiver(*to_.listener, peer_at(from_), nullptr, kUid,
-                                     {.self = 1, .peer = 0, .slots = 4, .slot_bytes = kBytes}, shared_));
+    receiver_ = std::move(*open_tcp_receiver(*to_.listener, peer_at(from_), nullptr, kUid,
+                                             {.self = 1, .peer = 0, .slots = 4, .slot_bytes = kMessageBytes},
+                                             shared_));
   }
   void carry(uint64_t first, uint64_t last) {
     for (uint64_t i = first; i < last; ++i) {
-      send(*sender_, 1, i, kBytes);
-      receive(*receiver_, 1, i, kBytes);
+      send(*sender_, 1, i, kMessageBytes);
+      receive(*receiver_, 1, i, kMessageBytes);
     }
   }
   /// A connection under the key of the channel, from a process with `secret`.

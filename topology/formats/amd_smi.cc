@@ -9,11 +9,11 @@
 #include <unordered_map>
 
 #include "topology/formats/listing.h"
+#include "topology/formats/smi_matrix.h"
 
 namespace weir::topology {
 namespace {
 
-constexpr int kMostValue = 1'000'000;
 constexpr int64_t kMostMegabytes = 1'000'000'000;
 constexpr std::string_view kTitleEnd = " TABLE:";
 
@@ -111,7 +111,7 @@ Status AmdSmiReader::read_head(const std::vector<std::string_view>& parts) {
 
 bool AmdSmiReader::read_value(size_t row, size_t column, std::string_view word) {
   int64_t value = -1;
-  if (word != "N/A" && (!parse_int(word, value) || value < 0 || value > kMostValue)) return false;
+  if (word != "N/A" && (!parse_int(word, value) || value < 0 || value > kMostSmiValue)) return false;
   values().at(row, column) = row == column ? 0 : static_cast<int>(value);
   return true;
 }

@@ -10,7 +10,6 @@
 namespace weir::topology {
 namespace {
 
-constexpr int kMostValue = 1'000'000;
 constexpr std::string_view kWeights = "Weight between two GPUs";
 constexpr std::string_view kHops = "Hops between two GPUs";
 constexpr std::string_view kLinks = "Link Type between two GPUs";
@@ -152,8 +151,8 @@ Status RocmSmiReader::read_cell(size_t row, size_t column, std::string_view word
   }
   int64_t value = -1;
   if (row == column) value = 0;
-  if (row != column && !unknown && (!parse_int(word, value) || value < 0 || value > kMostValue))
-    return wrong(fmt::format("a whole number from 0 to {}, or N/A", kMostValue));
+  if (row != column && !unknown && (!parse_int(word, value) || value < 0 || value > kMostSmiValue))
+    return wrong(fmt::format("a whole number from 0 to {}, or N/A", kMostSmiValue));
   values().at(row, column) = static_cast<int>(value);
   return {};
 }
@@ -197,9 +196,9 @@ Status RocmSmiReader::read_numa(std::string_view line) {
   int& field =
       parts[2] == "Node:" ? matrix_.gpus[gpu->second].numa_node : matrix_.gpus[gpu->second].numa_affinity;
   int64_t value = -1;
-  if (parts[3] != "N/A" && (!parse_int(parts[3], value) || value < -1 || value > kMostValue)) {
+  if (parts[3] != "N/A" && (!parse_int(parts[3], value) || value < -1 || value > kMostSmiValue)) {
     return refuse(fmt::format("\"{}\" is not a NUMA node number; expected one from -1 to {}",
-                              parts[3].substr(0, 100), kMostValue));
+                              parts[3].substr(0, 100), kMostSmiValue));
   }
   if (field != -1 && field != value)
     return refuse(fmt::format("GPU{} has two values for {} {}", number, parts[1], parts[2]));

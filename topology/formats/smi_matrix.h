@@ -18,6 +18,9 @@ namespace weir::topology {
 /// Maximum number of devices of a host; the texts are quadratic in it.
 inline constexpr size_t kMostSmiDevices = 1024;
 
+/// Maximum weight of a link, number of hops, and number of a NUMA node.
+inline constexpr int kMostSmiValue = 1'000'000;
+
 /// One cell for each pair of devices, row by row. Size 0: the text has no such matrix.
 template <typename Cell>
 class SmiMatrix {

@@ -58,7 +58,10 @@ std::vector<Setup> with_faults(std::vector<Setup> setups) {
       if (node.transport != nullptr) node.transport = make_faulty(std::move(node.transport), faults);
       return node;
     };
-    setups.push_back(std::move(faulty));
+    if (!kSanitized)
+      setups.push_back(std::move(faulty));
+    else if (i % 2 != 0)
+      setups[i] = std::move(faulty);
   }
   return setups;
 }

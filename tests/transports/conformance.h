@@ -41,7 +41,8 @@ struct Setup {
   bool notices_kill = false;  ///< a killed peer becomes an error of progress()
 };
 
-/// Every setup, and every setup under the faulty decorator; with a sanitizer every other one under it instead.
+/// Every setup, and every setup under the faulty decorator; with a sanitizer every other one under it
+/// instead.
 std::vector<Setup> with_faults(std::vector<Setup> setups);
 
 inline std::string setup_name(const ::testing::TestParamInfo<Setup>& info) { return info.param.name; }

@@ -480,9 +480,9 @@ TEST_P(Conformance, TellsAWaitingSenderThatTheReceiverClosed) {
 }
 
 /// Both ranks let their ends of a channel go on until one of them is refused: which one notices is the
-/// transport's choice.
+/// transport's choice. What this rank's end says.
 template <typename End>
-void expect_that_one_is_refused(End& end, Peer& peer) {
+Status expect_that_one_is_refused(End& end, Peer& peer) {
   Status mine;
   Code theirs = Code::success;
   for (int waited = 0; mine.ok() && theirs == Code::success && waited < kTimeoutMs; waited += kSilenceMs) {
@@ -491,6 +491,7 @@ void expect_that_one_is_refused(End& end, Peer& peer) {
   }
   EXPECT_TRUE(mine.code() == Code::invalid_usage || theirs == Code::invalid_usage) << mine.message();
   peer.meet();
+  return mine;
 }
 
 TEST_P(Conformance, RefusesEndsOfDifferentShape) {
@@ -498,11 +499,13 @@ TEST_P(Conformance, RefusesEndsOfDifferentShape) {
     Link link(GetParam(), peer);
     if (peer.rank() == 0) {
       peer.meet();
-      expect_that_one_is_refused(*link.sender(spec_for(peer, 0, 4, 1024)), peer);
+      const auto sender = link.sender(spec_for(peer, 0, 4, 1024));
+      const Status refused = expect_that_one_is_refused(*sender, peer);
+      EXPECT_TRUE(refused.ok() || refused.code() == Code::invalid_usage) << refused.message();
     } else {
       const auto receiver = link.receiver(spec_for(peer, 0, 4, 512));
       peer.meet();
-      expect_that_one_is_refused(*receiver, peer);
+      (void)expect_that_one_is_refused(*receiver, peer);  // it may find the connection closed by then
     }
   });
 }

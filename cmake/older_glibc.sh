@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches what programs for an older glibc are linked with: older_glibc.sh FOLDER. Debian 11's (glibc 2.31), by apt; nothing is
-# installed. Then: cmake --preset package -DWEIR_GLIBC_ROOT=FOLDER
+# Fetches what libraries for an older glibc are linked with: older_glibc.sh FOLDER. Debian 11's glibc 2.31 and C++ library, by apt;
+# nothing is installed. Then: cmake --preset package -DWEIR_GLIBC_ROOT=FOLDER
 set -euo pipefail
 
 [[ $# -eq 1 ]] || { echo "usage: older_glibc.sh FOLDER" >&2 && exit 1; }
@@ -17,7 +17,7 @@ apt=(apt-get -q -o "Dir::Etc::SourceList=$state/sources.list" -o "Dir::Etc::Sour
   -o "Dir::State::Lists=$state/lists" -o "Dir::Cache=$state" -o APT::Sandbox::User=root)
 "${apt[@]}" update
 cd "$state/archives"
-"${apt[@]}" download libc6/bullseye libc6-dev/bullseye
+"${apt[@]}" download libc6/bullseye libc6-dev/bullseye libstdc++6/bullseye
 for package in ./*.deb; do
   dpkg -x "$package" "$root"
 done

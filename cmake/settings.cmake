@@ -60,6 +60,9 @@ add_compile_options(-ffp-contract=off)
 # g++ 12 sees overflows where a vector that grows is inlined; the sanitizers look for the real ones.
 set(WEIR_WARNINGS -Wall -Wextra
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "arm|aarch64")
+  list(APPEND WEIR_WARNINGS -Wno-psabi)  # it notes what changed in GCC 10
+endif()
 if(NOT WEIR_SANITIZE)  # about instrumented code g++ 12 warns of what is not there
   list(APPEND WEIR_WARNINGS -Werror)
 endif()
@@ -76,16 +79,43 @@ endfunction()
 # one is. What is compiled is the same.
 set(WEIR_GLIBC_ROOT "" CACHE PATH "Folder with the glibc to link the libraries with, of cmake/older_glibc.sh; empty: the system's")
 
+if(WEIR_GLIBC_ROOT)
+  file(GLOB WEIR_GLIBC_FOLDERS ${WEIR_GLIBC_ROOT}/usr/lib/*-linux-gnu ${WEIR_GLIBC_ROOT}/lib/*-linux-gnu)
+  file(GLOB glibc ${WEIR_GLIBC_ROOT}/lib/*/libc-2.*.so)
+  if(NOT glibc MATCHES "/libc-([0-9.]+)\\.so$")
+    message(FATAL_ERROR "WEIR_GLIBC_ROOT=${WEIR_GLIBC_ROOT}: no glibc there; expected a folder of cmake/older_glibc.sh")
+  endif()
+  set(WEIR_GLIBC ${CMAKE_MATCH_1})
+  add_library(weir_older_glibc OBJECT ${PROJECT_SOURCE_DIR}/src/base/older_library.c)
+endif()
+
+# weir_link_with_older_glibc(TARGET): the target's code is as before; what it asks for when it is loaded is in WEIR_GLIBC_ROOT.
+function(weir_link_with_older_glibc target)
+  list(TRANSFORM WEIR_GLIBC_FOLDERS PREPEND -L OUTPUT_VARIABLE folders)  # the compiler looks into its own folders first
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:weir_older_glibc>)
+  target_link_options(${target} PRIVATE --sysroot=${WEIR_GLIBC_ROOT} ${folders})
+  target_link_libraries(${target} PRIVATE -lpthread -ldl -lrt -lm)
+endfunction()
+
 # weir_link_alone(TARGET): links a shared library with no C++ library of the machine.
 function(weir_link_alone target)
   if(NOT WEIR_GLIBC_ROOT)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
     return()
   endif()
-  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/base/older_library.c)
+  weir_link_with_older_glibc(${target})
   # The unwinder that is linked in asks glibc 2.35 for something; libgcc_s.so.1 is wherever there is a glibc.
-  file(GLOB folders ${WEIR_GLIBC_ROOT}/usr/lib/*-linux-gnu ${WEIR_GLIBC_ROOT}/lib/*-linux-gnu)
-  list(TRANSFORM folders PREPEND -L)  # the compiler looks into its own folders first
-  target_link_options(${target} PRIVATE --sysroot=${WEIR_GLIBC_ROOT} ${folders} -static-libstdc++ -shared-libgcc)
-  target_link_libraries(${target} PRIVATE -lpthread -ldl -lrt -lm)
+  target_link_options(${target} PRIVATE -static-libstdc++ -shared-libgcc)
+endfunction()
+
+# weir_link_beside_cpp(TARGET): links a shared library that shares the C++ library with who loads it.
+function(weir_link_beside_cpp target)
+  if(NOT WEIR_GLIBC_ROOT)
+    return()
+  endif()
+  weir_link_with_older_glibc(${target})
+  # Objects are shared with the loader's C++ library, so that it has to be the one; what an older one lacks is linked in.
+  find_library(older NAMES libstdc++.so.6 PATHS ${WEIR_GLIBC_FOLDERS} NO_DEFAULT_PATH NO_CACHE REQUIRED)
+  target_link_options(${target} PRIVATE -nodefaultlibs -Wl,--exclude-libs,libstdc++.a)
+  target_link_libraries(${target} PRIVATE ${older} -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -lgcc_s -lgcc -lc -lgcc)
 endfunction()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What libraries want of the machine that loads them: symbol_versions_test.py GLIBC LIBRARY... with the newest GLIBC that they may
-want. docs/start/install.md promises it. No C++ library is wanted, of any version."""
+"""What libraries want of the machine that loads them: symbol_versions_test.py GLIBC LIBRARY... [--cpp GLIBCXX LIBRARY...] with the
+newest versions that they may want. docs/start/install.md promises it. Only those behind --cpp want a C++ library."""
 
+import argparse
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ def numbers(version):
 
 class SymbolVersions(unittest.TestCase):
   most, paths = None, ()
+  most_cpp, cpp_paths = None, ()
 
   def wanted(self, path):
     """(version, symbol) of the symbols that the library does not define."""
@@ -26,11 +28,18 @@ class SymbolVersions(unittest.TestCase):
     return re.findall(r"\*UND\*\s+[0-9a-f]+\s+\(?([A-Za-z_]+_[0-9.]+)\)?\s+(\S+)", text)
 
   def test_glibc_is_old_enough(self):
-    for path in self.paths:
-      found = [(version[len("GLIBC_"):], symbol) for version, symbol in self.wanted(path) if version.startswith("GLIBC_2")]
-      self.assertGreater(len(found), 20, f"{path}: objdump shows no versions")
-      newer = [one for one in found if numbers(one[0]) > numbers(self.most)]
-      self.assertEqual(newer, [], f"{path} wants more than glibc {self.most}")
+    for path in (*self.paths, *self.cpp_paths):
+      self.nothing_newer(path, "GLIBC", self.most)
+
+  def test_library_of_cpp_is_old_enough(self):
+    for path in self.cpp_paths:
+      self.nothing_newer(path, "GLIBCXX", self.most_cpp)
+
+  def nothing_newer(self, path, library, most):
+    found = re.findall(rf"{library}_([0-9.]+) (\S+)", "\n".join(" ".join(one) for one in self.wanted(path)))
+    self.assertGreater(len(found), 20, f"{path}: objdump shows no versions")
+    newer = [one for one in found if numbers(one[0]) > numbers(most)]
+    self.assertEqual(newer, [], f"{path} wants more than {library} {most}")
 
   def test_no_library_of_cpp_is_wanted(self):
     for path in self.paths:
@@ -41,5 +50,11 @@ class SymbolVersions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-  SymbolVersions.most, SymbolVersions.paths = sys.argv[1], sys.argv[2:]
+  parser = argparse.ArgumentParser()
+  parser.add_argument("most")
+  parser.add_argument("paths", nargs="+")
+  parser.add_argument("--cpp", nargs="+", default=[None])
+  args = parser.parse_args()
+  SymbolVersions.most, SymbolVersions.paths = args.most, args.paths
+  SymbolVersions.most_cpp, *SymbolVersions.cpp_paths = args.cpp
   unittest.main(argv=sys.argv[:1])

@@ -282,6 +282,9 @@ WorkPtr GroupOperations::alltoall_base(at::Tensor& output, at::Tensor& input,
   check_tensors({output, input}, "all_to_all_single");
   check_splits(output, output_sizes, "all_to_all_single");
   check_splits(input, input_sizes, "all_to_all_single");
+  if (output_sizes.empty() && input_sizes.empty() && output.numel() != input.numel())
+    refuse("all_to_all_single without split sizes was given an input of " + std::to_string(input.numel()) +
+           " elements, expected as many as in the output, " + std::to_string(output.numel()));
   return submit(OpType::ALLTOALL_BASE, "all_to_all_single", {output}, {input}, options.timeout,
                 [output, input, output_sizes, input_sizes](const Peers& peers) {
                   all_to_all(peers, output, input, output_sizes, input_sizes);

@@ -233,6 +233,10 @@ def exchanges(ranks):
   expect_same("all_to_all of uneven sizes", got, expected)
   error = error_of("wrong splits", lambda: dist.all_to_all_single(got, mine, [1000] * ranks.size, sends))
   expect("do not add up" in error or "Split sizes" in error, error)
+  for rows in (1, 3):  # what does not fit is neither written behind the output nor left out
+    error = error_of("an output of another size", lambda: dist.all_to_all_single(
+        torch.empty(rows * ranks.size), torch.empty(2 * ranks.size)))
+    expect("expected as many as in the output" in error, error)
 
 
 def shapes(ranks):

@@ -38,6 +38,6 @@ mapfile -t packages < <(awk '/^(build|trainer|test) / { print $2 ($2 ~ /^lib/ ? 
 "${inside[@]}" apt-get -q install -y --no-install-recommends g++-aarch64-linux-gnu qemu-user-static "${packages[@]}"
 
 "${inside[@]}" cmake -G Ninja -S /weir -B /build --toolchain /weir/tests/aarch64/toolchain.cmake -DCMAKE_BUILD_TYPE=Release
-"${inside[@]}" cmake --build /build --target weir nccl rccl all_reduce_perf "${folders[@]/*/tests/"${folders[@]/%//all}"/all}"
+"${inside[@]}" cmake --build /build --target weir nccl rccl all_reduce_perf "${folders[@]/%//all}"
 labels="$(IFS='|' && echo "${folders[*]#tests/}")"
 "${inside[@]}" ctest --test-dir /build -j "$(nproc)" --output-on-failure -L "^($labels)$" "$@"

@@ -105,7 +105,6 @@ struct E5M2 {
   }
   template <class D, class State>
   static HWY_INLINE hn::Vec<D> end(D d, State state) {
-    const hn::Repartition<uint16_t, D> d16;
     return hn::BitCast(d, hn::Or(hn::ShiftRight<8>(state.even), hn::And(state.odd, hn::Set(d16, 0xff00))));
   }
 };
@@ -131,7 +130,6 @@ struct E4M3 {
   }
   template <class D, class State>
   static HWY_INLINE hn::Vec<D> end(D d, State state) {
-    const hn::Repartition<uint16_t, D> d16;
     return hn::BitCast(d, hn::Or(hn::ShiftRight<8>(to_code(state.even)), to_code(state.odd)));
   }
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <optional>
 #include <regex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "trainer/run/automatic.h"
 #include "trainer/run/common_options.h"
 #include "trainer/run/device.h"
+#include "trainer/run/restart_words.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
@@ -32,6 +34,7 @@ namespace weir::trainer {
 namespace {
 
 constexpr int kExitUsage = 2;
+constexpr int kExitSignal = 128;  ///< plus the signal for which a run has stopped, as shells count
 
 struct Arguments {
   Settings settings;
@@ -46,6 +49,8 @@ struct Arguments {
   bool automatic = false;
   bool regroup = false;
   FixedSettings given;
+  std::span<const char* const> command;  ///< the program and its arguments
+  bool launched = false;                 ///< whether another program has started the ranks
 };
 
 void add_model(CLI::App& app, Arguments& arguments) {
@@ -324,7 +329,7 @@ Result<std::unique_ptr<Sharded>> make_engine(const World& world, bool regrouped,
 }
 
 /// Trains with the present ranks, from the newest checkpoint on.
-Status train_together(const World& world, const Arguments& arguments, const Text& text, Ops& ops) {
+Result<RunEnd> train_together(const World& world, const Arguments& arguments, const Text& text, Ops& ops) {
   auto engine = make_engine(world, arguments.report.goes_on, arguments.settings, text, ops);
   WEIR_TRY(engine.status());
   ReportSettings report = arguments.report;
@@ -336,9 +341,9 @@ Status train_together(const World& world, const Arguments& arguments, const Text
     print_beginning(arguments, report.ranks, text, ops, **engine, *order);
     WEIR_TRY(tell_page(report.journal, arguments, text, ops, **engine, *order));
   }
-  const Status status = train(**engine, (*engine)->settings(), report);
-  if (!status.ok()) (*engine)->abort();
-  return status;
+  Result<RunEnd> ending = train(**engine, (*engine)->settings(), report);
+  if (!ending.ok()) (*engine)->abort();
+  return ending;
 }
 
 /// Must run before ranks meet: communicators belong to the GPU that is current.
@@ -349,7 +354,7 @@ Result<Device> choose_device(const Arguments& arguments) {
                      arguments.settings.precision);
 }
 
-Status run(Arguments& arguments) {
+Result<RunEnd> run(Arguments& arguments) {
   Settings& settings = arguments.settings;
   Result<Config> config = preset(arguments.preset);
   if (!config.ok()) return config.status();
@@ -386,17 +391,22 @@ Status run(Arguments& arguments) {
     if (world->rank() == 0) fmt::print("{}\n", plan->describe());
   }
   for (;;) {
-    const Status status = train_together(*world, arguments, *text, ops);
-    if (status.ok() || !arguments.regroup || status.code() == Code::invalid_argument) return status;
-    const auto gone = world->regroup(status);
+    const Result<RunEnd> ending = train_together(*world, arguments, *text, ops);
+    if (ending.ok() && ending->stop_signal != 0 && world->rank() == 0) {
+      fmt::print("{}\n", restart_words(*ending, settings, arguments.command, arguments.launched));
+      std::fflush(stdout);  // before the launcher sees a rank end, and ends the others
+    }
+    const Status& failure = ending.status();
+    if (failure.ok() || !arguments.regroup || failure.code() == Code::invalid_argument) return ending;
+    const auto gone = world->regroup(failure);
     WEIR_TRY(gone.status());
-    if (world->rank() == 0) fmt::print("{}, after this error: {}\n", *gone, status.message());
+    if (world->rank() == 0) fmt::print("{}, after this error: {}\n", *gone, failure.message());
     arguments.report.goes_on = true;
   }
 }
 
 // Reports arrays that do not fit into memory like any other error.
-Status run_in_memory(Arguments& arguments) {
+Result<RunEnd> run_in_memory(Arguments& arguments) {
   try {
     return run(arguments);
   } catch (const std::bad_alloc&) {
@@ -411,8 +421,9 @@ Status run_in_memory(Arguments& arguments) {
 }
 
 // Starts the ranks that --ranks asks for, or is one of those that a launcher has started.
-Status start(Arguments& arguments, char** argv) {
+Result<RunEnd> start(Arguments& arguments, char** argv) {
   const auto launched = find_launched([](const char* name) { return std::getenv(name); });
+  arguments.launched = launched && arguments.ranks == 0;
   if (arguments.ranks == 0) return run_in_memory(arguments);
   if (!launched) return launch(arguments.ranks, arguments.regroup, argv);
   if (launched->wrong.empty() && launched->size != arguments.ranks)
@@ -469,6 +480,9 @@ int train_model(int argc, char** argv) {
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.footer(
       "weir-train --plan-only --help shows the options for planning on a cluster without running there.\n\n"
+      "SIGTERM, SIGINT and SIGUSR1 on any rank let all ranks finish the step, save a checkpoint (with "
+      "--checkpoints), print the command that goes on, and exit with 128 plus the signal. Another SIGTERM or "
+      "SIGINT, a second later, ends at once.\n\n"
       "Examples:\n  weir-train --ranks 4 --steps 100 --page run.html\n"
       "  weir-train --ranks 2 --checkpoints folder\n  mpirun -x NCCL_COMM_ID=host0:29400 -np 8 weir-train");
   Arguments arguments;
@@ -480,10 +494,11 @@ int train_model(int argc, char** argv) {
   const auto given = [&](const char* option) { return app.count(option) > 0; };
   arguments.given = {given("--strategy"),  given("--shard-ranks"), given("--micro-batch"),
                      given("--recompute"), given("--prefetch"),    given("--limiter") || given("--gathers")};
-  const Status status = start(arguments, argv);
-  if (status.ok()) return 0;
-  fmt::print(stderr, "weir-train: {}\n", status.message());
-  return status.code() == Code::invalid_argument ? kExitUsage : 1;
+  arguments.command = {argv, static_cast<size_t>(argc)};
+  const Result<RunEnd> ending = start(arguments, argv);
+  if (ending.ok()) return ending->stop_signal == 0 ? 0 : kExitSignal + ending->stop_signal;
+  fmt::print(stderr, "weir-train: {}\n", ending.status().message());
+  return ending.status().code() == Code::invalid_argument ? kExitUsage : 1;
 }
 
 }  // namespace

@@ -30,9 +30,8 @@
 namespace weir::cli {
 namespace {
 
-constexpr auto kAfterDeath = std::chrono::seconds(2);     ///< time from SIGTERM to SIGKILL after a death
-constexpr auto kAfterRequest = std::chrono::seconds(10);  ///< time from a signal to us until SIGKILL
-constexpr auto kDrain = std::chrono::milliseconds(200);   ///< time to read output of descendants
+constexpr auto kAfterDeath = std::chrono::seconds(2);    ///< time from SIGTERM to SIGKILL after a death
+constexpr auto kDrain = std::chrono::milliseconds(200);  ///< time to read output of descendants
 
 Status system_error(const char* what) {
   return Status(Code::system_error, fmt::format("{}: {}", what, strerror(errno)));
@@ -187,7 +186,7 @@ Status Launcher::prepare_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
     struct sigaction now {};
     sigaction(signal, nullptr, &now);
     if (now.sa_handler != SIG_IGN) sigaddset(&set, signal);  // keep ignoring signals that nohup ignores
@@ -276,8 +275,12 @@ void Launcher::read_signals() {
   for (signalfd_siginfo info; read(signals_, &info, sizeof(info)) == sizeof(info);) {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
+    if (signal == SIGUSR1 || signal == SIGUSR2) {  // what they mean is the program's affair
+      signal_all(signal);
+      continue;
+    }
     signal_all(++passed_on_ == 1 ? signal : SIGKILL);
-    kill_at_ = Clock::now() + kAfterRequest;
+    if (request_.grace.count() > 0) kill_at_ = Clock::now() + request_.grace;
   }
   find_ended();
 }

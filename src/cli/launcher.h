@@ -24,8 +24,9 @@ struct LaunchRequest {
       host_ranks;  ///< number of ranks of each pretended host (LOCAL_RANK); empty: none is pretended
   std::vector<std::pair<std::string, std::string>> environment;  ///< further variables of all ranks
   BindMode bind = BindMode::automatic;
-  bool keep_going = false;  ///< a rank that a signal killed does not end the other ranks
-  bool plain = false;       ///< pass output on unchanged, without the prefix "[rank] "
+  bool keep_going = false;         ///< a rank that a signal killed does not end the other ranks
+  bool plain = false;              ///< pass output on unchanged, without the prefix "[rank] "
+  std::chrono::seconds grace{10};  ///< from a signal to the launcher until SIGKILL of its ranks; 0: no limit
   std::optional<std::string>
       comm_id;          ///< NCCL_COMM_ID; nullopt: a free port of the loopback interface; empty: unset
   std::string preload;  ///< library for LD_PRELOAD; empty: none
@@ -38,8 +39,9 @@ struct LaunchRequest {
 /// dies (by a signal, or with an exit code other than 0), the others get SIGTERM, and SIGKILL two seconds
 /// later. With `keep_going` only exit codes other than 0 end the others; the launcher ignores ranks that a
 /// signal killed, and kills ranks that are stopped once all others have ended. SIGINT, SIGTERM and SIGHUP,
-/// unless ignored, are passed on to all ranks; a second one kills all. When run() returns, no process that
-/// the ranks started is left.
+/// unless ignored, are passed on to all ranks; what has not ended after `grace` is killed, as is all by a
+/// second one. SIGUSR1 and SIGUSR2 are passed on, too, and nothing follows from them. When run() returns, no
+/// process that the ranks started is left.
 class Launcher {
  public:
   explicit Launcher(LaunchRequest request);

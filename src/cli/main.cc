@@ -42,6 +42,7 @@ struct RunArguments {
   std::string comm_id;
   std::string preload;  ///< "true": use weir's own library
   bool shared_heap = false;
+  int grace = 10;         ///< seconds
   std::string pretended;  ///< the cluster that ranks pretend to run on; empty: none
 };
 
@@ -66,6 +67,12 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   run->add_flag("--keep-going", arguments.request.keep_going,
                 "Do not stop the other ranks when a signal kills one; for programs that recover (weir-train "
                 "--regroup)");
+  run->add_option(
+         "--grace", arguments.grace,
+         "Seconds from a signal to weir run, which passes it on, until ranks that have not ended are "
+         "killed; 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   run->add_flag("--plain", arguments.request.plain,
                 "Print the ranks' output unchanged, without the prefix '[rank] '");
   run->add_option("--comm-id", arguments.comm_id,
@@ -99,6 +106,7 @@ int run(RunArguments arguments, std::vector<std::string> command) {
         kExitUsage);
   }
   request.command = std::move(command);
+  request.grace = std::chrono::seconds(arguments.grace);
   if (arguments.comm_id == "none")
     request.comm_id = "";
   else if (!arguments.comm_id.empty())

@@ -248,6 +248,34 @@ TEST(WeirRun, ASecondSignalKills) {
   EXPECT_FALSE(lives(rank));
 }
 
+TEST(WeirRun, ASignalOfTheProgramsOwnIsPassedOnAndNothingFollows) {
+  Background weir({"run", "-n", "1", "--plain", "--", "sh", "-c",
+                   "trap 'echo one' USR1; trap 'echo two' USR2; trap 'exit 12' TERM; echo ready; "
+                   "while :; do sleep 0.05; done"});
+  EXPECT_EQ(weir.line(), "ready\n");
+  for (int i = 0; i < 2; ++i) {
+    kill(weir.pid(), SIGUSR1);
+    EXPECT_EQ(weir.line(), "one\n");
+  }
+  kill(weir.pid(), SIGUSR2);
+  EXPECT_EQ(weir.line(), "two\n");
+  kill(weir.pid(), SIGTERM);
+  EXPECT_EQ(weir.wait(), 12) << "the first request to end";
+}
+
+TEST(WeirRun, KillsWhatHasNotEndedAfterTheGrace) {
+  for (const bool limited : {true, false}) {
+    Background weir(
+        {"run", "-n", "1", "--plain", "--grace", limited ? "1" : "0", "--", "sh", "-c",
+         "end() { echo told; i=0; while [ $i -lt 40 ]; do sleep 0.05; i=$((i+1)); done; exit 12; }; "
+         "trap end TERM; echo ready; while :; do sleep 0.05; done"});
+    EXPECT_EQ(weir.line(), "ready\n");
+    kill(weir.pid(), SIGTERM);
+    EXPECT_EQ(weir.line(), "told\n");
+    EXPECT_EQ(weir.wait(), limited ? 128 + SIGKILL : 12);
+  }
+}
+
 TEST(WeirRun, RanksDieWithIt) {
   Background weir({"run", "-n", "1", "--plain", "--", "sh", "-c", "echo $$; while :; do sleep 0.1; done"});
   const pid_t rank = std::atoi(weir.line().c_str());

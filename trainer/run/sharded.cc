@@ -12,6 +12,7 @@
 #include "trainer/data/samples.h"
 #include "trainer/math/philox.h"
 #include "trainer/parallel/pipeline_schedule.h"
+#include "trainer/run/stop_signals.h"
 #include "trainer/shard/groups.h"
 
 namespace weir::trainer {
@@ -219,8 +220,10 @@ Result<StepResult> Sharded::step(Index step) {
   WEIR_TRY(losses.status());
   const auto own = static_cast<Index>(plan.of(shards_->rank()).count());
   int64_t begin = Recorder::steady_ns();
-  const auto sums = shards_->finish_step(static_cast<uint64_t>(own * settings_.config.length));
+  const auto sums = shards_->finish_step(static_cast<uint64_t>(own * settings_.config.length), stop_vote());
   WEIR_TRY(sums.status());
+  const auto signal = agreed_signal(sums->votes);
+  WEIR_TRY(signal.status());
   const auto loss = sum_of_losses(plan, *losses);
   WEIR_TRY(loss.status());
   recorder_.add(Phase::wait, -1, begin);
@@ -229,7 +232,18 @@ Result<StepResult> Sharded::step(Index step) {
   recorder_.add(Phase::update, -1, begin);
   record_collectives();
   WEIR_TRY(complete_checkpoint());
-  return result_of(step, *sums, *loss);
+  StepResult result = result_of(step, *sums, *loss);
+  result.stop_signal = *signal;
+  return result;
+}
+
+/// The signal for which all ranks stop; 0: none. Ranks with other parts of the model have other votes.
+Result<int> Sharded::agreed_signal(uint64_t votes_of_part) const {
+  uint64_t votes = votes_of_part;
+  if (team_->replica() != nullptr)
+    WEIR_TRY(shard::checked(ncclAllReduce(&votes, &votes, 1, ncclUint64, ncclSum, team_->replica(), nullptr),
+                            "counting votes"));
+  return signal_of(votes);
 }
 
 StepResult Sharded::result_of(Index step, const shard::StepSums& sums, float loss) {

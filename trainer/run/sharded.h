@@ -85,6 +85,7 @@ class Sharded final : public TrainingEngine {
   Result<float> sum_of_losses(const shard::GrainPlan& plan, const std::vector<float>& own);
   Status update(Index step, float norm);
   StepResult result_of(Index step, const shard::StepSums& sums, float loss);
+  Result<int> agreed_signal(uint64_t votes_of_part) const;
   void record_collectives();
   size_t used_memory() const;
   uint8_t draw_byte(const float* logits, float temperature, Index place) const;

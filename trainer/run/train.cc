@@ -15,6 +15,8 @@
 #include <numbers>
 #include <vector>
 
+#include "trainer/run/stop_signals.h"
+
 namespace weir::trainer {
 namespace {
 
@@ -190,9 +192,53 @@ std::string printable(const std::string& text) {
   return shown;
 }
 
+/// Trains from `first` on, to the last step or to the one after which ranks were asked to stop.
+Result<RunEnd> run_steps(TrainingEngine& engine, const Settings& settings, const ReportSettings& report,
+                         Index first, Progress& progress, Metrics& metrics, Journal& journal) {
+  const Index end = settings.stop_after > 0 ? std::min(settings.stop_after, settings.steps) : settings.steps;
+  RunEnd ending{.steps = first};
+  const StopSignals signals;
+  while (ending.steps < end && ending.stop_signal == 0) {
+    const Clock::time_point begin = Clock::now();
+    Result<StepResult> result = engine.step(ending.steps);
+    if (!result.ok()) return result.status();
+    WEIR_TRY(progress.add(ending.steps, *result, seconds_since(begin), metrics, journal));
+    ++ending.steps;
+    ending.stop_signal = result->stop_signal;
+    const bool stops = ending.stop_signal != 0;
+    const bool is_last = ending.steps == end || stops;
+    if (is_last || (settings.checkpoint_every > 0 && ending.steps % settings.checkpoint_every == 0))
+      WEIR_TRY(engine.save(ending.steps));
+    if (!stops && (is_last || (report.evaluate_every > 0 && ending.steps % report.evaluate_every == 0)))
+      WEIR_TRY(evaluate(engine, report, ending.steps, progress.total(), metrics, journal));
+  }
+  WEIR_TRY(engine.finish_saving());
+  return ending;
+}
+
+/// Generates the text at the end; empty if none is wanted.
+Result<std::string> sample(TrainingEngine& engine, const ReportSettings& report, Metrics& metrics) {
+  if (report.sample_bytes == 0) return std::string();
+  Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
+  if (!text.ok()) return text.status();
+  std::string shown = printable(*text);
+  if (report.prints) {
+    fmt::print("\n{}\n", shown);
+    WEIR_TRY(metrics.write({{"text", *text}}));
+  }
+  return shown;
+}
+
+Status print_digest(TrainingEngine& engine, const ReportSettings& report, Metrics& metrics) {
+  Result<uint64_t> digest = engine.digest();
+  if (!digest.ok()) return digest.status();
+  if (report.prints) fmt::print("parameters and moments: {:016x}\n", *digest);
+  return metrics.write({{"digest", fmt::format("{:016x}", *digest)}});
+}
+
 }  // namespace
 
-Status train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report) {
+Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report) {
   Metrics metrics;
   if (report.prints) WEIR_TRY(metrics.open(report.metrics));
   Progress progress(settings, report);
@@ -203,35 +249,16 @@ Status train(TrainingEngine& engine, const Settings& settings, const ReportSetti
   if (report.prints) print(*resumed);
   progress.begin();
   if (resumed->step == 0) WEIR_TRY(evaluate(engine, report, 0, 0, metrics, journal));
-  const Index end = settings.stop_after > 0 ? std::min(settings.stop_after, settings.steps) : settings.steps;
-  for (Index step = resumed->step; step < end; ++step) {
-    const Clock::time_point begin = Clock::now();
-    Result<StepResult> result = engine.step(step);
-    if (!result.ok()) return result.status();
-    WEIR_TRY(progress.add(step, *result, seconds_since(begin), metrics, journal));
-    const bool is_last = step + 1 == end;
-    if (is_last || (settings.checkpoint_every > 0 && (step + 1) % settings.checkpoint_every == 0))
-      WEIR_TRY(engine.save(step + 1));
-    if (is_last || (report.evaluate_every > 0 && (step + 1) % report.evaluate_every == 0))
-      WEIR_TRY(evaluate(engine, report, step + 1, progress.total(), metrics, journal));
-  }
+  const auto ending = run_steps(engine, settings, report, resumed->step, progress, metrics, journal);
+  WEIR_TRY(ending.status());
+  const bool stopped = ending->stop_signal != 0;
+  if (stopped) ignore_stop_signals();
   WEIR_TRY(progress.compare(metrics));
-  WEIR_TRY(engine.finish_saving());
-  Result<uint64_t> digest = engine.digest();
-  if (!digest.ok()) return digest.status();
-  if (report.prints) fmt::print("parameters and moments: {:016x}\n", *digest);
-  WEIR_TRY(metrics.write({{"digest", fmt::format("{:016x}", *digest)}}));
-  std::string sample;
-  if (report.sample_bytes > 0) {
-    Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
-    if (!text.ok()) return text.status();
-    sample = printable(*text);
-    if (report.prints) {
-      fmt::print("\n{}\n", sample);
-      WEIR_TRY(metrics.write({{"text", *text}}));
-    }
-  }
-  return journal.finish(engine, sample, report.prints);
+  WEIR_TRY(print_digest(engine, report, metrics));
+  const auto text = stopped ? Result<std::string>(std::string()) : sample(engine, report, metrics);
+  WEIR_TRY(text.status());
+  WEIR_TRY(journal.finish(engine, *text, report.prints));
+  return ending;
 }
 
 }  // namespace weir::trainer

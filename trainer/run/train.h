@@ -25,7 +25,15 @@ struct ReportSettings {
   bool prints = true;  ///< whether this rank prints and writes the metrics; true on one rank
 };
 
-/// Runs all steps and reports to stdout and to the metrics file. Rates count the time of training only.
-Status train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report);
+/// How the steps of a run ended; the same on all ranks.
+struct RunEnd {
+  Index steps = 0;      ///< number of steps done, those before a checkpoint included
+  int stop_signal = 0;  ///< signal for which the run stopped (stop_signals.h); 0: none
+};
+
+/// Runs all steps and reports to stdout and to the metrics file. Rates count the time of training only. If
+/// ranks are asked to stop, the current step is the last one: its state is saved, but neither evaluated nor
+/// sampled from; the signals are ignored from then on.
+Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report);
 
 }  // namespace weir::trainer

@@ -52,7 +52,7 @@ Status launch(int ranks, bool regroups, char** arguments) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return Status(Code::system_error, fmt::format("cannot find this program: {}", error.message()));
   const std::string launcher = self.parent_path() / "weir";
-  std::vector<std::string> words = {"weir", "run", "-n", std::to_string(ranks), "--plain"};
+  std::vector<std::string> words = {"weir", "run", "-n", std::to_string(ranks), "--plain", "--grace", "0"};
   if (regroups) words.emplace_back("--keep-going");
   words.insert(words.end(), {"--", self.string()});
   for (char** word = arguments + 1; *word != nullptr; ++word) words.emplace_back(*word);

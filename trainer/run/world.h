@@ -47,8 +47,8 @@ class World {
 };
 
 /// Replaces this process by `weir run`, found beside the program, which starts it again as `ranks` processes
-/// with the same arguments. `regroups`: ranks that die do not end the others. Returns only if that is
-/// impossible, with the reason.
+/// with the same arguments, and gives them any time after a signal. `regroups`: ranks that die do not end the
+/// others. Returns only if that is impossible, with the reason.
 Status launch(int ranks, bool regroups, char** arguments);
 
 }  // namespace weir::trainer

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "trainer/shard/groups.h"
@@ -235,14 +236,16 @@ Status ShardEngine::reduce(int unit) {
   return kept(reductions_->reduce(unit, gathers_->visit().micro_batch));
 }
 
-Result<StepSums> ShardEngine::finish_step(uint64_t tokens) {
+Result<StepSums> ShardEngine::finish_step(uint64_t tokens, uint64_t votes) {
   WEIR_TRY(usable());
   if (!training_ || !gathers_->finished())
     return Status(Code::invalid_usage, "finish_step before all units of a training step were released");
   training_ = false;
-  StepSums sums;
-  WEIR_TRY(kept(checked(ncclAllReduce(&tokens, &sums.tokens, 1, ncclUint64, ncclSum, world_, nullptr),
-                        "counting tokens")));
+  uint64_t counts[] = {tokens, votes};
+  WEIR_TRY(
+      kept(checked(ncclAllReduce(counts, counts, std::size(counts), ncclUint64, ncclSum, world_, nullptr),
+                   "counting tokens")));
+  StepSums sums{.tokens = counts[0], .votes = counts[1]};
   if (sums.tokens == 0)
     return Status(Code::invalid_argument, "the step has no tokens; expected at least one");
   WEIR_TRY(kept(reductions_->finish()));

@@ -51,6 +51,7 @@ struct EngineOptions {
 /// Sums of a step over all ranks.
 struct StepSums {
   uint64_t tokens = 0;
+  uint64_t votes = 0;       ///< of the ranks that train the same part of the model
   float gradient_norm = 0;  ///< norm of the gradients per token
 };
 
@@ -103,7 +104,8 @@ class ShardEngine {
   Status close(int unit, GrainRange grains);
   Status reduce(int unit);
   /// Waits for all gradients, and scales them. `tokens` counts this rank's tokens in all its micro-batches.
-  Result<StepSums> finish_step(uint64_t tokens);
+  /// `votes` are added up with them: what a caller asks the other ranks for costs no message of its own.
+  Result<StepSums> finish_step(uint64_t tokens, uint64_t votes = 0);
 
   /// The sum of one value per grain in the order of the tree. `own` has the values of plan.of(rank()).
   Result<float> sum_over_grains(const GrainPlan& plan, std::span<const float> own);

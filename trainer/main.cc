@@ -18,16 +18,19 @@
 
 #include "trainer/data/baselines.h"
 #include "trainer/data/text.h"
+#include "trainer/exchange/imported_model.h"
 #include "trainer/math/ops.h"
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
 #include "trainer/run/automatic.h"
 #include "trainer/run/common_options.h"
 #include "trainer/run/device.h"
+#include "trainer/run/model_source.h"
 #include "trainer/run/restart_words.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
+#include "trainer/run/write_model.h"
 #include "weir/launched.h"
 
 namespace weir::trainer {
@@ -39,11 +42,11 @@ constexpr int kExitSignal = 128;  ///< plus the signal for which a run has stopp
 struct Arguments {
   Settings settings;
   ReportSettings report;
-  std::string preset = "small";
+  ModelSource model;
   std::string data;
+  std::string exported;  ///< folder into which the model is written at the end; empty: none
   std::string determinism = "run";
   DeviceChoice device = DeviceChoice::cpu;
-  int blocks = 0;
   int threads = 1;
   int ranks = 0;  ///< number of processes to start; 0: the launcher has started them
   bool automatic = false;
@@ -58,12 +61,22 @@ void add_model(CLI::App& app, Arguments& arguments) {
   const std::map<std::string, Precision> precisions{{"fp32", Precision::fp32}, {"bf16", Precision::bf16}};
   const std::map<std::string, Recompute> recomputes{
       {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
-  app.add_option("--preset", arguments.preset, "Preset model size")
-      ->check(CLI::IsMember(preset_names()))
-      ->capture_default_str();
-  app.add_option("--blocks", arguments.blocks, "Number of transformer blocks; 0: as in the preset")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
+  CLI::Option* const preset = app.add_option("--preset", arguments.model.preset, "Preset model size");
+  preset->check(CLI::IsMember(preset_names()))->capture_default_str();
+  CLI::Option* const blocks =
+      app.add_option("--blocks", arguments.model.blocks, "Number of transformer blocks; 0: as in the preset");
+  blocks->check(CLI::Range(0, 1000))->capture_default_str();
+  CLI::Option* const imported = app.add_option(
+      "--import", arguments.model.imported,
+      "Folder of a model in Hugging Face's GPT-2 format with bytes as tokens, instead of a preset: "
+      "training begins with its parameters");
+  imported->excludes(preset)->excludes(blocks);
+  app.add_option("--export", arguments.exported,
+                 "Folder into which the model is written at the end, in the same format");
+  app.add_option("--sample-from", arguments.model.sample_from,
+                 "Checkpoint, or folder of which the newest one counts: evaluate and sample from it, without "
+                 "training")
+      ->excludes(imported);
   app.add_option("--data", arguments.data,
                  "File to train on, read as bytes (default: the built-in King James Bible)");
   app.add_option("--precision", settings.precision,
@@ -185,7 +198,8 @@ void add_report(CLI::App& app, Arguments& arguments) {
   Settings& settings = arguments.settings;
   app.add_option("--checkpoints", settings.checkpoints,
                  "Checkpoint folder, visible to all ranks; training resumes from the newest checkpoint in "
-                 "it, whatever ranks and strategy wrote it");
+                 "it, whatever ranks and strategy wrote it")
+      ->excludes(app.get_option("--sample-from"));
   app.add_option("--checkpoint-every", settings.checkpoint_every,
                  "Steps between checkpoints; 0: only after the last step")
       ->capture_default_str();
@@ -222,10 +236,15 @@ std::string memory_words(const Sharded& engine) {
   return words;
 }
 
+/// "preset tiny", "model of the checkpoint".
+std::string name_of(const Config& config) {
+  return (preset(config.name).ok() ? "preset " : "model ") + config.name;
+}
+
 std::string model_words(const Model& model) {
   const Config& config = model.config();
-  return fmt::format("preset {}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters",
-                     config.name, config.layers, config.width, config.heads, config.length,
+  return fmt::format("{}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters",
+                     name_of(config), config.layers, config.width, config.heads, config.length,
                      static_cast<double>(model.parameter_floats()) / 1e6);
 }
 
@@ -328,7 +347,15 @@ Result<std::unique_ptr<Sharded>> make_engine(const World& world, bool regrouped,
   }
 }
 
-/// Trains with the present ranks, from the newest checkpoint on.
+/// Evaluates and samples a checkpoint.
+Result<RunEnd> sample_from(const std::string& path, Sharded& engine, const ReportSettings& report) {
+  const auto loaded = engine.load(path);
+  WEIR_TRY(loaded.status());
+  WEIR_TRY(evaluate_and_sample(engine, *loaded, report));
+  return RunEnd{.steps = loaded->step};
+}
+
+/// Trains with the present ranks, from the newest checkpoint on, or samples from a checkpoint.
 Result<RunEnd> train_together(const World& world, const Arguments& arguments, const Text& text, Ops& ops) {
   auto engine = make_engine(world, arguments.report.goes_on, arguments.settings, text, ops);
   WEIR_TRY(engine.status());
@@ -341,7 +368,14 @@ Result<RunEnd> train_together(const World& world, const Arguments& arguments, co
     print_beginning(arguments, report.ranks, text, ops, **engine, *order);
     WEIR_TRY(tell_page(report.journal, arguments, text, ops, **engine, *order));
   }
-  Result<RunEnd> ending = train(**engine, (*engine)->settings(), report);
+  Result<RunEnd> ending = arguments.model.sample_from.empty()
+                              ? train(**engine, (*engine)->settings(), report)
+                              : sample_from(arguments.model.sample_from, **engine, report);
+  if (ending.ok() && ending->stop_signal == 0 && !arguments.exported.empty()) {
+    const Status exported = export_model(world, **engine, arguments.exported);
+    if (!exported.ok()) ending = exported;
+    if (ending.ok() && report.prints) fmt::print("exported to {}\n", arguments.exported);
+  }
   if (!ending.ok()) (*engine)->abort();
   return ending;
 }
@@ -354,12 +388,29 @@ Result<Device> choose_device(const Arguments& arguments) {
                      arguments.settings.precision);
 }
 
+/// The options that all ranks have in common, and the parameters that they begin with.
+Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const Text& text) {
+  const auto whether = [](bool given) { return given ? "given" : "not given"; };
+  const auto path = [](const std::string& given) { return given.empty() ? "not given" : given; };
+  std::vector<CommonSetting> common = common_options(arguments.settings, arguments.report, text);
+  common.push_back({"--deterministic", arguments.determinism});
+  common.push_back({"--auto", whether(arguments.automatic)});
+  common.push_back({"--regroup", whether(arguments.regroup)});
+  common.push_back({"--sample-from", path(arguments.model.sample_from)});
+  common.push_back({"--export", whether(!arguments.exported.empty())});
+  std::string imported = "not given";
+  if (arguments.settings.imported != nullptr) {
+    const auto checksum = arguments.settings.imported->checksum();
+    WEIR_TRY(checksum.status());
+    imported = fmt::format("a model with checksum {:016x}", *checksum);
+  }
+  common.push_back({"--import", imported});
+  return common;
+}
+
 Result<RunEnd> run(Arguments& arguments) {
   Settings& settings = arguments.settings;
-  Result<Config> config = preset(arguments.preset);
-  if (!config.ok()) return config.status();
-  settings.config = *config;
-  if (arguments.blocks > 0) settings.config.layers = arguments.blocks;
+  WEIR_TRY(choose_model(arguments.model, settings));
   settings.canonical = arguments.determinism == "canonical";
   settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
@@ -373,13 +424,12 @@ Result<RunEnd> run(Arguments& arguments) {
   Ops& ops = device->ops();
   settings.sharding.gpu = device->gpu_ops.get();
   arguments.report.peak = device->peak;
+  const auto common = all_common(arguments, *text);
+  WEIR_TRY(common.status());
   auto world = World::join(order_for(arguments.determinism));
   WEIR_TRY(world.status());
-  std::vector<CommonSetting> common = common_options(settings, arguments.report, *text);
-  common.push_back({"--deterministic", arguments.determinism});
-  common.push_back({"--auto", arguments.automatic ? "given" : "not given"});
-  common.push_back({"--regroup", arguments.regroup ? "given" : "not given"});
-  WEIR_TRY(check_common(*world, common));
+  WEIR_TRY(check_common(*world, *common));
+  if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
   if (arguments.automatic && settings.parts.parts() > 1)
     return Status(Code::invalid_argument,
                   "--auto was given with --pipeline or --tensor, but it never cuts the model; expected only "
@@ -410,13 +460,12 @@ Result<RunEnd> run_in_memory(Arguments& arguments) {
   try {
     return run(arguments);
   } catch (const std::bad_alloc&) {
-    return Status(
-        Code::system_error,
-        fmt::format(
-            "the arrays of preset {} with {} sequences at once do not fit into memory; a lower "
-            "--micro-batch or --recompute full needs less",
-            arguments.preset,
-            arguments.settings.micro_batch > 0 ? arguments.settings.micro_batch : arguments.settings.batch));
+    return Status(Code::system_error,
+                  fmt::format("the arrays of {} with {} sequences at once do not fit into memory; a lower "
+                              "--micro-batch or --recompute full needs less",
+                              name_of(arguments.settings.config),
+                              arguments.settings.micro_batch > 0 ? arguments.settings.micro_batch
+                                                                 : arguments.settings.batch));
   }
 }
 

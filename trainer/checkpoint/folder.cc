@@ -32,6 +32,16 @@ std::optional<uint64_t> step_of(const std::string& name) {
 
 }  // namespace
 
+std::vector<uint64_t> Choice::steps() const { return step ? std::vector<uint64_t>{*step} : steps_in(folder); }
+
+Choice choice_of(const std::string& path) {
+  const std::filesystem::path last = std::filesystem::path(path + "/").parent_path();
+  const auto step = step_of(last.filename().string());
+  if (!step) return {path, std::nullopt};
+  const std::string folder = last.parent_path().string();
+  return {folder.empty() ? "." : folder, step};
+}
+
 std::vector<uint64_t> steps_in(const std::string& folder) {
   std::vector<uint64_t> steps;
   for (const std::string& name : names_in(folder))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,18 @@ inline constexpr const char* kTemporary = ".tmp";
 
 /// Steps of the checkpoints in a folder, newest first; empty if the folder does not exist.
 std::vector<uint64_t> steps_in(const std::string& folder);
+
+/// The checkpoints that a path stands for: those of a folder, or only one of them.
+struct Choice {
+  std::string folder;
+  std::optional<uint64_t> step;  ///< nullopt: all
+
+  /// Newest first.
+  std::vector<uint64_t> steps() const;
+};
+
+/// "saved/step-00000020" is one in the folder "saved"; any other path is a folder of checkpoints.
+Choice choice_of(const std::string& path);
 
 /// Names of folders in it that are incomplete or partly removed checkpoints.
 std::vector<std::string> leftovers(const std::string& folder);

@@ -126,17 +126,31 @@ Status Reader::read(const ArrayRequest& request) const {
   return Status();
 }
 
-Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
-                                          const Contents& expected, std::span<const ArrayRequest> requests) {
+Result<Contents> newest_contents(const std::string& path) {
+  const Choice choice = choice_of(path);
+  Status last(Code::invalid_argument, fmt::format("{}: expected a checkpoint, or a folder with one", path));
+  for (const uint64_t step : choice.steps()) {
+    const std::string file = choice.folder + "/" + folder_name(step) + "/" + kManifest;
+    const Result<std::string> text = read_file(file);
+    Result<Manifest> manifest = text.ok() ? parse_manifest(*text) : Result<Manifest>(text.status());
+    if (manifest.ok()) return std::move(manifest->contents);
+    last = Status(Code::invalid_argument, fmt::format("{}: {}", file, manifest.status().message()));
+  }
+  return last;
+}
+
+Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& path, const Contents& expected,
+                                          std::span<const ArrayRequest> requests) {
   Loaded loaded;
   // Rank 0's list counts: other ranks might list the folder after it has changed.
-  std::vector<uint64_t> steps = steps_in(folder);
+  const Choice choice = choice_of(path);
+  const std::vector<uint64_t> steps = choice.steps();
   for (size_t next = 0;; ++next) {
     uint64_t candidate[2] = {next < steps.size() ? 1U : 0U, next < steps.size() ? steps[next] : 0};
     WEIR_TRY(shard::checked(ncclBroadcast(candidate, candidate, 2, ncclUint64, 0, world, nullptr),
                             "finding checkpoints"));
     if (candidate[0] == 0) break;
-    Result<Contents> contents = load(folder + "/" + folder_name(candidate[1]), expected, requests);
+    Result<Contents> contents = load(choice.folder + "/" + folder_name(candidate[1]), expected, requests);
     const Status status = agree(world, contents.status());
     if (status.ok()) {
       loaded.contents = std::move(*contents);
@@ -147,7 +161,7 @@ Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& f
   }
   if (loaded.skipped.empty()) return std::optional<Loaded>();
   return Status(Code::invalid_argument,
-                fmt::format("no checkpoint in {} can be used; the newest: {}", folder, loaded.skipped[0]));
+                fmt::format("no checkpoint in {} can be used; the newest: {}", path, loaded.skipped[0]));
 }
 
 }  // namespace weir::checkpoint

@@ -59,11 +59,15 @@ struct Loaded {
   std::vector<std::string> skipped;  ///< newer checkpoints that could not be used, with the reason
 };
 
-/// Reads what each rank needs from the newest checkpoint in `folder` that all ranks can read completely and
-/// whose arrays and units are the expected ones. Collective; all ranks get the same answer: nothing if the
-/// folder has no checkpoints; an error if it has some but none can be used. After an error, or if some were
-/// skipped, the wanted values may have been written more than once.
-Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
-                                          const Contents& expected, std::span<const ArrayRequest> requests);
+/// The contents of the newest checkpoint of choice_of(path) whose manifest can be read; for that, it need not
+/// be complete. invalid_argument if there is none.
+Result<Contents> newest_contents(const std::string& path);
+
+/// Reads what each rank needs from the newest checkpoint of choice_of(path) that all ranks can read
+/// completely and whose arrays and units are the expected ones. Collective; all ranks get the same answer:
+/// nothing if the folder has no checkpoints; an error if it has some but none can be used. After an error, or
+/// if some were skipped, the wanted values may have been written more than once.
+Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& path, const Contents& expected,
+                                          std::span<const ArrayRequest> requests);
 
 }  // namespace weir::checkpoint

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "trainer/math/products.h"
@@ -12,6 +13,8 @@
 #include "trainer/shard/engine.h"
 
 namespace weir::trainer {
+
+class ImportedModel;
 
 struct Settings {
   Config config;
@@ -33,8 +36,9 @@ struct Settings {
   bool canonical = false;            ///< canonical sums: products per sequence, gradients in a tree
   size_t memory = 0;                 ///< bytes that the arrays of a rank may take (budget.h); 0: any number
   Index evaluation_sequences = 256;  ///< number of held-out sequences; 0: the whole held-out text
-  std::string checkpoints;           ///< path of the folder; empty: no checkpoints are written
-  Index checkpoint_every = 100;      ///< steps between checkpoints; one is also written after the last step
+  std::shared_ptr<const ImportedModel> imported;  ///< gives the initial parameters; null: they are random
+  std::string checkpoints;                        ///< path of the folder; empty: no checkpoints are written
+  Index checkpoint_every = 100;  ///< steps between checkpoints; one is also written after the last step
   int checkpoints_kept = 2;
   parallel::Shape parts;          ///< parts into which the model is cut; each has ranks of its own
   shard::EngineOptions sharding;  ///< all fields but `canonical`, which is copied from the field above

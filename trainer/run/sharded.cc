@@ -8,10 +8,12 @@
 #include <bit>
 #include <cmath>
 
-#include "trainer/checkpoint/checksum.h"
+#include "trainer/checkpoint/agree.h"
 #include "trainer/data/samples.h"
+#include "trainer/exchange/imported_model.h"
 #include "trainer/math/philox.h"
 #include "trainer/parallel/pipeline_schedule.h"
+#include "trainer/run/checkpoint_words.h"
 #include "trainer/run/stop_signals.h"
 #include "trainer/shard/groups.h"
 
@@ -78,29 +80,6 @@ Shown shown_as(shard::Kind kind) {
   return {Row::parts, Phase::move};
 }
 
-/// "seed (1, now 9), text": what differs between the words of a checkpoint and those of this run.
-std::string changed_words(std::span<const uint64_t> before, std::span<const uint64_t> now) {
-  enum class Form : uint8_t { number, real, hidden };
-  constexpr std::pair<std::string_view, Form> kNames[] = {
-      {"seed", Form::number},     {"batch", Form::number},           {"length of the text", Form::number},
-      {"text", Form::hidden},     {"number of steps", Form::number}, {"learning rate", Form::real},
-      {"warm-up", Form::number},  {"weight decay", Form::real},      {"clip", Form::real},
-      {"precision", Form::hidden}};
-  const auto shown = [](Form form, uint64_t word) {
-    return form == Form::real ? fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)))
-                              : fmt::format("{}", word);
-  };
-  std::string changed;
-  for (size_t at = 0; at < std::min({before.size(), now.size(), std::size(kNames)}); ++at) {
-    if (before[at] == now[at]) continue;
-    const auto& [name, form] = kNames[at];
-    changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name);
-    if (form != Form::hidden)
-      changed += fmt::format(" ({}, now {})", shown(form, before[at]), shown(form, now[at]));
-  }
-  return changed;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Settings& settings,
@@ -163,11 +142,24 @@ Status Sharded::make_arrays() {
     Moments& moments = moments_.emplace_back();
     WEIR_TRY(make(moments.mean, static_cast<Index>(own.count)));
     WEIR_TRY(make(moments.variance, static_cast<Index>(own.count)));
+  }
+  return set_initial_parameters();
+}
+
+/// Collective if they are imported: some ranks might not be able to read the file.
+Status Sharded::set_initial_parameters() {
+  Status imported;
+  for (size_t at = 0; at < units_.count(); ++at) {
+    const shard::Range own = shards_->shard_range(static_cast<int>(at));
+    const auto begin = static_cast<Index>(own.first), end = static_cast<Index>(own.end());
     std::vector<float> values(own.count);
-    initialise(unit(at).parameters(), settings_.seed, static_cast<Index>(own.first),
-               static_cast<Index>(own.end()), values.data());
+    if (settings_.imported == nullptr)
+      initialise(unit(at).parameters(), settings_.seed, begin, end, values.data());
+    else if (imported.ok())
+      imported = settings_.imported->fill(unit(at).parameters(), begin, end, values.data());
     where_.copy(values.data(), own.count * sizeof(float), shards_->shard(static_cast<int>(at)).data());
   }
+  if (settings_.imported != nullptr) WEIR_TRY(checkpoint::agree(world_.comm(), imported));
   return where_.status();
 }
 
@@ -361,23 +353,6 @@ std::vector<checkpoint::ShardArray> Sharded::moments() {
   return moments;
 }
 
-/// What the results depend on, besides the model and the number of steps done. Checkpoints of earlier
-/// versions have only the first three.
-std::vector<uint64_t> Sharded::words() const {
-  const auto bits = [](float value) { return uint64_t{std::bit_cast<uint32_t>(value)}; };
-  const auto number = [](Index value) { return static_cast<uint64_t>(value); };
-  return {settings_.seed,
-          number(settings_.batch),
-          text_.bytes().size(),
-          checkpoint::checksum(text_.bytes().data(), text_.bytes().size()),
-          number(settings_.steps),
-          bits(settings_.learning_rate),
-          number(settings_.warm_up),
-          bits(settings_.weight_decay),
-          bits(settings_.clip),
-          static_cast<uint64_t>(settings_.precision)};
-}
-
 Result<Resumed> Sharded::resume(bool regrouped) {
   if (!saver_) return Resumed();
   WEIR_TRY(saver_->open(regrouped));
@@ -386,7 +361,7 @@ Result<Resumed> Sharded::resume(bool regrouped) {
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) return Resumed();
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
-  const std::string changed = changed_words((*loaded)->contents.words, words());
+  const std::string changed = changed_words((*loaded)->contents.words, checkpoint_words(settings_, text_));
   if (!changed.empty())
     resumed.notes.push_back(fmt::format(
         "the checkpoint was written with another {}; the results differ from those of one uninterrupted run",
@@ -394,11 +369,44 @@ Result<Resumed> Sharded::resume(bool regrouped) {
   return resumed;
 }
 
+Result<Resumed> Sharded::load(const std::string& path) {
+  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, moments(), whole_model());
+  WEIR_TRY(loaded.status());
+  if (!loaded->has_value())
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: expected a checkpoint, or a folder with one", path));
+  return Resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
+}
+
+/// Each element is in the piece of one rank; the others add zero bits to it.
+Result<std::vector<float>> Sharded::whole_unit(size_t at) {
+  const auto elements = static_cast<size_t>(model_.units()[at]->parameters().whole_size());
+  std::vector<uint32_t> bits(elements);
+  if (at >= units_.first && at < units_.end) {
+    const int own = static_cast<int>(at - units_.first);
+    const shard::Range shard = shards_->shard_range(own);
+    std::vector<float> values(shard.count);
+    where_.copy(shards_->shard(own).data(), shard.count * sizeof(float), values.data());
+    for (const shard::ContiguousRange& stretch :
+         stretches_in(shards_->units()[static_cast<size_t>(own)], shards_->piece_range(own)))
+      for (size_t place = 0; stretch.counts && place < stretch.count; ++place)
+        bits[stretch.whole + place] = std::bit_cast<uint32_t>(values[stretch.first + place - shard.first]);
+  }
+  WEIR_TRY(where_.status());
+  WEIR_TRY(shard::checked(
+      ncclReduce(bits.data(), bits.data(), elements, ncclUint32, ncclSum, 0, world_.comm(), nullptr),
+      "collecting parameters"));
+  if (world_.rank() != 0) return std::vector<float>();
+  std::vector<float> values(elements);
+  std::ranges::transform(bits, values.begin(), [](uint32_t word) { return std::bit_cast<float>(word); });
+  return values;
+}
+
 Status Sharded::save(Index steps) {
   if (!saver_) return {};
   WEIR_TRY(finish_saving());
-  return checkpoint::start_saving(*saver_, *shards_, moments(), static_cast<uint64_t>(steps), words(),
-                                  whole_model());
+  return checkpoint::start_saving(*saver_, *shards_, moments(), static_cast<uint64_t>(steps),
+                                  checkpoint_words(settings_, text_), whole_model());
 }
 
 /// Completes the checkpoint once all ranks' files are written, so that it can be used before the next save

@@ -47,6 +47,12 @@ class Sharded final : public TrainingEngine {
   Result<std::string> generate(const std::string& prompt, Index count, float temperature) override;
   Result<Timeline> timeline(std::span<const Span> own) override;
 
+  /// Loads the newest usable checkpoint of checkpoint::choice_of(path), to evaluate and to sample; no
+  /// checkpoints are kept. Collective. invalid_argument if there is none.
+  Result<Resumed> load(const std::string& path);
+  /// The parameters of a whole unit of the model, on rank 0 of the world; empty on other ranks. Collective;
+  /// to be called between passes.
+  Result<std::vector<float>> whole_unit(size_t at);
   /// To be called after an error: ends calls in flight, here and soon on other ranks. Afterwards the object
   /// can only be destroyed.
   void abort();
@@ -78,6 +84,7 @@ class Sharded final : public TrainingEngine {
   Status make_shards();
   Status make_arrays();
   Status make(Array& array, Index count) const;
+  Status set_initial_parameters();
   const Unit& unit(size_t at) const { return *model_.units()[units_.first + at]; }
   Index most_sequences() const;
   shard::GrainPlan deal_out(Index sequences) const;
@@ -92,8 +99,6 @@ class Sharded final : public TrainingEngine {
   Status complete_checkpoint();
   checkpoint::WholeModel whole_model() const;
   std::vector<checkpoint::ShardArray> moments();
-  /// Values that must agree between a run and the run that wrote the checkpoint it resumes from.
-  std::vector<uint64_t> words() const;
 
   const World& world_;
   Settings settings_;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 #include "trainer/run/stop_signals.h"
@@ -162,19 +163,20 @@ class Progress {
   Index steps_ = 0;
 };
 
-Status evaluate(TrainingEngine& engine, const ReportSettings& report, Index step, double seconds,
-                Metrics& metrics, Journal& journal) {
+/// `seconds`: of training until here; nullopt: this run does not train.
+Status evaluate(TrainingEngine& engine, const ReportSettings& report, Index step,
+                std::optional<double> seconds, Metrics& metrics, Journal& journal) {
   Result<double> loss = engine.evaluate();
   if (!loss.ok()) return loss.status();
   journal.add_held_out(static_cast<double>(step), in_bits(*loss));
   if (!report.prints) return {};
-  fmt::print("{:>6}  {:>7.4f}  {:>9.3f}  held out, after {:.1f} s of training\n", step, *loss, in_bits(*loss),
-             seconds);
+  fmt::print("{:>6}  {:>7.4f}  {:>9.3f}  held out{}\n", step, *loss, in_bits(*loss),
+             seconds ? fmt::format(", after {:.1f} s of training", *seconds) : "");
   std::fflush(stdout);
   return metrics.write({{"step", step},
                         {"held_out_loss", *loss},
                         {"held_out_bits_per_byte", in_bits(*loss)},
-                        {"training_seconds", seconds}});
+                        {"training_seconds", seconds.value_or(0)}});
 }
 
 void print(const Resumed& resumed) {
@@ -259,6 +261,20 @@ Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const Rep
   WEIR_TRY(text.status());
   WEIR_TRY(journal.finish(engine, *text, report.prints));
   return ending;
+}
+
+Status evaluate_and_sample(TrainingEngine& engine, const Resumed& loaded, const ReportSettings& report) {
+  Metrics metrics;
+  if (report.prints) {
+    WEIR_TRY(metrics.open(report.metrics));
+    for (const std::string& note : loaded.notes) fmt::print("{}\n", note);
+    fmt::print("checkpoint after step {}\n{:>6}  {:>7}  {:>9}\n", loaded.step, "step", "nats", "bits/byte");
+  }
+  const JournalSettings no_files;
+  Journal none(no_files);
+  WEIR_TRY(evaluate(engine, report, loaded.step, std::nullopt, metrics, none));
+  WEIR_TRY(print_digest(engine, report, metrics));
+  return sample(engine, report, metrics).status();
 }
 
 }  // namespace weir::trainer

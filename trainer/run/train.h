@@ -36,4 +36,8 @@ struct RunEnd {
 /// sampled from; the signals are ignored from then on.
 Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report);
 
+/// Reports the loss on the held-out text, the digest and a generated text, as train() does at its end, of an
+/// engine that has loaded its parameters. Writes no page and no trace.
+Status evaluate_and_sample(TrainingEngine& engine, const Resumed& loaded, const ReportSettings& report);
+
 }  // namespace weir::trainer

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models go to Hugging Face's transformers and come from it: hugging_face_test.py WEIR_TRAIN PRINT_LOGITS.
+
+Logits and losses on the held-out text must be the same on both sides. Ends with 77 (skipped) where transformers or torch is not installed
+for this Python.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from matrix_test import some_text
+
+SKIPPED = 77
+TOLERANCE = 1e-4  # of logits and losses
+SEQUENCES = 6
+TEXT = "And God said, é\n\x00\x7f"
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # nothing here comes from the network
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+try:
+  import torch
+  import transformers
+except ImportError as missing:
+  print(f"{missing}: models cannot be compared with those of transformers (pip install transformers torch safetensors)")
+  sys.exit(SKIPPED)
+
+
+def train(program, *options):
+  """Losses on the held-out text, by step."""
+  with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
+    command = [program, "--data", some_text().name, "--batch", "8", "--sample", "0", "--evaluate-every", "0", "--evaluation-sequences",
+               f"{SEQUENCES}", "--metrics", metrics.name, *options]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, (command, run.stdout, run.stderr)
+    lines = [json.loads(line) for line in open(metrics.name, encoding="utf-8")]
+  return {line["step"]: line["held_out_loss"] for line in lines if "held_out_loss" in line}
+
+
+def held_out(length):
+  """[SEQUENCES, length + 1] tokens: those that weir-train evaluates (samples.h)."""
+  with open(some_text().name, "rb") as file:
+    text = file.read()
+  text = text[len(text) - len(text) // 10:]
+  limit = (len(text) - 1) // length
+  begins = [number * limit // SEQUENCES * length for number in range(SEQUENCES)]
+  return torch.tensor([list(text[begin:begin + length + 1]) for begin in begins])
+
+
+def loss_of(model):
+  tokens = held_out(model.config.n_positions)
+  with torch.no_grad():
+    logits = model(tokens[:, :-1]).logits
+  return torch.nn.functional.cross_entropy(logits.reshape(-1, 256).double(), tokens[:, 1:].reshape(-1)).item()
+
+
+def load(folder):
+  model, loaded = transformers.AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, attn_implementation="eager")
+  wrong = {what: list(names) for what, names in loaded.items() if names}
+  assert isinstance(model, transformers.GPT2LMHeadModel) and not wrong, (type(model), wrong)
+  return model.eval()
+
+
+def check_logits(print_logits, folder, model):
+  tokens = TEXT.encode()
+  result = subprocess.run([print_logits, folder], input=tokens, capture_output=True, timeout=120, check=True)
+  own = torch.tensor(json.loads(result.stdout)).reshape(len(tokens), 256)
+  with torch.no_grad():
+    theirs = model(torch.tensor([list(tokens)])).logits[0].float()
+  off = (own - theirs).abs().max().item()
+  assert off < TOLERANCE < theirs.abs().max().item(), (folder, off, theirs.abs().max().item())
+  return off
+
+
+def check_tokenizer(folder, length):
+  tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+  tokens = tokenizer(TEXT)["input_ids"]
+  assert tokens == list(TEXT.encode()), tokens
+  assert tokenizer.decode(tokens) == TEXT
+  assert tokenizer.model_max_length == length and len(tokenizer) == 256
+
+
+def goes_out(program, print_logits, folder):
+  for number, options in enumerate((("--ranks", "2"), ("--ranks", "4", "--pipeline", "2", "--tensor", "2"))):
+    place = os.path.join(folder, f"out{number}")
+    losses = train(program, *options, "--preset", "tiny", "--steps", "20", "--learning-rate", "0.01", "--export", place)
+    model = load(place)
+    off = abs(loss_of(model) - losses[20])
+    assert off < TOLERANCE, (options, off, losses)
+    print(f"out, {' '.join(options)}: logits differ by at most {check_logits(print_logits, place, model):.1e}, losses by {off:.1e}")
+    check_tokenizer(place, 64)
+  tokens = torch.tensor([list(b"And ")])
+  said = model.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=8, do_sample=False)
+  assert said.shape == (1, 12), said
+
+
+def comes_in(program, print_logits, folder):
+  for number, (tied, kind) in enumerate(((False, torch.float32), (True, torch.float32), (False, torch.bfloat16), (False, torch.float16))):
+    torch.manual_seed(number)
+    config = transformers.GPT2Config(vocab_size=256, n_positions=40, n_embd=48, n_layer=3, n_head=3, initializer_range=0.3, bos_token_id=None,
+                                     eos_token_id=None, tie_word_embeddings=tied)
+    model = transformers.GPT2LMHeadModel(config).to(kind).eval()
+    for name, values in model.named_parameters():  # biases and gains begin as 0 and 1
+      if values.dim() == 1:
+        values.data += 0.1 * torch.randn_like(values)
+    place, after = os.path.join(folder, f"in{number}"), os.path.join(folder, f"after{number}")
+    model.save_pretrained(place)
+    model = load(place).float()
+    off = check_logits(print_logits, place, model)
+    losses = train(program, "--ranks", "2", "--import", place, "--steps", "10", "--learning-rate", "0.01", "--export", after)
+    assert abs(losses[0] - loss_of(model)) < TOLERANCE, (losses, loss_of(model))
+    assert losses[10] < losses[0] - 0.1, losses
+    assert abs(losses[10] - loss_of(load(after))) < TOLERANCE, losses
+    print(f"in, {'tied, ' if tied else ''}{kind}: logits differ by at most {off:.1e}; loss {losses[0]:.3f}, after 10 steps {losses[10]:.3f}")
+
+
+def main():
+  program, print_logits = sys.argv[1:3]
+  with tempfile.TemporaryDirectory() as folder:
+    goes_out(program, print_logits, folder)
+    comes_in(program, print_logits, folder)
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Writes a model into a folder, as Hugging Face's GPT2LMHeadModel: `model.safetensors`, `config.json`,
+/// `tokenizer.json` and `tokenizer_config.json`.
+/// Tests: tests/trainer/exchange_test.cc
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "trainer/exchange/safetensors_writer.h"
+#include "trainer/model/model.h"
+
+namespace weir::trainer {
+
+/// The units of a model are added in order. Movable; used by one thread at a time. Errors: system_error with
+/// the path.
+class ExportedModel {
+ public:
+  /// Makes the folder and what is missing above it. Nothing in it changes before finish().
+  static Result<ExportedModel> create(const std::string& folder, const Config& config);
+
+  /// Adds the next unit: its whole array, as `table` describes it.
+  Status add(const ParameterTable& table, std::span<const float> values);
+  /// All files are complete when the call returns.
+  Status finish();
+
+ private:
+  ExportedModel(std::string folder, Config config, SafetensorsWriter writer)
+      : folder_(std::move(folder)), config_(std::move(config)), writer_(std::move(writer)) {}
+
+  std::string folder_;
+  Config config_;
+  SafetensorsWriter writer_;
+};
+
+}  // namespace weir::trainer

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "trainer/exchange/imported_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "trainer/checkpoint/checksum.h"
+#include "trainer/checkpoint/files.h"
+#include "trainer/exchange/gpt2_tensors.h"
+#include "trainer/model/model.h"
+
+namespace weir::trainer {
+namespace {
+
+/// A tensor of the whole model, given one of a slice.
+Tensor whole_of(Tensor tensor) {
+  const Index count = tensor.slice.count;
+  // A slice has some rows of a matrix and some elements of a vector.
+  (tensor.deviation > 0 ? tensor.rows : tensor.columns) *= count;
+  tensor.slice = {};
+  return tensor;
+}
+
+}  // namespace
+
+Result<ImportedModel> ImportedModel::open(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  const Result<std::string> text = checkpoint::read_file(path);
+  WEIR_TRY(text.status());
+  Result<Gpt2Config> config = parse_gpt2_config(*text);
+  if (!config.ok()) return Status(config.status().code(), path + ": " + config.status().message());
+  const std::string weights = folder + "/model.safetensors";
+  std::error_code error;
+  if (!std::filesystem::exists(weights, error) && std::filesystem::exists(weights + ".index.json", error))
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} has a model in several files; expected one, model.safetensors (save_pretrained "
+                    "writes one if max_shard_size is larger than the model)",
+                    folder));
+  Result<SafetensorsReader> reader = SafetensorsReader::open(weights);
+  WEIR_TRY(reader.status());
+  ImportedModel model(folder, std::move(*config), std::move(*reader));
+  WEIR_TRY(model.check());
+  return model;
+}
+
+/// Whether all tensors are there, before any is read.
+Status ImportedModel::check() const {
+  const Model model(config(), Recompute::none);
+  for (const auto& unit : model.units())
+    for (const Tensor& tensor : unit->parameters().tensors()) {
+      const Gpt2Tensor theirs = gpt2_tensor(tensor);
+      WEIR_TRY(reader_.check(name_in_file(theirs.name), theirs.shape));
+    }
+  return {};
+}
+
+std::string ImportedModel::name_in_file(const std::string& name) const {
+  constexpr std::string_view kBefore = "transformer.";
+  const std::string& wanted = name == kGpt2Head && copies_embedding() ? kGpt2Embedding : name;
+  if (!reader_.has(wanted) && wanted.starts_with(kBefore) && reader_.has(wanted.substr(kBefore.size())))
+    return wanted.substr(kBefore.size());
+  return wanted;
+}
+
+Result<std::vector<float>> ImportedModel::read(const Tensor& tensor) const {
+  const Gpt2Tensor theirs = gpt2_tensor(tensor);
+  Result<std::vector<float>> values = reader_.read(name_in_file(theirs.name), theirs.shape);
+  if (!values.ok() || !theirs.transposed) return values;
+  return transposed(theirs.shape[0], theirs.shape[1], *values);
+}
+
+Result<uint64_t> ImportedModel::checksum() const {
+  const Model model(config(), Recompute::none);
+  std::vector<uint64_t> sums;
+  for (const auto& unit : model.units())
+    for (const Tensor& tensor : unit->parameters().tensors()) {
+      const auto values = read(tensor);
+      WEIR_TRY(values.status());
+      sums.push_back(checkpoint::checksum(values->data(), values->size() * sizeof(float)));
+    }
+  return checkpoint::checksum(sums.data(), sums.size() * sizeof(uint64_t));
+}
+
+Status ImportedModel::fill(const ParameterTable& table, Index begin, Index end, float* values) const {
+  std::fill(values, values + (end - begin), 0.0f);
+  for (const Tensor& tensor : table.tensors()) {
+    const Index first = std::max(begin, tensor.offset);
+    const Index last = std::min(end, tensor.offset + tensor.size());
+    if (first >= last) continue;
+    const auto whole = read(whole_of(tensor));
+    WEIR_TRY(whole.status());
+    for (Index at = first; at < last; ++at)
+      values[at - begin] = (*whole)[static_cast<size_t>(tensor.in_whole(at - tensor.offset))];
+  }
+  return {};
+}
+
+}  // namespace weir::trainer

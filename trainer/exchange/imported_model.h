@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A model in the folder of Hugging Face's GPT-2, of which the parameters of a run are read.
+/// Tests: tests/trainer/exchange_test.cc
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainer/exchange/gpt2_config.h"
+#include "trainer/exchange/safetensors_reader.h"
+#include "trainer/model/parameters.h"
+
+namespace weir::trainer {
+
+/// Movable; used by one thread at a time. Errors begin with the path of the file.
+class ImportedModel {
+ public:
+  /// Reads `config.json` and the header of `model.safetensors`; the names of tensors may also be without
+  /// "transformer.". invalid_argument if a tensor is missing or has another shape.
+  static Result<ImportedModel> open(const std::string& folder);
+
+  const Config& config() const { return config_.config; }
+  const std::string& folder() const { return folder_; }
+  /// Whether the output layer begins as a copy of the embedding, with which it shared its weights.
+  bool copies_embedding() const { return config_.tied; }
+  /// The elements of a whole tensor, in our layout: [rows, columns]. Reads the file.
+  Result<std::vector<float>> read(const Tensor& tensor) const;
+  /// Of all elements, in our layout: XXH3 over the checksums of all tensors. Reads the file.
+  Result<uint64_t> checksum() const;
+  /// Writes the elements [begin, end) of a unit's array, or of its slice, to `values` (end - begin floats),
+  /// as initialise() does. Reads the file.
+  Status fill(const ParameterTable& table, Index begin, Index end, float* values) const;
+
+ private:
+  ImportedModel(std::string folder, Gpt2Config config, SafetensorsReader reader)
+      : folder_(std::move(folder)), config_(std::move(config)), reader_(std::move(reader)) {}
+  Status check() const;
+  std::string name_in_file(const std::string& name) const;
+
+  std::string folder_;
+  Gpt2Config config_;
+  SafetensorsReader reader_;
+};
+
+}  // namespace weir::trainer

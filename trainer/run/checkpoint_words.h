@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The numbers of this program in a checkpoint: what the results depend on, and the shape of the model. Pure.
+/// Tests: tests/trainer/checkpoint_words_test.cc
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer/data/text.h"
+#include "trainer/run/settings.h"
+
+namespace weir::trainer {
+
+/// Checkpoints of earlier versions have only the first three, or the first ten of them.
+std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& text);
+
+/// "seed (1, now 9), text": what differs between the words of a checkpoint and those of this run, apart from
+/// the shape of the model; empty: nothing.
+std::string changed_words(std::span<const uint64_t> before, std::span<const uint64_t> now);
+
+/// The shape of the model; nothing if the words are those of an earlier version, or make no sense.
+std::optional<Config> config_in(std::span<const uint64_t> words);
+
+}  // namespace weir::trainer

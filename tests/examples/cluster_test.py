@@ -14,6 +14,7 @@ from commands import environment, free_port, run
 
 SCONTROL = """#!/bin/sh
 [ "$1 $2 $3" = "show hostnames node[0-1]" ] && echo 127.0.0.1
+[ "$1" != requeue ] || echo "back into the queue: $2"
 """
 # Two hosts of two ranks: half of what the file asks for.
 SRUN = """#!/usr/bin/env bash
@@ -22,7 +23,7 @@ for ((rank = 0; rank < 4; ++rank)); do
   SLURM_PROCID=$rank SLURM_LOCALID=$((rank % 2)) NCCL_HOSTID=host$((rank / 2)) "$@" &
   ranks+=($!)
 done
-for rank in "${ranks[@]}"; do wait "$rank" || exit 1; done
+for rank in "${ranks[@]}"; do wait "$rank" || exit; done
 """
 
 
@@ -70,6 +71,16 @@ class Cluster(unittest.TestCase):
     self.assertEqual(rows(text), [1 << power for power in range(10, 17, 2)])
     self.assertIn("# Out of bounds values : 0 OK", text)
     self.assertRegex(text, r"(?m)^ +2 .*held out")
+
+  def test_a_job_that_was_warned_goes_back_into_the_queue(self):
+    self.stand_in("scontrol", SCONTROL)
+    self.stand_in("srun", SRUN)
+    self.stand_in("all_reduce_perf", "#!/bin/sh\n")
+    for code, checkpoints, requeued in ((138, "kept", True), (138, "", False), (1, "kept", False)):
+      self.stand_in("weir-train", f'#!/bin/sh\necho "$@" | grep -q -e "--checkpoints kept" || [ "{checkpoints}" = "" ] || exit 2\nexit {code}\n')
+      job = environment(PATH=self.path, SLURM_JOB_NODELIST="node[0-1]", SLURM_JOB_ID="77", CHECKPOINTS=checkpoints)
+      text = run(["bash", f"{self.files}/train.sbatch"], env=job, status=code)
+      self.assertEqual("back into the queue: 77" in text, requeued, (code, checkpoints, text))
 
   def test_the_pods_of_the_manifest_sum(self):
     with open(f"{self.files}/job.yaml", encoding="utf-8") as file:

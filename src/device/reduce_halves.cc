@@ -105,6 +105,7 @@ struct E5M2 {
   }
   template <class D, class State>
   static HWY_INLINE hn::Vec<D> end(D d, State state) {
+    const hn::Repartition<uint16_t, D> d16;
     return hn::BitCast(d, hn::Or(hn::ShiftRight<8>(state.even), hn::And(state.odd, hn::Set(d16, 0xff00))));
   }
 };

@@ -29,7 +29,7 @@ std::string line_in(const std::string& text, const std::string& begin) {
   return at == std::string::npos ? text : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
 }
 
-class ModelFiles : public ::testing::Test {
+class ProgramModels : public ::testing::Test {
  protected:
   std::string in_folder(const char* name) const { return folder_.path() + "/" + name; }
 
@@ -37,7 +37,7 @@ class ModelFiles : public ::testing::Test {
   checkpoint::TemporaryFolder folder_;
 };
 
-TEST_F(ModelFiles, AreTheSameHoweverTheModelIsCut) {
+TEST_F(ProgramModels, AreTheSameHoweverTheModelIsCut) {
   const std::string common =
       "--preset tiny --steps 2 --sample 0 --learning-rate 0.0001 --export " + in_folder("model");
   std::string before;
@@ -57,7 +57,7 @@ TEST_F(ModelFiles, AreTheSameHoweverTheModelIsCut) {
   }
 }
 
-TEST_F(ModelFiles, GoOnWhereTheyEnded) {
+TEST_F(ProgramModels, GoOnWhereTheyEnded) {
   const auto first = trained("--preset tiny --steps 3 --sample 0 --export " + in_folder("model"));
   ASSERT_EQ(first.code, 0) << first.text;
   for (const char* cut : {"", "--ranks 2", "--ranks 2 --pipeline 2", "--ranks 4 --strategy gradients"}) {
@@ -69,7 +69,7 @@ TEST_F(ModelFiles, GoOnWhereTheyEnded) {
   }
 }
 
-TEST_F(ModelFiles, ACheckpointIsSampledWithoutTraining) {
+TEST_F(ProgramModels, ACheckpointIsSampledWithoutTraining) {
   const auto first =
       trained("--preset tiny --blocks 2 --steps 3 --sample 40 --ranks 2 --checkpoints " + in_folder("kept"));
   ASSERT_EQ(first.code, 0) << first.text;
@@ -94,7 +94,7 @@ TEST_F(ModelFiles, ACheckpointIsSampledWithoutTraining) {
             first.text.substr(first.text.rfind("     3  ") + 6, 21));
 }
 
-TEST_F(ModelFiles, WhatCannotBeUsedIsRefusedWithASentence) {
+TEST_F(ProgramModels, WhatCannotBeUsedIsRefusedWithASentence) {
   const auto expect = [](const std::string& arguments, int code, const std::string& text) {
     const auto result = trained(arguments);
     EXPECT_EQ(result.code, code) << arguments;

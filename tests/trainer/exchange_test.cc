@@ -8,10 +8,12 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tests/base/sanitized.h"
 #include "tests/trainer/temporary_folder.h"
 #include "trainer/exchange/byte_tokenizer.h"
 #include "trainer/exchange/exported_model.h"
@@ -177,6 +179,30 @@ TEST_F(Exchange, ModelsOfAnotherFormAreRefused) {
   EXPECT_EQ(refusal(), "accepted");
   std::ofstream(path() + "/config.json") << "{";
   EXPECT_THAT(refusal(), HasSubstr("/config.json: is not JSON: "));
+}
+
+TEST(Gpt2ConfigText, ChangedOnesAreReadOrRefused) {
+  const std::string sound = gpt2_config_text(exchanged_config());
+  std::mt19937 random(1);
+  int refusals = 0;
+  const int rounds = weir::testing::enough(5000);
+  for (int round = 0; round < rounds; ++round) {
+    std::string text = sound;
+    const size_t at = random() % text.size();
+    if (random() % 2 == 0)
+      text[at] = static_cast<char>(random());
+    else
+      text.replace(at, random() % 4, sound.substr(random() % sound.size(), random() % 6));
+    const auto read = parse_gpt2_config(text);
+    refusals += read.ok() ? 0 : 1;
+    EXPECT_NE(read.ok(), !read.status().message().empty());
+  }
+  EXPECT_GT(refusals, rounds / 3);
+  EXPECT_LT(refusals, rounds);
+  const std::string deep(100'000, '['), end(100'000, ']');
+  EXPECT_EQ(
+      parse_gpt2_config("{\"model_type\": \"gpt2\", \"vocab_size\": " + deep + end + "}").status().message(),
+      "vocab_size is \"array\"; expected 256");
 }
 
 TEST_F(Exchange, FoldersAreMadeOrNamed) {

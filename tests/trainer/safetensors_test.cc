@@ -117,6 +117,8 @@ TEST_F(Safetensors, DamageIsNamed) {
             "the header has 18446744073709551615 bytes by the file's first 8 bytes; expected at most 2");
   EXPECT_THAT(refused("{\"a\":", 0), StartsWith("the header is not JSON: "));
   EXPECT_THAT(refused(std::string(100'000, '['), 0), StartsWith("the header is not JSON: "));
+  EXPECT_THAT(refused("{\"a\":{\"dtype\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}}", 0),
+              StartsWith("tensor 'a' has no dtype; "));
   EXPECT_EQ(refused("[1]", 0), "the header is JSON's array; expected an object");
   EXPECT_EQ(refused(R"({"a":7})", 0), "the entry of tensor 'a' is number; expected an object");
   EXPECT_EQ(refused(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4),

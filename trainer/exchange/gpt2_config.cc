@@ -18,10 +18,12 @@ constexpr double kEpsilon = 1e-5;  ///< of our layer norms (row_parts.h)
 
 Status wrong(std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); }
 
-/// A field, or what GPT-2 has if there is none.
+/// A field, or what GPT-2 has if there is none. Lists and objects, of which no field consists, become their
+/// names: deep ones would be copied and printed by as many nested calls.
 json field(const json& all, const char* name, json otherwise) {
   const auto found = all.find(name);
-  return found == all.end() ? std::move(otherwise) : *found;
+  if (found == all.end()) return otherwise;
+  return found->is_structured() ? json(found->type_name()) : *found;
 }
 
 Status read_size(const json& all, const char* name, Index otherwise, Index most, Index& size) {

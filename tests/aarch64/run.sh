@@ -5,7 +5,12 @@
 # Not a part of ./test: it takes half an hour on two cores. A second run goes on in the same FOLDER.
 set -euo pipefail
 
-folders=(tests/{base,heap,net,ir,algorithms,topology,device,exec,core})  # those of one process, or of few
+# Of tests: those of one process, or of few. Not net and core: qemu-user does not
+# pass on what the kernel tells of sockets, nor all that happens to processes that end.
+folders=(tests/{base,heap,ir,algorithms,topology,device,exec})
+# Nor what it tells of processes; it neither limits memory nor keeps it from a forked process, nor reads another one's.
+left_out=ProcessId.OfOneThatStopsAndEnds:SharedHeapTest.AProcessThatOnlyTheKernelHasForkedHasNoHeap
+left_out+=:SharedMemory.AddressSpaceLimitIsExplained:ShmCollectives.CopiesWhatCannotBeRead
 
 fail() {
   echo "run.sh: $1" >&2
@@ -40,4 +45,5 @@ mapfile -t packages < <(awk '/^(build|trainer|test) / { print $2 ($2 ~ /^lib/ ? 
 "${inside[@]}" cmake -G Ninja -S /weir -B /build --toolchain /weir/tests/aarch64/toolchain.cmake -DCMAKE_BUILD_TYPE=Release
 "${inside[@]}" cmake --build /build --target weir nccl rccl all_reduce_perf "${folders[@]/%//all}"
 labels="$(IFS='|' && echo "${folders[*]#tests/}")"
-"${inside[@]}" ctest --test-dir /build -j "$(nproc)" --output-on-failure -L "^($labels)$" "$@"
+# A test in Python would have to start programs by the emulator.
+"${inside[@]}" GTEST_FILTER="-$left_out" ctest --test-dir /build -j "$(nproc)" --output-on-failure -L "^($labels)$" -E heap.preload "$@"

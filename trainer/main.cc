@@ -10,7 +10,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <regex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +22,7 @@
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
 #include "trainer/run/automatic.h"
+#include "trainer/run/command_line.h"
 #include "trainer/run/common_options.h"
 #include "trainer/run/device.h"
 #include "trainer/run/model_source.h"
@@ -36,7 +36,6 @@
 namespace weir::trainer {
 namespace {
 
-constexpr int kExitUsage = 2;
 constexpr int kExitSignal = 128;  ///< plus the signal for which a run has stopped, as shells count
 
 struct Arguments {
@@ -485,36 +484,13 @@ Result<RunEnd> start(Arguments& arguments, char** argv) {
   return run_in_memory(arguments);
 }
 
-/// Types of options as users write their values: "{fp32,bf16}" for "ENUM:value in {fp32->0,bf16->1} OR
-/// {0,1}".
-class PlainFormatter final : public CLI::Formatter {
- public:
-  std::string make_option_opts(const CLI::Option* option) const override {
-    std::string text = CLI::Formatter::make_option_opts(option);
-    text = std::regex_replace(text, std::regex("ENUM:value in (\\{[^}]*\\}) OR \\{[^}]*\\}"), "$1");
-    text = std::regex_replace(text, std::regex("->-?[0-9]+"), "");
-    text = std::regex_replace(text, std::regex("[A-Z]+:([A-Z{])"), "$1");
-    return std::regex_replace(text, std::regex(" \\[b, [^\\]]*\\]"), "");
-  }
-};
-
 constexpr const char* kVersion = "weir-train of weir " WEIR_VERSION;
-
-// The exit code if the options are wrong or help was requested; else nothing.
-std::optional<int> parse(CLI::App& app, int argc, char** argv) {
-  try {
-    app.parse(argc, argv);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
-  }
-}
 
 // --plan-only has options of its own: for example, the cluster's batch is not the run's.
 int plan_only(int argc, char** argv) {
   CLI::App app("weir-train --plan-only: chooses how to train a model on a cluster, and predicts how fast",
                "weir-train");
-  app.formatter(std::make_shared<PlainFormatter>());
+  write_plainly(app);
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   plan::PlanOptions options;
   plan::add_plan_options(app, options);
@@ -525,7 +501,7 @@ int plan_only(int argc, char** argv) {
 
 int train_model(int argc, char** argv) {
   CLI::App app("Trains a decoder-only transformer on bytes of text", "weir-train");
-  app.formatter(std::make_shared<PlainFormatter>());
+  write_plainly(app);
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.footer(
       "weir-train --plan-only --help shows the options for planning on a cluster without running there.\n\n"

@@ -19,6 +19,7 @@
 #include "trainer/data/text.h"
 #include "trainer/exchange/imported_model.h"
 #include "trainer/math/ops.h"
+#include "trainer/math/products.h"
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
 #include "trainer/run/automatic.h"
@@ -388,7 +389,7 @@ Result<Device> choose_device(const Arguments& arguments) {
 }
 
 /// The options that all ranks have in common, and the parameters that they begin with.
-Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const Text& text) {
+Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const Text& text, bool on_gpu) {
   const auto whether = [](bool given) { return given ? "given" : "not given"; };
   const auto path = [](const std::string& given) { return given.empty() ? "not given" : given; };
   std::vector<CommonSetting> common = common_options(arguments.settings, arguments.report, text);
@@ -404,6 +405,9 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
     imported = fmt::format("a model with checksum {:016x}", *checksum);
   }
   common.push_back({"--import", imported});
+  if (arguments.determinism != "off")
+    common.push_back(
+        {"the code of matrix products (any with --deterministic off)", on_gpu ? "a GPU's" : products_code()});
   return common;
 }
 
@@ -423,7 +427,7 @@ Result<RunEnd> run(Arguments& arguments) {
   Ops& ops = device->ops();
   settings.sharding.gpu = device->gpu_ops.get();
   arguments.report.peak = device->peak;
-  const auto common = all_common(arguments, *text);
+  const auto common = all_common(arguments, *text, device->gpu != nullptr);
   WEIR_TRY(common.status());
   auto world = World::join(order_for(arguments.determinism));
   WEIR_TRY(world.status());

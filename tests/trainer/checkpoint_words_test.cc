@@ -26,6 +26,12 @@ TEST(CheckpointWords, HaveTheShapeOfTheModel) {
   settings.clip = 0.5f;
   EXPECT_EQ(changed_words(words, checkpoint_words(settings, *text)), "seed (1, now 9), clip (1, now 0.5)");
 
+  settings.canonical = true;
+  std::vector<uint64_t> elsewhere = checkpoint_words(settings, *text);
+  elsewhere.back() ^= 1;
+  EXPECT_EQ(changed_words(words, elsewhere),
+            "seed (1, now 9), clip (1, now 0.5), order of sums, instruction set, or release of oneDNN");
+
   words[12] = 7;
   EXPECT_FALSE(config_in(words).has_value()) << "40 / 7";
   words.resize(10);

@@ -129,5 +129,23 @@ TEST(CommonOptionsOfProcesses, DifferencesEndTheRun) {
   }
 }
 
+/// Products of another instruction set have other bits.
+TEST(CommonOptionsOfProcesses, OtherCodeOfProductsEndsTheRunUnlessAnyBitsWillDo) {
+  const auto run = [](const char* options) {
+    return weir::testing::run_command(
+        fmt::format("'{}' run -n 2 --plain -- sh -c '[ $RANK = 0 ] || export DNNL_MAX_CPU_ISA=SSE41; exec {} "
+                    "--preset tiny --steps 3 --sample 0 --evaluation-sequences 4 {}' 2>&1",
+                    WEIR_PROGRAM, WEIR_TRAIN_PROGRAM, options));
+  };
+  const weir::testing::CommandResult refused = run("");
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.text,
+              HasSubstr("the code of matrix products (any with --deterministic off) is oneDNN "));
+  EXPECT_THAT(refused.text, HasSubstr(" for sse41 on rank 1; expected the same on all ranks"));
+  const weir::testing::CommandResult taken = run("--deterministic off");
+  EXPECT_EQ(taken.code, 0) << taken.text;
+  EXPECT_THAT(taken.text, HasSubstr("parameters and moments: "));
+}
+
 }  // namespace
 }  // namespace weir::trainer

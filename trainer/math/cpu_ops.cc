@@ -67,7 +67,7 @@ void CpuOps::run(const RowCall& call) {
 }
 
 std::string CpuOps::description() const {
-  return "oneDNN " + products_version() + (products_.precision() == Precision::bf16 ? ", bf16" : ", fp32") +
+  return products_code() + (products_.precision() == Precision::bf16 ? ", bf16" : ", fp32") +
          (products_.native() ? "" : " rounded, computed in fp32");
 }
 

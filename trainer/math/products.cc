@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <dnnl_debug.h>
 #include <algorithm>
 #include <chrono>
 #include <dnnl.hpp>
@@ -83,10 +84,10 @@ class Products::State {
               operand(shape.count * shape.depth * shape.columns, b, b_), c);
       ++runs_;
     } catch (const dnnl::error& error) {
-      status_ = Status(Code::internal_error,
-                       fmt::format("oneDNN {} refused a product of {} x {} by {} x {} ({} of them): {}",
-                                   products_version(), shape.rows, shape.depth, shape.depth, shape.columns,
-                                   shape.count, error.what()));
+      status_ =
+          Status(Code::internal_error,
+                 fmt::format("{} refused a product of {} x {} by {} x {} ({} of them): {}", products_code(),
+                             shape.rows, shape.depth, shape.depth, shape.columns, shape.count, error.what()));
     }
   }
 
@@ -188,9 +189,12 @@ Index Products::shapes() const { return state_->shapes(); }
 
 void use_threads(int count) { omp_set_num_threads(count); }
 
-std::string products_version() {
+std::string products_code() {
   const dnnl_version_t* version = dnnl_version();
-  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+  std::string_view isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+  constexpr std::string_view kPrefix = "cpu_isa_";
+  if (isa.starts_with(kPrefix)) isa.remove_prefix(kPrefix.size());
+  return fmt::format("oneDNN {}.{}.{} for {}", version->major, version->minor, version->patch, isa);
 }
 
 double measured_peak(Products& products) {

@@ -65,8 +65,8 @@ class Products {
 /// Sets the number of threads for products of the calling thread. REQUIRES: at least 1.
 void use_threads(int count);
 
-/// The release of oneDNN, for logs: "2.6.3".
-std::string products_version();
+/// The code that computes products: "oneDNN 2.6.3 for avx512_core_bf16". Other code gives other bits.
+std::string products_code();
 
 /// The highest rate measured for products of square matrices, in FLOP/s, including the conversion of operands
 /// that training needs as well: five products each of 256, 512 and 1024 rows, until one takes a millisecond.

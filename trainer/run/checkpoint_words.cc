@@ -10,12 +10,19 @@
 #include <utility>
 
 #include "trainer/checkpoint/checksum.h"
+#include "trainer/math/products.h"
 
 namespace weir::trainer {
 namespace {
 
 constexpr size_t kShapeWords = 4;     ///< layers, width, heads, length
 constexpr size_t kFirstOfShape = 10;  ///< number of words before them
+
+/// What computes matrix products: this code of the CPU, or a GPU.
+uint64_t code_of_products(const Settings& settings) {
+  const std::string code = settings.sharding.gpu != nullptr ? "GPU" : products_code();
+  return checkpoint::checksum(code.data(), code.size());
+}
 
 }  // namespace
 
@@ -35,24 +42,38 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           number(settings.config.layers),
           number(settings.config.width),
           number(settings.config.heads),
-          number(settings.config.length)};
+          number(settings.config.length),
+          settings.canonical ? 1U : 0U,
+          code_of_products(settings)};
 }
 
 std::string changed_words(std::span<const uint64_t> before, std::span<const uint64_t> now) {
   enum class Form : uint8_t { number, real, hidden };
   constexpr std::pair<std::string_view, Form> kNames[] = {
-      {"seed", Form::number},     {"batch", Form::number},           {"length of the text", Form::number},
-      {"text", Form::hidden},     {"number of steps", Form::number}, {"learning rate", Form::real},
-      {"warm-up", Form::number},  {"weight decay", Form::real},      {"clip", Form::real},
-      {"precision", Form::hidden}};
+      {"seed", Form::number},
+      {"batch", Form::number},
+      {"length of the text", Form::number},
+      {"text", Form::hidden},
+      {"number of steps", Form::number},
+      {"learning rate", Form::real},
+      {"warm-up", Form::number},
+      {"weight decay", Form::real},
+      {"clip", Form::real},
+      {"precision", Form::hidden},
+      {"", Form::hidden},
+      {"", Form::hidden},
+      {"", Form::hidden},
+      {"", Form::hidden},
+      {"order of sums", Form::hidden},
+      {"instruction set, or release of oneDNN", Form::hidden}};
   const auto shown = [](Form form, uint64_t word) {
     return form == Form::real ? fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)))
                               : fmt::format("{}", word);
   };
   std::string changed;
   for (size_t at = 0; at < std::min({before.size(), now.size(), std::size(kNames)}); ++at) {
-    if (before[at] == now[at]) continue;
     const auto& [name, form] = kNames[at];
+    if (before[at] == now[at] || name.empty()) continue;  // the shape is compared elsewhere
     changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name);
     if (form != Form::hidden)
       changed += fmt::format(" ({}, now {})", shown(form, before[at]), shown(form, now[at]));

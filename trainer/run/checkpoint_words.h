@@ -14,7 +14,7 @@
 
 namespace weir::trainer {
 
-/// Checkpoints of earlier versions have only the first three, or the first ten of them.
+/// Checkpoints of earlier versions have only the first of them: three, ten or fourteen.
 std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& text);
 
 /// "seed (1, now 9), text": what differs between the words of a checkpoint and those of this run, apart from

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles weir for 64-bit ARM and runs its unit tests under qemu-user: run.sh FOLDER [options of ctest], as root with debootstrap.
 # All of it happens in a Debian 12 that is made in FOLDER, with Debian's libraries for arm64; the machine itself stays as it is.
-# Not a part of ./test: it takes about twenty minutes on two cores. A second run goes on in the same FOLDER.
+# Not a part of ./test: it compiles everything once more. A second run goes on in the same FOLDER.
 set -euo pipefail
 
 # Of tests: those of one process, or of few. Not net and core: qemu-user does not

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -163,6 +164,9 @@ TEST_F(Safetensors, WhatCannotBeOpenedIsNamed) {
             "/no/such/file: the model cannot be opened: No such file or directory");
   EXPECT_EQ(SafetensorsReader::open(folder_.path()).status().message(),
             folder_.path() + ": is no regular file");
+  const std::string pipe = folder_.path() + "/pipe";  // that nobody writes to
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(SafetensorsReader::open(pipe).status().message(), pipe + ": is no regular file");
   put(file_of(R"({"a":{"dtype":"F32","shape":[100000],"data_offsets":[0,400000]}})",
               std::string(400'000, '1')));
   const auto reader = SafetensorsReader::open(path_);

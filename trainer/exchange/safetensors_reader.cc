@@ -2,6 +2,7 @@
 
 #include "trainer/exchange/safetensors_reader.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -51,7 +52,9 @@ Status SafetensorsReader::wrong(const std::string& sentence) const {
 }
 
 Status SafetensorsReader::read_header() {
-  file_.reset(std::fopen(path_.c_str(), "rb"));
+  // A pipe would let us wait for somebody who writes to it.
+  const int opened = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (opened >= 0) file_.reset(fdopen(opened, "rb"));
   if (file_ == nullptr)
     return Status(Code::system_error,
                   fmt::format("{}: the model cannot be opened: {}", path_, std::strerror(errno)));

@@ -50,6 +50,8 @@ Backend::Backend(BackendFacts facts)
 
 Backend::~Backend() { close(); }
 
+void Backend::release_resources() { close(); }
+
 void Backend::close() {
   std::call_once(close_once_, [this] {
     closed_ = true;

@@ -95,6 +95,9 @@ class Backend final : public GroupOperations {
   /// fail. The destructor calls it, too. Call it before the interpreter ends: a thread that releases a tensor
   /// may need the interpreter's lock.
   void close();
+  /// Called when the last owner has gone while weak pointers are left: the destructor waits for the last of
+  /// those.
+  void release_resources() override;
 
  private:
   std::shared_ptr<Membership> current_members();

@@ -28,6 +28,7 @@ Communicator::~Communicator() {
 ncclComm_t Communicator::current() const {
   std::lock_guard lock(mutex_);
   if (aborted_) refuse(about_ + "the group was aborted");
+  if (left_) refuse(about_ + "the group was closed");
   return comm_;
 }
 
@@ -100,7 +101,7 @@ void Communicator::connect(Milliseconds timeout) {
   check(static_cast<ncclResult_t>(weirCommOrder(made, &order)));
   std::unique_lock lock(mutex_);
   order_ = order;
-  if (aborted_) {
+  if (aborted_ || left_) {
     lock.unlock();
     ncclCommAbort(made);
     return;
@@ -136,14 +137,18 @@ void Communicator::grouped(const std::function<void()>& body) const {
   check(ended);
 }
 
+ncclComm_t Communicator::end(bool& why) {
+  const std::lock_guard lock(mutex_);
+  why = true;
+  return std::exchange(comm_, nullptr);
+}
+
+void Communicator::leave() {
+  if (ncclComm_t comm = end(left_)) ncclCommDestroy(comm);
+}
+
 void Communicator::abort() {
-  ncclComm_t comm = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    aborted_ = true;
-    comm = std::exchange(comm_, nullptr);
-  }
-  if (comm != nullptr) ncclCommAbort(comm);
+  if (ncclComm_t comm = end(aborted_)) ncclCommAbort(comm);
 }
 
 }  // namespace weir_torch

@@ -48,11 +48,15 @@ class Communicator {
   /// Why it has failed, with the sentence; success: it has not, as far as is known. Any thread may call this.
   std::pair<ncclResult_t, std::string> failure() const;
 
+  /// Leaves the other ranks, which learn of it; later operations fail. REQUIRES: no operation is in flight.
+  void leave();
   /// Ends all operations in flight and all later ones with an error.
   void abort();
   bool aborted() const;
 
  private:
+  /// Takes the communicator away from all others that call get(); sets `why`, one of aborted_ and left_.
+  ncclComm_t end(bool& why);
   ncclComm_t current() const;
   void connect(Milliseconds timeout);
   ncclUniqueId meet(Milliseconds timeout);
@@ -65,6 +69,7 @@ class Communicator {
   mutable std::mutex mutex_;
   ncclComm_t comm_ = nullptr;
   bool aborted_ = false;
+  bool left_ = false;
   int order_ = weirOrderUnset;
   bool joins_ = false;        ///< it joins, or has joined, with this order
   Milliseconds timeout_{-1};  ///< current timeout of the communicator

@@ -70,6 +70,8 @@ void Membership::close() {
     gpu_communicator_.abort();
   }
   queue_->close();
+  communicator_.leave();
+  gpu_communicator_.leave();
   tagged_messages_.close();
 }
 

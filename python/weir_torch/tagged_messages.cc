@@ -269,6 +269,7 @@ void TaggedMessages::close() {
   for (auto& [to, message_sender] : senders_) {
     if (!message_sender->queue().drain(kLastCall)) message_sender->communicator().abort();
     message_sender->queue().close();
+    message_sender->communicator().leave();
   }
   for (auto& [from, message_receiver] : receivers_) message_receiver->close();
 }

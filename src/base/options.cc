@@ -324,10 +324,12 @@ const OptionRow* find_row(std::string_view name) {
   return nullptr;
 }
 
-/// NCCL_CONF_FILE and NCCL_ENV_PLUGIN name what options are read from, and WEIR_SECRET must not be shown, so
-/// they are no rows of the table.
+/// What is no row of the table: two name what options are read from, WEIR_SECRET must not be shown, and the
+/// rest is for the packages for PyTorch and JAX.
 bool is_known_elsewhere(std::string_view name) {
-  return name == "NCCL_CONF_FILE" || name == "NCCL_ENV_PLUGIN" || name == "WEIR_SECRET";
+  constexpr std::string_view kElsewhere[] = {"NCCL_CONF_FILE",     "NCCL_ENV_PLUGIN", "WEIR_SECRET",
+                                             "WEIR_TORCH_REPLACE", "WEIR_MPI_JOB",    "WEIR_TRAIN_KERNELS"};
+  return std::ranges::find(kElsewhere, name) != std::end(kElsewhere);
 }
 
 bool is_ours(std::string_view name) { return name.starts_with("WEIR_"); }

@@ -97,6 +97,11 @@ TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
   }
 }
 
+TEST(Options, WhatOtherPartsReadIsNoMisspeltOption) {
+  for (const char* name : {"WEIR_TORCH_REPLACE", "WEIR_MPI_JOB", "WEIR_TRAIN_KERNELS"})
+    EXPECT_THAT(from({{name, "gloo"}}).notes, IsEmpty()) << name;
+}
+
 TEST(Options, ASecretIsNotShown) {
   EXPECT_THAT(from({{"WEIR_SECRET", "sesame"}}).notes, IsEmpty());
   EXPECT_EQ(from({{"WEIR_SECRET_FILE", "/a/file"}}).secret_file, "/a/file");

@@ -74,6 +74,24 @@ TEST(ActivityRegistry, ACallOfAnotherCommunicatorIsToldToWhoeverMissesTheRank) {
   EXPECT_EQ(elsewhere(), "has just failed in communicator 0x8: is dead");
 }
 
+TEST(ActivityRegistry, AFailureFromBeforeACommunicatorIsNotWhyItIsLeft) {
+  ActivityRegistry activities;
+  const auto peers = std::make_shared<const std::vector<PeerAddress>>(
+      std::vector<PeerAddress>{{SocketAddress::loopback(AF_INET, 4712), 1, 1, "here"}});
+  const auto before = activities.enter(kObserved, 0);
+  Failure failure = failure_of(4);
+  failure.process = SocketAddress::loopback(AF_INET, 4711);
+  activities.fail(kObserved + 1, failure);
+  const auto after = activities.enter(kObserved + 2, 0);
+  for (const auto& activity : {before, after}) activity->tell_peers(peers, 0);
+  EXPECT_EQ(activities.report(kObserved + 2, 0, 0).elsewhere, "") << "the process went on after it";
+  activities.leave(kObserved + 2, 0);
+  EXPECT_FALSE(after->failed());
+  activities.leave(kObserved, 0);
+  EXPECT_THAT(before->status().message(),
+              HasSubstr("has left because of a failure in another communicator (0x8)"));
+}
+
 TEST(ActivityRegistry, TheFailureOfATwinIsOnesOwn) {
   ActivityRegistry activities;
   constexpr uint64_t kTwin = kObserved + 1;

@@ -5,7 +5,10 @@
 LD_LIBRARY_PATH the folder of the driver.
 """
 
+import importlib.util
 import os
+import runpy
+import sys
 import time
 
 import ranks as harness
@@ -187,7 +190,17 @@ def the_second_gpu_is_refused(ranks):
   expect("GPU" in error, error)
 
 
+def is_for_cuda():
+  """Whether PyTorch was built for CUDA: there it does not take another library for its own part of it (nccl_suite.py)."""
+  folder = os.path.dirname(importlib.util.find_spec("torch").origin)
+  return runpy.run_path(os.path.join(folder, "version.py"))["cuda"] is not None
+
+
 if __name__ == "__main__":
+  harness.find_torch(harness.options_of().package)
+  if is_for_cuda():
+    print("skipped: this PyTorch is built for CUDA, and takes no stand-in for its own code of it")
+    sys.exit(harness.SKIPPED)
   harness.main({check.__name__: on_gpu(check) for check in
                 (collectives, uneven_and_strided, the_order_of_streams, futures, messages, beside_tensors_of_the_cpu,
                  the_second_gpu_is_refused)})

@@ -178,7 +178,37 @@ def attempts(ranks):
     expect_same(f"the sum of attempt {attempt}", add(backend), ranks.torch.full((2,), float(ranks.size)))
 
 
-CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, orders, profiler_events, attempts, again)
+def leaving(ranks):
+  """A group that nobody refers to any more leaves, as one that is shut down or destroyed does: its threads end, the others learn of it."""
+  dist, torch = ranks.dist, ranks.torch
+  store = dist.FileStore(f"{ranks.folder}/leaving", -1)
+  last = ranks.size - 1
+
+  def threads():
+    return len(os.listdir("/proc/self/task"))
+
+  for how in ("shutdown", "no reference"):
+    if how == "shutdown" and not hasattr(dist.Backend, "shutdown"):
+      continue
+    before = threads()
+    backend = ranks.weir._C.create(dist.PrefixStore(how, store), ranks.rank, ranks.size, datetime.timedelta(seconds=100))
+    backend.allreduce([torch.ones(2)]).wait()
+    if ranks.rank == last:
+      expect(threads() > before, "a group has no threads")
+      if how == "shutdown":
+        backend.shutdown()
+        error = harness.error_of("a group that was shut down", lambda: backend.allreduce([torch.ones(2)]).wait())
+        expect("the group was closed" in error, error)
+      else:
+        del backend
+      expect(threads() == before, how, "leaves", threads() - before, "threads")
+    else:
+      error = harness.error_of(f"an operation without rank {last}", lambda: backend.allreduce([torch.ones(2)]).wait())
+      expect("has destroyed or aborted this communicator" in error or "has left" in error, how, error)
+    ranks.meet(how.replace(" ", "_"))
+
+
+CHECKS = (sub_groups, objects, monitored_barrier, sequence_numbers, orders, profiler_events, attempts, again, leaving)
 
 
 if __name__ == "__main__":

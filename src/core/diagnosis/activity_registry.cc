@@ -253,9 +253,13 @@ void ActivityRegistry::for_each(const Each& each) const {
 std::string ActivityRegistry::elsewhere(uint64_t uid) const {
   int ranks = 0;
   std::string words;
+  const Activity* asked = nullptr;
   const auto twin = twins_.find(uid);
   for (const auto& [key, activity] : activities_) {
-    if (key.first == uid) ++ranks;
+    if (key.first == uid) {
+      ++ranks;
+      asked = activity.get();
+    }
     const bool own = key.first == uid || (twin != twins_.end() && key.first == twin->second);
     if (own || !words.empty()) continue;
     const Snapshot now = activity->snapshot(0);
@@ -267,7 +271,7 @@ std::string ActivityRegistry::elsewhere(uint64_t uid) const {
     else if (now.state != Snapshot::State::outside)
       words = fmt::format("is in a call of communicator {:#x}", key.first);
   }
-  const Past* const past = words.empty() ? recent_failure(nullptr) : nullptr;
+  const Past* const past = words.empty() && asked != nullptr ? recent_failure(*asked, nullptr) : nullptr;
   if (past != nullptr && past->uid != uid)
     words =
         fmt::format("has just failed in communicator {:#x}: {}", past->uid, past->failure.status.message());
@@ -336,11 +340,12 @@ void ActivityRegistry::forget_twin(uint64_t uid) {
   twins_.erase(uid);
 }
 
-/// The latest failure that explains why processes leave. `member`: of a communicator with this process; null:
-/// of any one.
-const ActivityRegistry::Past* ActivityRegistry::recent_failure(const SocketAddress* member) const {
-  const int64_t now = now_ns();
-  for (auto past = failed_.rbegin(); past != failed_.rend() && now - past->when_ns < kRecentNs; ++past) {
+/// The latest failure that explains why processes leave the communicator of `activity`: not one from before
+/// it was made, which users went on after. `member`: of a communicator with this process; null: of any one.
+const ActivityRegistry::Past* ActivityRegistry::recent_failure(const Activity& activity,
+                                                               const SocketAddress* member) const {
+  const int64_t since = std::max(now_ns() - kRecentNs, activity.since_ns());
+  for (auto past = failed_.rbegin(); past != failed_.rend() && past->when_ns > since; ++past) {
     if (!past->failure.spreads()) continue;
     if (member == nullptr) return &*past;
     if (past->peers != nullptr &&
@@ -353,7 +358,8 @@ const ActivityRegistry::Past* ActivityRegistry::recent_failure(const SocketAddre
 /// Where another communicator has failed, that is why this one is left: whoever asks gets to know.
 void ActivityRegistry::leave_words(uint64_t uid, Rank rank, Activity& activity) const {
   const auto peers = activity.about().peers;
-  const Past* const past = activity.failed() || peers == nullptr ? nullptr : recent_failure(nullptr);
+  const Past* const past =
+      activity.failed() || peers == nullptr ? nullptr : recent_failure(activity, nullptr);
   if (past == nullptr || past->uid == uid) return;
   activity.fail(failure_by_cause(*peers, rank, {past->uid, past->failure}));
 }
@@ -388,7 +394,7 @@ std::optional<Cause> ActivityRegistry::cause_of(uint64_t uid, Rank rank) const {
     const auto from = static_cast<size_t>(at->first.second);
     if (from < peers->size() && (*peers)[from].listener == process) return at->second;
   }
-  const Past* const past = recent_failure(&process);
+  const Past* const past = recent_failure(*own->second, &process);
   if (past == nullptr || past->uid == uid || past->failure.process == process) return std::nullopt;
   return Cause{past->uid, past->failure};
 }

@@ -107,6 +107,8 @@ class Activity {
   };
 
   explicit Activity(size_t recorded = Recorder::kDefaultCapacity) : recorder_(recorded) {}
+  /// now_ns() when the rank entered the registry.
+  int64_t since_ns() const { return since_ns_; }
 
   /// Enters a call. Costs a few plain stores. `signature` 0: not to be compared.
   void begin(uint64_t sequence, uint32_t signature, const OperationSummary& operation) {
@@ -197,6 +199,7 @@ class Activity {
   mutable std::mutex mutex_;
   std::optional<Failure> failure_;
   About about_;
+  const int64_t since_ns_ = now_ns();
   mutable std::mutex network_mutex_;  ///< held during calls, so that tell_network() waits for them
   std::function<NetworkFinding()> network_;
   std::function<std::vector<LinkSpeed>()> links_;
@@ -310,7 +313,7 @@ class ActivityRegistry {
   void starve(uint64_t uid);
   bool fail_one(uint64_t uid, const Failure& failure);
   void forget_twin(uint64_t uid);
-  const Past* recent_failure(const SocketAddress* member) const;
+  const Past* recent_failure(const Activity& activity, const SocketAddress* member) const;
   void leave_words(uint64_t uid, Rank rank, Activity& activity) const;
 
   const size_t recorded_;

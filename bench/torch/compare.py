@@ -6,6 +6,7 @@
     bench/compare-torch --ops all_reduce --ranks 2 --sizes 8,64K
     bench/compare-torch --train               # tokens/s of the model of examples/python/ddp.py instead
     bench/compare-torch --train --threads 2 --hogs 2    # with intra-op threads, beside two processes that compute
+    bench/compare-torch --train --sharded     # FullyShardedDataParallel (fully_shard) instead of DistributedDataParallel
 
 All back ends run in the same processes and alternate after each batch of calls; a figure is the median over the repetitions, a
 ratio the median of the ratios of consecutive batches. `bytes` is the size of a rank's larger buffer: all-gather's output,
@@ -45,6 +46,7 @@ def parse(arguments):
   parser.add_argument("--timeout", type=float, default=1800, help="time limit for the ranks of one world, seconds (default: %(default)s)")
   parser.add_argument("--json", help="write all rows to this file, one line of JSON each")
   parser.add_argument("--train", action="store_true", help="measure tokens/s of data-parallel training instead")
+  parser.add_argument("--sharded", action="store_true", help="--train: shard parameters by fully_shard (a PyTorch of today)")
   parser.add_argument("--threads", type=int, default=1, help="--train: intra-op threads of a rank (default: %(default)s)")
   parser.add_argument("--batch", type=int, default=8, help="--train: sequences per rank and step (default: %(default)s)")
   parser.add_argument("--hogs", type=int, default=0, help="processes that compute meanwhile (default: %(default)s)")
@@ -117,7 +119,7 @@ def computing(count):
 
 def compare_training(options):
   what = {"backends": ["gloo", "weir"], "batch": options.batch, "threads": options.threads, "repetitions": options.reps,
-          "steps": TRAIN_STEPS}
+          "steps": TRAIN_STEPS, "sharded": options.sharded}
   print("| ranks | weir tokens/s | Gloo tokens/s | weir / Gloo |\n|---|---|---|---|")
   differ = False
   for ranks in options.ranks:

@@ -10,6 +10,7 @@ end: the tokens/s of all ranks together for each repetition, and whether all mod
 import argparse
 import dataclasses
 import datetime
+import hashlib
 import json
 import os
 import sys
@@ -33,15 +34,31 @@ class Options:
   threads: int  # intra-op threads
   repetitions: int
   steps: int  # of a repetition
+  sharded: bool  # FSDP2 instead of DDP
   module: str  # folder of weir_torch
+
+
+def fully_sharded(model, group):
+  """The model with the parameters of each block sharded over the group (FSDP2)."""
+  from torch.distributed.device_mesh import DeviceMesh
+  from torch.distributed.fsdp import fully_shard
+  mesh = DeviceMesh.from_group(group, "cpu")
+  for block in model.blocks:
+    fully_shard(block, mesh=mesh)
+  return fully_shard(model, mesh=mesh)
+
+
+def whole(parameter):
+  return parameter.full_tensor() if hasattr(parameter, "full_tensor") else parameter
 
 
 class Training:
   """A model that is trained over one back end."""
 
-  def __init__(self, group, batches):
+  def __init__(self, group, batches, sharded):
     torch.manual_seed(1)
-    self.model = DistributedDataParallel(ddp.Transformer(MODEL), process_group=group)
+    model = ddp.Transformer(MODEL)
+    self.model = fully_sharded(model, group) if sharded else DistributedDataParallel(model, process_group=group)
     self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
     self.batches = batches
 
@@ -60,7 +77,8 @@ class Training:
   def is_alike(self):
     """Whether all ranks have the same parameters."""
     hashes = [None] * dist.get_world_size()
-    dist.all_gather_object(hashes, ddp.hash_of(self.model))
+    digest = hashlib.sha256(b"".join(whole(parameter).detach().numpy().tobytes() for parameter in self.model.parameters()))
+    dist.all_gather_object(hashes, digest.hexdigest())
     return len(set(hashes)) == 1
 
 
@@ -73,7 +91,7 @@ def main():
   dist.init_process_group("gloo", store=dist.FileStore(store, ranks), rank=rank, world_size=ranks,
                           timeout=datetime.timedelta(minutes=5))
   batches = list(ddp.batches(argparse.Namespace(**vars(MODEL), batch=options.batch), rank, options.steps))
-  trainings = {name: Training(dist.group.WORLD if name == "gloo" else dist.new_group(backend=name), batches)
+  trainings = {name: Training(dist.group.WORLD if name == "gloo" else dist.new_group(backend=name), batches, options.sharded)
                for name in options.backends}
   rates = {name: [] for name in trainings}
   for training in trainings.values():

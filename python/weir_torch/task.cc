@@ -71,7 +71,7 @@ void Task::finish(std::exception_ptr error) {
     future = future_;
   }
   std::function<void()> hooks = context_ ? context_->ended(key_, !failed(), took()) : nullptr;
-  if (hooks) TaskQueue::complete(std::move(hooks));
+  if (hooks) TaskQueue::call_later(std::move(hooks));
   if (future) TaskQueue::complete(completion_of(std::move(future)));
 }
 

@@ -18,11 +18,13 @@ constexpr std::chrono::microseconds kGrace{200};
 constexpr Milliseconds kNap{1};
 /// Time without a task after which the thread sleeps until it is notified.
 constexpr Milliseconds kAlert{20};
+/// So many hooks do not wait for a moment without tasks.
+constexpr size_t kMostHooks = 64;
 /// So many tasks that waiting threads take make the queue's thread leave the next ones to them.
 constexpr int kHelped = 8;
 
-/// What the task on this thread has completed; null: no task runs on it.
-thread_local std::vector<std::function<void()>>* completed_by_task = nullptr;
+/// What the task on this thread has completed, and its hooks; null: no task runs on it.
+thread_local TaskQueue::Ended* ended_by_task = nullptr;
 /// The queue for which this thread completes a future.
 thread_local const TaskQueue* completing_for = nullptr;
 
@@ -50,16 +52,33 @@ void TaskQueue::submit(TaskPtr task) {
 }
 
 void TaskQueue::complete(std::function<void()> completion) {
-  if (completed_by_task != nullptr) {
-    completed_by_task->push_back(std::move(completion));
+  if (ended_by_task != nullptr) {
+    ended_by_task->completions.push_back(std::move(completion));
   } else {
     completion();
   }
 }
 
+void TaskQueue::call_later(std::function<void()> hook) {
+  if (ended_by_task != nullptr) {
+    ended_by_task->hooks.push_back(std::move(hook));
+  } else {
+    hook();
+  }
+}
+
+/// Makes one completion of all hooks, unless tasks are waiting that should not wait for another thread each
+/// time. REQUIRES: mutex_ is held.
+void TaskQueue::gather_hooks() {
+  if (hooks_.empty() || (queue_.size() > 0 && hooks_.size() < kMostHooks)) return;
+  completions_.emplace_back([hooks = std::exchange(hooks_, {})] {
+    for (const auto& hook : hooks) hook();
+  });
+}
+
 /// Makes a thread lead if none does and there is something to do. REQUIRES: mutex_ is held.
 void TaskQueue::call_for_leader() {
-  if (led_ || (queue_.empty() && completions_.empty())) return;
+  if (led_ || (queue_.empty() && completions_.empty() && hooks_.empty())) return;
   if (standing_by_ > called_) {
     ++called_;
     stand_by_.notify_one();
@@ -75,14 +94,15 @@ void TaskQueue::carry_out_first(std::unique_lock<std::mutex>& lock) {
   ++taken_;
   busy_ = true;
   lock.unlock();
-  std::vector<std::function<void()>> completed;
+  Ended ended;
   {
-    const During here(completed_by_task, &completed);
+    const During here(ended_by_task, &ended);
     task->run();
   }
   lock.lock();
   busy_ = false;
-  std::move(completed.begin(), completed.end(), std::back_inserter(completions_));
+  std::move(ended.completions.begin(), ended.completions.end(), std::back_inserter(completions_));
+  std::move(ended.hooks.begin(), ended.hooks.end(), std::back_inserter(hooks_));
   if (draining_) idle_.notify_all();
 }
 
@@ -124,7 +144,8 @@ void TaskQueue::help(const Task& task) {
     carry_out_first(lock);
   }
   call_for_leader();
-  if (!busy_ && (!queue_.empty() || !completions_.empty() || closing_)) wake_.notify_one();
+  const bool hooks_wait = asleep_ && !hooks_.empty();
+  if (!busy_ && (!queue_.empty() || !completions_.empty() || hooks_wait || closing_)) wake_.notify_one();
 }
 
 void TaskQueue::urge() {
@@ -140,8 +161,9 @@ bool TaskQueue::drain(Milliseconds longest) {
   wake_.notify_one();
   draining_ = true;
   const int own = completing_for == this ? 1 : 0;
-  return idle_.wait_for(
-      lock, longest, [&] { return queue_.empty() && completions_.empty() && !busy_ && completing_ <= own; });
+  return idle_.wait_for(lock, longest, [&] {
+    return queue_.empty() && completions_.empty() && hooks_.empty() && !busy_ && completing_ <= own;
+  });
 }
 
 void TaskQueue::close() {
@@ -167,6 +189,8 @@ void TaskQueue::work() {
   uint64_t seen = UINT64_MAX;  // value of taken_ when a task was last in the queue
   auto last = Clock::now();
   for (;;) {
+    if (!hooks_.empty()) last = Clock::now();
+    gather_hooks();
     if (!completions_.empty()) {
       if (!complete_first(lock)) return;
       seen = UINT64_MAX;

@@ -39,6 +39,11 @@ class TaskQueue : public std::enable_shared_from_this<TaskQueue> {
   /// Whether a thread that waits for a task may execute earlier tasks; if not, it waits for them, because an
   /// abort of its own task may not end the earlier ones.
   enum class Help { any, own };
+  /// What is to be called, with no task on the thread, after a task has ended.
+  struct Ended {
+    std::vector<std::function<void()>> completions;  ///< of futures
+    std::vector<std::function<void()>> hooks;
+  };
 
   explicit TaskQueue(Help help = Help::any) : help_(help) {}
   TaskQueue(const TaskQueue&) = delete;
@@ -52,6 +57,9 @@ class TaskQueue : public std::enable_shared_from_this<TaskQueue> {
   /// Calls `completion`, which completes a future, when no task runs on this thread any more; at once if none
   /// does.
   static void complete(std::function<void()> completion);
+  /// Calls `hook` soon (within some milliseconds), in the order of the tasks, on a thread on which no task
+  /// runs; at once if none runs on this one. Costs less than complete(): no thread is woken for each task.
+  static void call_later(std::function<void()> hook);
   /// Returns whether all submitted tasks were done, with their futures, within this time. A callback of a
   /// future that calls it is not waited for.
   bool drain(Milliseconds longest);
@@ -62,6 +70,7 @@ class TaskQueue : public std::enable_shared_from_this<TaskQueue> {
  private:
   void work();
   void call_for_leader();
+  void gather_hooks();
   /// Completes the first future, and returns when this thread leads again; false: it has to end.
   bool complete_first(std::unique_lock<std::mutex>& lock);
   /// Takes and executes the first task, with the lock released meanwhile. REQUIRES: not busy_, and the queue
@@ -75,6 +84,7 @@ class TaskQueue : public std::enable_shared_from_this<TaskQueue> {
   std::condition_variable idle_;      ///< wakes drain()
   std::deque<TaskPtr> queue_;
   std::deque<std::function<void()>> completions_;  ///< of futures of tasks that are done
+  std::vector<std::function<void()>> hooks_;       ///< of tasks that are done
   std::vector<std::thread> threads_;
   bool led_ = false;       ///< a thread leads, or is called to
   int called_ = 0;         ///< threads that stand by and have been called to lead

@@ -26,7 +26,7 @@ if ! { [[ $# -eq 0 ]] && installed; } && ! install "$@"; then
   echo "0 passed, 0 failed"
   exit 0
 fi
-VIRTUAL_ENV="$venv" cmake --preset release -B build-torch -U 'WEIR_TORCH*' -DWEIR_TORCH=ON || give_up "configuring failed"
+VIRTUAL_ENV="$venv" cmake --preset release -B build-torch -U 'WEIR_TORCH*' -DWEIR_TORCH=ON -DPython3_EXECUTABLE="$venv/bin/python" || give_up "configuring failed"
 cmake --build build-torch --target torch_tests || give_up "building failed"
 junit="$(mktemp)"
 trap 'rm -f "$junit"' EXIT

@@ -120,13 +120,14 @@ def computing(count):
 def compare_training(options):
   what = {"backends": ["gloo", "weir"], "batch": options.batch, "threads": options.threads, "repetitions": options.reps,
           "steps": TRAIN_STEPS, "sharded": options.sharded}
-  print("| ranks | weir tokens/s | Gloo tokens/s | weir / Gloo |\n|---|---|---|---|")
+  print("| ranks | weir tokens/s | Gloo tokens/s | without communication | weir / Gloo | without / Gloo |\n|---|---|---|---|---|---|")
   differ = False
   for ranks in options.ranks:
     rows = {row["backend"]: row for row in run_world(ranks, "train_rank.py", what, options)}
-    weir, gloo = (rows[name]["tokens_per_s"] for name in ("weir", "gloo"))
-    ratio = statistics.median(own / peer for own, peer in zip(weir, gloo))
-    print(f"| {ranks} | {statistics.median(weir):.0f} | {statistics.median(gloo):.0f} | {ratio:.2f} |", flush=True)
+    weir, gloo, none = (rows[name]["tokens_per_s"] for name in ("weir", "gloo", "none"))
+    medians = (f"{statistics.median(rates):.0f}" for rates in (weir, gloo, none))
+    ratios = (f"{statistics.median(own / peer for own, peer in zip(rates, gloo)):.2f}" for rates in (weir, none))
+    print(f"| {ranks} | " + " | ".join((*medians, *ratios)) + " |", flush=True)
     differ = differ or not all(row["ok"] for row in rows.values())
   if differ:
     print("compare-torch: the ranks' parameters differ", file=sys.stderr)

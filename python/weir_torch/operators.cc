@@ -25,8 +25,10 @@ Numbered& numbered() {
 c10::intrusive_ptr<Backend> group_of(int64_t number) {
   const std::lock_guard lock(numbered().mutex);
   const auto& all = numbered().backends;
-  auto backend = number >= 0 && static_cast<size_t>(number) < all.size() ? all[static_cast<size_t>(number)].lock()
-                                                                         : c10::intrusive_ptr<Backend>();
+  c10::intrusive_ptr<Backend> backend;
+  if (number >= 0 && number < static_cast<int64_t>(all.size())) {
+    backend = all[static_cast<size_t>(number)].lock();
+  }
   if (backend == nullptr) refuse("there is no group " + std::to_string(number) + " for operators");
   return backend;
 }
@@ -51,7 +53,8 @@ void gather_(const at::Tensor& output, const at::Tensor& input, int64_t root, in
 // What the compiler calls to learn shapes: these operators return nothing.
 void no_all_reduce(const at::Tensor& /*tensor*/, int64_t /*group*/) {}
 void no_all_gather(const at::Tensor& /*output*/, const at::Tensor& /*input*/, int64_t /*group*/) {}
-void no_gather(const at::Tensor& /*output*/, const at::Tensor& /*input*/, int64_t /*root*/, int64_t /*group*/) {}
+void no_gather(const at::Tensor& /*output*/, const at::Tensor& /*input*/, int64_t /*root*/,
+               int64_t /*group*/) {}
 
 }  // namespace
 

@@ -94,7 +94,7 @@ def main():
   parser.add_argument("build")
   parser.add_argument("--hosts", type=int, default=1)
   parser.add_argument("options", nargs="*")
-  given = parser.parse_args()
+  given = parser.parse_intermixed_args()
   find_all(given.build)
   with tempfile.TemporaryDirectory() as folder:
     model, plug = os.path.join(folder, "model"), os.path.join(folder, "plug")

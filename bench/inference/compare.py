@@ -24,6 +24,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import hosts
 
@@ -80,6 +81,25 @@ def parse(arguments):
   return options
 
 
+def wait_for(path, processes, longest):
+  """Returns when the file is there, or a process has ended: what computes beside ranks would only slow down their start."""
+  deadline = time.monotonic() + longest
+  while not os.path.exists(path) and all(process.poll() is None for process in processes) and time.monotonic() < deadline:
+    time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def computing(count):
+  """Keeps this many processes computing."""
+  hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]  # pylint: disable=consider-using-with
+  try:
+    yield
+  finally:
+    for hog in hogs:
+      hog.kill()
+      hog.wait()
+
+
 def run_world(ranks, network, options):
   """Returns the rows that rank 0 printed."""
   what = {"ways": options.ways, "batches": options.batches, "hidden": options.hidden, "vocabulary": options.vocabulary,
@@ -95,7 +115,9 @@ def run_world(ranks, network, options):
         command = [sys.executable, os.path.join(HERE, "rank.py"), str(rank), str(ranks), os.path.join(folder, "store"), json.dumps(what)]
         command, extra = network.placed(command, rank * options.hosts // ranks)
         processes.append((subprocess.Popen(command, stdout=out, env={**environment, **extra}), out))
-      codes = [process.wait(options.timeout) for process, _ in processes]
+      wait_for(os.path.join(folder, "ready"), [process for process, _ in processes], options.timeout)
+      with computing(options.busy):
+        codes = [process.wait(options.timeout) for process, _ in processes]
     except subprocess.TimeoutExpired:
       sys.exit(f"compare-inference: {ranks} ranks did not end within {options.timeout:g} s")
     finally:
@@ -128,23 +150,11 @@ def line_of(point):
   return f"| {' | '.join(cells)} |"
 
 
-@contextlib.contextmanager
-def computing(count):
-  """Keeps this many processes computing."""
-  hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]  # pylint: disable=consider-using-with
-  try:
-    yield
-  finally:
-    for hog in hogs:
-      hog.kill()
-      hog.wait()
-
-
 def compare(options):
   print("| ranks | sequences | bytes | weir tokens/s | Gloo tokens/s | vLLM tokens/s | weir in calls | Gloo in calls | vLLM in calls "
         "| weir / Gloo | weir / vLLM |\n|---|---|---|---|---|---|---|---|---|---|---|")
   rows = []
-  with hosts.network_of(options.hosts, options.rate) as network, computing(options.busy):
+  with hosts.network_of(options.hosts, options.rate) as network:
     for ranks in options.ranks:
       found = run_world(ranks, network, options)
       points = {}

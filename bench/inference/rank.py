@@ -145,6 +145,9 @@ def main():
     import weir_torch  # noqa: F401
   dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks, timeout=datetime.timedelta(minutes=5))
   found = ways.make(options.ways)
+  if rank == 0:
+    with open(os.path.join(os.path.dirname(store), "ready"), "w", encoding="ascii"):
+      pass
   for batch in options.batches:
     for row in measure(batch, found, options, ranks):
       if rank == 0:

@@ -6,6 +6,7 @@ A way has all_reduce(tensor), gather(tensor) to rank 0, all_gather(output, input
 
 import os
 import pickle
+import sys
 
 import torch
 import torch.distributed as dist
@@ -117,6 +118,20 @@ class VllmWay:
     return {key: value.view(size) for key, size, value in zip(keys, sizes, values)}
 
 
+def has_calls(way):
+  """Whether the back end has all calls for bfloat16: Gloo lacks some of them before PyTorch 2."""
+  tensor = torch.zeros(2, dtype=torch.bfloat16)
+  try:
+    way.all_reduce(tensor)
+    way.all_gather(torch.zeros(2 * way.ranks, dtype=torch.bfloat16), tensor)
+    way.gather(tensor)
+  except RuntimeError as error:
+    if way.rank == 0:
+      sys.stderr.write(f"compare-inference: {type(way).__name__} is left out: {error}\n")
+    return False
+  return True
+
+
 def make(names):
   """{name: way} over all ranks of the default group, which is Gloo's."""
   world = list(range(dist.get_world_size()))
@@ -126,4 +141,4 @@ def make(names):
       found[name] = VllmWay(dist.group.WORLD, f"weir-compare-inference-{os.environ['WEIR_COMPARE_JOB']}")
     else:
       found[name] = {"weir": WeirWay, "gloo": TorchWay}[name](dist.new_group(world, backend=name))
-  return found
+  return {name: way for name, way in found.items() if name == "vllm" or has_calls(way)}

@@ -19,7 +19,7 @@ import weir_torch_replace as _replace
 
 from . import _C
 
-__all__ = ["abort", "monitored_barrier", "register", "replace", "set_sum_order", "sum_order"]
+__all__ = ["abort", "monitored_barrier", "operator_group", "register", "replace", "set_sum_order", "sum_order"]
 
 _ORDERS = ("run", "any", "ranks")  # as in weir/config.h, from 0 on
 
@@ -70,6 +70,14 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=True):
     backend.monitored_barrier(wait_all_ranks=wait_all_ranks)
   else:
     backend.monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
+
+
+def operator_group(group=None):
+  """The number by which operators call the group: torch.ops.weir.all_reduce_(tensor, number), and all_gather_ and gather_.
+
+  They return when they are done. torch.compile leaves them as they are, and they cost less than torch.distributed's functions.
+  """
+  return _C.operator_group(_backend_of(group))
 
 
 def set_sum_order(order, group=None):

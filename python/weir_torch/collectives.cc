@@ -258,7 +258,10 @@ void gather(const Peers& peers, const Tensors& outputs, const at::Tensor& input,
   const at::Tensor own = packed(input);
   const Wire wire = wire_of(own.scalar_type());
   const bool here = peers.rank() == root;
-  const at::Tensor flat = here ? at::empty({own.numel() * peers.size()}, own.options()) : own;
+  at::Tensor flat = own;
+  if (here) {
+    flat = are_adjacent(outputs) ? joined(outputs) : at::empty({own.numel() * peers.size()}, own.options());
+  }
   peers.check(ncclGather(own.data_ptr(), flat.data_ptr(), count_on(wire, own), wire.type, root, peers.comm,
                          peers.stream));
   if (here) deal_out(flat, outputs);

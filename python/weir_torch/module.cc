@@ -5,6 +5,7 @@
 #include <pybind11/chrono.h>
 
 #include "python/weir_torch/backends.h"
+#include "python/weir_torch/operators.h"
 #include "python/weir_torch/words.h"
 
 namespace weir_torch {
@@ -30,6 +31,10 @@ void abort_group(const c10::intrusive_ptr<Base>& group) { backend_in(group, "abo
 
 int order(const c10::intrusive_ptr<Base>& group) { return backend_in(group, "sum_order").order(); }
 
+int64_t number_of(const c10::intrusive_ptr<Base>& group) {
+  return operator_group(c10::intrusive_ptr<Backend>::reclaim_copy(&backend_in(group, "operator_group")));
+}
+
 }  // namespace
 }  // namespace weir_torch
 
@@ -44,4 +49,6 @@ PYBIND11_MODULE(_C, module) {
   module.def("set_order", &weir_torch::set_order, py::arg("group"), py::arg("order"),
              py::call_guard<py::gil_scoped_release>());
   module.def("order", &weir_torch::order, py::arg("group"), py::call_guard<py::gil_scoped_release>());
+  module.def("operator_group", &weir_torch::number_of, py::arg("group"),
+             py::call_guard<py::gil_scoped_release>());
 }

@@ -67,6 +67,33 @@ def sparse(ranks):
   expect("sums only" in error, error)
 
 
+def operators(ranks):
+  """torch.ops.weir, also in a program that is compiled."""
+  torch, dist = ranks.torch, ranks.dist
+  number = ranks.weir.operator_group()
+  expect(ranks.weir.operator_group() == number, "a group has two numbers")
+  expect(ranks.weir.operator_group(dist.new_group(backend="weir")) != number, "two groups have one number")
+  own = torch.full((3, 5), ranks.rank + 1.0)
+  def act(tensor, root):
+    gathered, at_root = tensor.new_empty((ranks.size, *tensor.shape)), tensor.new_empty((ranks.size, *tensor.shape))
+    torch.ops.weir.all_gather_(gathered, tensor, number)
+    torch.ops.weir.gather_(at_root, tensor, root, number)
+    torch.ops.weir.all_reduce_(tensor, number)
+    return tensor * 2, gathered, at_root
+  ways = [act]
+  if hasattr(torch, "compile"):
+    ways.append(torch.compile(act, backend="aot_eager", fullgraph=True))
+  everyone = torch.stack([torch.full((3, 5), rank + 1.0) for rank in range(ranks.size)])
+  for way in ways:
+    twice, gathered, at_root = way(own.clone(), 1)
+    expect_same("a sum", twice, torch.full((3, 5), 2 * total(ranks.size)))
+    expect_same("what was gathered", gathered, everyone)
+    if ranks.rank == 1:
+      expect_same("what the root has gathered", at_root, everyone)
+  error = harness.error_of("a group that is not there", lambda: torch.ops.weir.all_reduce_(own, 1000))
+  expect("no group 1000" in error, error)
+
+
 def expanded(ranks):
   """Outputs whose elements are one in memory."""
   torch, dist = ranks.torch, ranks.dist
@@ -298,6 +325,6 @@ def windows(ranks):
 
 if __name__ == "__main__":
   os.environ.setdefault("TORCH_INCLUDE_STACK_TRACE", "0")  # PyTorch's own hook writes them after an error, for up to 15 s
-  all_checks = (sparse, expanded, stored_types, split, shrink, reconfigure, hooks, timing, longer_timeout, allocated,
+  all_checks = (sparse, operators, expanded, stored_types, split, shrink, reconfigure, hooks, timing, longer_timeout, allocated,
                 gather_single, coalesced, suspended, windows)
   harness.main({check.__name__: harness.started(check) for check in all_checks})

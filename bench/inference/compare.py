@@ -16,21 +16,19 @@ code 1 if a result was wrong or a rank failed.
 """
 
 import argparse
-import contextlib
 import importlib.util
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 import hosts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench", "compare"))
+import worlds  # noqa: E402
 from table import human  # noqa: E402
 
 WAYS = ("weir", "gloo", "vllm")
@@ -81,25 +79,6 @@ def parse(arguments):
   return options
 
 
-def wait_for(path, processes, longest):
-  """Returns when the file is there, or a process has ended: what computes beside ranks would only slow down their start."""
-  deadline = time.monotonic() + longest
-  while not os.path.exists(path) and all(process.poll() is None for process in processes) and time.monotonic() < deadline:
-    time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def computing(count):
-  """Keeps this many processes computing."""
-  hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]  # pylint: disable=consider-using-with
-  try:
-    yield
-  finally:
-    for hog in hogs:
-      hog.kill()
-      hog.wait()
-
-
 def run_world(ranks, network, options):
   """Returns the rows that rank 0 printed."""
   what = {"ways": options.ways, "batches": options.batches, "hidden": options.hidden, "vocabulary": options.vocabulary,
@@ -108,26 +87,12 @@ def run_world(ranks, network, options):
   with tempfile.TemporaryDirectory(prefix="weir-compare-inference-") as folder:
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads), "WEIR_COMPARE_JOB": os.path.basename(folder),
                    "VLLM_LOGGING_LEVEL": "ERROR", "PYTHONDONTWRITEBYTECODE": "1"}
-    processes = []
-    try:
-      for rank in range(ranks):
-        out = open(os.path.join(folder, f"out{rank}"), "w+", encoding="utf-8")  # pylint: disable=consider-using-with
-        command = [sys.executable, os.path.join(HERE, "rank.py"), str(rank), str(ranks), os.path.join(folder, "store"), json.dumps(what)]
-        command, extra = network.placed(command, rank * options.hosts // ranks)
-        processes.append((subprocess.Popen(command, stdout=out, env={**environment, **extra}), out))
-      wait_for(os.path.join(folder, "ready"), [process for process, _ in processes], options.timeout)
-      with computing(options.busy):
-        codes = [process.wait(options.timeout) for process, _ in processes]
-    except subprocess.TimeoutExpired:
-      sys.exit(f"compare-inference: {ranks} ranks did not end within {options.timeout:g} s")
-    finally:
-      for process, _ in processes:
-        process.kill()
-        process.wait()
-    if any(codes):
-      sys.exit(f"compare-inference: exit codes of the {ranks} ranks: {codes}")
-    processes[0][1].seek(0)
-    return [json.loads(line) for line in processes[0][1] if line.startswith("{")]  # Gloo writes about its connections
+    placed = []
+    for rank in range(ranks):
+      command = [sys.executable, os.path.join(HERE, "rank.py"), str(rank), str(ranks), os.path.join(folder, "store"), json.dumps(what)]
+      command, extra = network.placed(command, rank * options.hosts // ranks)
+      placed.append((command, {**environment, **extra}))
+    return worlds.rows_of("compare-inference", placed, options.timeout, os.path.join(folder, "ready"), options.busy)
 
 
 def figure(value):
@@ -171,13 +136,7 @@ def main():
   if "weir" in options.ways and not os.path.isdir(os.path.join(options.build, "python", "weir_torch")):
     sys.exit(f"compare-inference: {options.build}/python/weir_torch was not built; cmake -DWEIR_TORCH=ON reports what is missing")
   rows = compare(options)
-  if options.json:
-    with open(options.json, "w", encoding="utf-8") as file:
-      file.writelines(json.dumps(row) + "\n" for row in rows)
-  wrong = [row for row in rows if not row["ok"]]
-  for row in wrong:
-    print(f"compare-inference: wrong result of {row['bytes']} bytes over {row['way']}", file=sys.stderr)
-  return 1 if wrong else 0
+  return worlds.finish("compare-inference", rows, options.json, "way")
 
 
 if __name__ == "__main__":

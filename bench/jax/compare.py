@@ -24,6 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench", "compare"))
 from compare import listed, size  # noqa: E402
 from table import human  # noqa: E402
+from worlds import finish  # noqa: E402
 
 OPS = ("none", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute")
 SIZES = "8,256,4K,64K,1M,8M,64M"
@@ -135,13 +136,7 @@ def main():
     finally:
       for world in worlds:
         world.end()
-  if options.json:
-    with open(options.json, "w", encoding="utf-8") as file:
-      file.writelines(json.dumps(row) + "\n" for row in rows)
-  wrong = [row for row in rows if not row["ok"]]
-  for row in wrong:
-    print(f"compare-jax: wrong result: {row['op']} of {row['bytes']} bytes over {row['backend']}", file=sys.stderr)
-  return 1 if wrong else 0
+  return finish("compare-jax", rows, options.json, "backend")
 
 
 if __name__ == "__main__":

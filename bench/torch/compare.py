@@ -15,17 +15,16 @@ do. Ratios above 1: weir is faster. Exit code 1 if a result was wrong or a rank 
 """
 
 import argparse
-import contextlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench", "compare"))
+import worlds  # noqa: E402
 from compare import listed, size  # noqa: E402
 from table import human  # noqa: E402
 
@@ -68,24 +67,11 @@ def parse(arguments):
 def run_world(ranks, script, what, options):
   """Returns the rows that rank 0 of this script printed."""
   what = json.dumps(what | {"module": os.path.join(options.build, "python")})
+  environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
   with tempfile.TemporaryDirectory(prefix="weir-compare-torch-") as folder:
-    processes = []
-    try:
-      for rank in range(ranks):
-        out = open(os.path.join(folder, f"out{rank}"), "w+", encoding="utf-8")  # pylint: disable=consider-using-with
-        command = [sys.executable, os.path.join(HERE, script), str(rank), str(ranks), os.path.join(folder, "store"), what]
-        processes.append((subprocess.Popen(command, stdout=out, env={**os.environ, "OMP_NUM_THREADS": str(options.threads)}), out))
-      codes = [process.wait(options.timeout) for process, _ in processes]
-    except subprocess.TimeoutExpired:
-      sys.exit(f"compare-torch: {ranks} ranks did not end within {options.timeout} s")
-    finally:
-      for process, _ in processes:
-        process.kill()
-        process.wait()
-    if any(codes):
-      sys.exit(f"compare-torch: exit codes of the {ranks} ranks: {codes}")
-    processes[0][1].seek(0)
-    return [json.loads(line) for line in processes[0][1]]
+    command = [sys.executable, os.path.join(HERE, script)]
+    return worlds.rows_of("compare-torch", [
+        ([*command, str(rank), str(ranks), os.path.join(folder, "store"), what], environment) for rank in range(ranks)], options.timeout)
 
 
 def figure(value):
@@ -103,18 +89,6 @@ def table(rows):
     ratio = statistics.median(gloo / weir for gloo, weir in zip(times["gloo"], times["weir"]))
     own, peer = (figure(statistics.median(times[backend])) for backend in ("weir", "gloo"))
     yield f"| {op} | {ranks} | {human(count)} | {own} | {peer} | {ratio:.1f} |"
-
-
-@contextlib.contextmanager
-def computing(count):
-  """Keeps this many processes computing."""
-  hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]  # pylint: disable=consider-using-with
-  try:
-    yield
-  finally:
-    for hog in hogs:
-      hog.kill()
-      hog.wait()
 
 
 def compare_training(options):
@@ -140,20 +114,14 @@ def compare_calls(options):
   rows = [row for ranks in options.ranks for row in run_world(ranks, "rank.py", what, options)]
   for line in table(rows):
     print(line)
-  if options.json:
-    with open(options.json, "w", encoding="utf-8") as file:
-      file.writelines(json.dumps(row) + "\n" for row in rows)
-  wrong = [row for row in rows if not row["ok"]]
-  for row in wrong:
-    print(f"compare-torch: wrong result: {row['op']} of {row['bytes']} bytes over {row['backend']}", file=sys.stderr)
-  return 1 if wrong else 0
+  return worlds.finish("compare-torch", rows, options.json, "backend")
 
 
 def main():
   options = parse(sys.argv[1:])
   if not os.path.isdir(os.path.join(options.build, "python", "weir_torch")):
     sys.exit(f"compare-torch: {options.build}/python/weir_torch was not built; cmake -DWEIR_TORCH=ON reports what is missing")
-  with computing(options.hogs):
+  with worlds.computing(options.hogs):
     return compare_training(options) if options.train else compare_calls(options)
 
 

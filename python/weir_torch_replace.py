@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.util
 import os
 import sys
+import types
 
 ORIGINAL = "original_gloo"
 
@@ -82,6 +83,9 @@ def replace(c10d):
     def __instancecheck__(cls, thing):
       return isinstance(thing, gloo.__base__)  # as which Python sees weir's groups
   new_group = _Kind("ProcessGroupGloo", (), {})
+  if hasattr(gloo, "options") and not hasattr(gloo.__base__, "options"):
+    # Before 2.15 PyTorch writes ranks and name of a new group there, which weir does not need.
+    gloo.__base__.options = property(lambda _: types.SimpleNamespace())
   replaced = [(c10d, "ProcessGroupGloo", new_group)] + ([(kinds, "GLOO", kinds.CUSTOM)] if kinds else [])
   c10d._new_process_group_helper = _within(c10d._new_process_group_helper, replaced)
   # What checks the calls of a group (TORCH_DISTRIBUTED_DEBUG=DETAIL) is written for Gloo's class.

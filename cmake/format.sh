@@ -13,7 +13,7 @@ fi
 arguments=(-i)
 [[ "${1:-}" == --check ]] && arguments=(--dry-run --Werror --ferror-limit=1)
 folders=()
-for folder in algorithms bench examples include python src tests topology trainer transports; do
+for folder in algorithms bench examples include python src stand_in tests topology trainer transports; do
   [[ -d "$folder" ]] && folders+=("$folder")
 done
 find "${folders[@]}" -type f \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -print0 |

@@ -28,6 +28,7 @@ extern "C" {
 
 void** __cudaRegisterFatBinary(void*) { return &binary; }
 void __cudaRegisterFatBinaryEnd(void**) {}
+char __cudaInitModule(void**) { return 1; }
 void __cudaUnregisterFatBinary(void**) {}
 void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*) {}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
@@ -45,7 +46,9 @@ int __cudaPopCallConfiguration(Shape* grid, Shape* block, size_t* shared, void* 
 int __cudaGetKernel(const void** kernel, const void* function) { return *kernel = function, 0; }
 int __cudaLaunchKernel(const void*, Shape, Shape, void**, size_t, void*) { return keep(kNotSupported); }
 int cudaLaunchKernel(const void*, Shape, Shape, void**, size_t, void*) { return keep(kNotSupported); }
-int cudaLaunchCooperativeKernel(const void*, Shape, Shape, void**, size_t, void*) { return keep(kNotSupported); }
+int cudaLaunchCooperativeKernel(const void*, Shape, Shape, void**, size_t, void*) {
+  return keep(kNotSupported);
+}
 int cudaLaunchKernelExC(const void*, const void*, void**) { return keep(kNotSupported); }
 int cudaFuncGetAttributes(void*, const void*) { return keep(kNotSupported); }
 int cudaFuncSetAttribute(const void*, int, int) { return 0; }

@@ -97,6 +97,7 @@ int cudaDeviceSetGraphMemAttribute(int, int, void*) { return 0; }
 int cudaGraphGetNodes(void*, void**, size_t* count) { return *count = 0, 0; }
 int cudaGraphNodeGetDependencies() { return keep(kNotSupported); }
 int cudaGraphAddNode() { return keep(kNotSupported); }
+int cudaGraphDebugDotPrint() { return keep(kNotSupported); }
 int cudaGraphConditionalHandleCreate() { return keep(kNotSupported); }
 int cudaStreamBeginCaptureToGraph() { return keep(kNotSupported); }
 int cudaStreamUpdateCaptureDependencies() { return keep(kNotSupported); }

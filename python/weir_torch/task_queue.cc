@@ -18,7 +18,7 @@ constexpr std::chrono::microseconds kGrace{200};
 constexpr Milliseconds kNap{1};
 /// Time without a task after which the thread sleeps until it is notified.
 constexpr Milliseconds kAlert{20};
-/// So many hooks do not wait for a moment without tasks.
+/// With so many hooks the thread no longer waits for a moment without tasks to call them.
 constexpr size_t kMostHooks = 64;
 /// So many tasks that waiting threads take make the queue's thread leave the next ones to them.
 constexpr int kHelped = 8;

@@ -57,7 +57,7 @@ class TaskQueue : public std::enable_shared_from_this<TaskQueue> {
   /// Calls `completion`, which completes a future, when no task runs on this thread any more; at once if none
   /// does.
   static void complete(std::function<void()> completion);
-  /// Calls `hook` soon (within some milliseconds), in the order of the tasks, on a thread on which no task
+  /// Calls `hook` soon (within some 20 ms), in the order of the tasks, on a thread on which no task
   /// runs; at once if none runs on this one. Costs less than complete(): no thread is woken for each task.
   static void call_later(std::function<void()> hook);
   /// Returns whether all submitted tasks were done, with their futures, within this time. A callback of a

@@ -91,7 +91,9 @@ struct LinkSpec {
   /// addresses; message n is in slot n % slots. REQUIRES: slot_bytes is a multiple of 64. The other end may
   /// have ordinary slots.
   std::byte* slot_memory = nullptr;
-  uint32_t rendezvous_bytes = 0;  ///< at the sender: smallest message sent by rendezvous; 0: none is
+  /// At the sender: smallest message that the receiver reads through the kernel; in memory that both map it
+  /// reads smaller ones, too. 0: neither; UINT32_MAX: only in such memory.
+  uint32_t rendezvous_bytes = 0;
 };
 
 /// One arrived message. Its bytes stay valid and unchanged until release().

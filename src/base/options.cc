@@ -132,9 +132,10 @@ constexpr std::array kTable = {
               "1: each message is split over all queue pairs of its channel; 0: messages use the queue pairs "
               "round-robin"},
     OptionRow{"WEIR_SLOTS", &Options::slots, "", 2, 64, "slots of a channel: messages that it can hold"},
-    OptionRow{"WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
-              "size of a channel's slots, the largest message that it carries; 0: 64 KiB for sends and "
-              "receives and where all ranks are on one host, else 256 KiB"},
+    OptionRow{
+        "WEIR_SLOT_BYTES", &Options::slot_bytes, "bytes", 256, 64 << 20,
+        "size of a channel's slots, the largest message that it carries; 0: 256 KiB for plans between hosts, "
+        "and 2 such slots for sends between at most 8 ranks, all on one host; else 64 KiB"},
     OptionRow{"WEIR_EXCHANGE_AREA_BYTES", &Options::exchange_area_bytes, "bytes", 0, 1 << 30,
               "shared memory per rank through which the fast paths of one host exchange data"},
     OptionRow{"WEIR_GPU_PATH", &Options::gpu_path, "", 0, 0,

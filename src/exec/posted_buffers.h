@@ -49,8 +49,10 @@ class PostedBuffers {
   /// Addresses in this process, of ranks other than this one; null: not mapped.
   const std::byte* input(Rank rank) const { return of_[static_cast<size_t>(rank)].input; }
   std::byte* output(Rank rank) const { return of_[static_cast<size_t>(rank)].output; }
-  /// Whether `rank`, perhaps this one, has posted its input for rendezvous; and whether any has.
+  /// Whether `rank`, perhaps this one, has posted its input for rendezvous; the same for others, whose inputs
+  /// this one has to read; and whether any has.
   bool is_rendezvous(Rank rank) const { return of_[static_cast<size_t>(rank)].posted.address != 0; }
+  bool is_read(Rank rank) const { return rank != self_ && is_rendezvous(rank); }
   bool any_rendezvous() const { return any_rendezvous_; }
   /// Copies bytes of such an input. False if they cannot be read.
   bool read(Rank rank, size_t offset, std::byte* to, size_t bytes);

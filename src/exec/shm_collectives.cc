@@ -32,8 +32,8 @@ ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_are
       everybody_((uint64_t{1} << (ranks_ - 1)) - 1),
       posted_(self, exchange_areas_, allocations) {
   if (limits.rendezvous_bytes == 0) return;
-  const size_t together = read_bytes(ranks_) * static_cast<size_t>(ranks_);
-  read_ = std::make_unique_for_overwrite<std::byte[]>(ranks_ == 2 ? kWholeBytes : together);
+  const size_t each = ranks_ == 2 ? kWholeBytes : read_bytes(ranks_);
+  read_.emplace(static_cast<uint32_t>(ranks_), static_cast<uint32_t>(each));
 }
 
 void ShmCollectives::start(Collective kind, const Work& work) {
@@ -111,7 +111,7 @@ Progress ShmCollectives::advance() {
       phase_ = Phase::drain;
     } else if (two_shot()) {
       if (reads_whole()) {
-        posted_.read(1 - self_, bytes(done_), read_.get(), bytes(now_));
+        posted_.read(1 - self_, bytes(done_), (*read_)[static_cast<uint64_t>(1 - self_)], bytes(now_));
       } else {
         fold_share();
       }
@@ -251,7 +251,7 @@ void ShmCollectives::stage_copy(std::byte* to, const std::byte* from, size_t cou
   if (work_->scales) {
     device::scale(work_->type, to, from, work_->factor, count);
   } else {
-    device::copy(to, from, bytes(count), device::Traffic::handed);
+    handed_copies_.copy(to, from, bytes(count));
   }
 }
 
@@ -324,14 +324,12 @@ void ShmCollectives::sum_inputs(std::byte* target, Extent elements, device::Traf
     const size_t done = summed_ - elements.first;
     now = std::min(most, elements.count - done);
     const size_t at = bytes(done);
-    const auto read_of = [&](Rank rank) {
-      return read_.get() + static_cast<size_t>(rank) * read_bytes(ranks_);
-    };
+    const auto read_of = [&](Rank rank) { return (*read_)[static_cast<uint64_t>(rank)]; };
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      if (is_read(rank) && !posted_.read(rank, buffer_offset + at, read_of(rank), bytes(now))) return;
+      if (posted_.is_read(rank) && !posted_.read(rank, buffer_offset + at, read_of(rank), bytes(now))) return;
     }
     fold(target + at, now, traffic, [&](Rank rank) -> const std::byte* {
-      if (is_read(rank)) return read_of(rank);
+      if (posted_.is_read(rank)) return read_of(rank);
       return input_of(rank, staged_offset + at, buffer_offset + at);
     });
   }
@@ -339,7 +337,7 @@ void ShmCollectives::sum_inputs(std::byte* target, Extent elements, device::Traf
 
 /// Copies this rank's part of the current block of `rank`.
 void ShmCollectives::take(Rank rank, std::byte* target, size_t staged_offset, size_t buffer_offset) {
-  if (is_read(rank)) {
+  if (posted_.is_read(rank)) {
     posted_.read(rank, buffer_offset, target, bytes(now_));
     return;
   }
@@ -357,8 +355,7 @@ void ShmCollectives::fold_share() {
   const size_t offset = bytes(own.first);
   std::byte* target = work_->output + bytes(done_) + offset;
   sum_inputs(target, {0, own.count}, device::Traffic::cached, offset, bytes(done_) + offset);
-  device::copy(exchange_areas_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count),
-               device::Traffic::handed);
+  handed_copies_.copy(exchange_areas_[self_].half((stage_ + 1) % 2) + offset, target, bytes(own.count));
 }
 
 /// Two-shot, second stage: copies the share that `rank` folded.
@@ -380,7 +377,7 @@ bool ShmCollectives::reads_whole() const {
 /// After the peer has read its block, too: the output may be the input.
 void ShmCollectives::sum_whole() {
   fold(work_->output + bytes(done_), now_, call_.traffic, [&](Rank rank) -> const std::byte* {
-    return rank == self_ ? work_->input + bytes(done_) : read_.get();
+    return rank == self_ ? work_->input + bytes(done_) : (*read_)[static_cast<uint64_t>(rank)];
   });
 }
 

@@ -30,16 +30,18 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/base/chunks.h"
 #include "src/base/doorbell.h"
+#include "src/device/handed_copies.h"
 #include "src/exec/allocations.h"
 #include "src/exec/exchange_area.h"
 #include "src/exec/posted_buffers.h"
 #include "src/exec/task.h"
 #include "src/exec/work.h"
+#include "transports/slot_array.h"
 
 namespace weir::exec {
 
@@ -130,7 +132,6 @@ class ShmCollectives final : public Task {
   bool by_destination() const {
     return call_.kind == Collective::reduce_scatter || call_.kind == Collective::all_to_all;
   }
-  bool is_read(Rank rank) const { return rank != self_ && posted_.is_rendezvous(rank); }
   Extent share(Rank rank) const;
   Rank after_self(int distance) const {
     const Rank rank = self_ + 1 + distance;
@@ -157,9 +158,10 @@ class ShmCollectives final : public Task {
   uint32_t stage_ = 0;    ///< number of the last posted stage
   uint64_t pending_ = 0;  ///< bit i: rank self + 1 + i has not posted this stage
   Rank awaited_ = 0;
-  bool first_ = true;  ///< whether this is the first block
-  size_t summed_ = 0;  ///< elements of this rank's part, of a block if two-shot, that are summed
-  std::unique_ptr<std::byte[]> read_;  ///< what sum_inputs() read, by rank
+  bool first_ = true;              ///< whether this is the first block
+  size_t summed_ = 0;              ///< elements of this rank's part, of a block if two-shot, that are summed
+  std::optional<SlotArray> read_;  ///< what was read by rendezvous to be summed, by rank
+  device::HandedCopies handed_copies_;
   PostedBuffers posted_;
   alignas(64) std::byte own_inline_message_[InlineMessage::kBytes];  ///< own inline message after scaling
   Status error_;

@@ -15,14 +15,28 @@ TEST(SlotSizes, AreLargerForPlansBetweenHosts) {
   options.slots = 5;
   for (const auto& peers : {on_hosts({7}), on_hosts({7, 7, 7})}) {
     const SlotSizes sizes = SlotSizes::of(options, peers);
-    EXPECT_EQ(sizes.slots, 5u);
-    EXPECT_EQ(sizes.plan_bytes, 64 * kKiB);
-    EXPECT_EQ(sizes.pair_bytes, 64 * kKiB);
+    EXPECT_EQ(sizes.plan.count, 5u);
+    EXPECT_EQ(sizes.plan.bytes, 64 * kKiB);
   }
   for (const auto& peers : {on_hosts({7, 8}), on_hosts({7, 7, 8, 7})}) {
     const SlotSizes sizes = SlotSizes::of(options, peers);
-    EXPECT_EQ(sizes.plan_bytes, 256 * kKiB);
-    EXPECT_EQ(sizes.pair_bytes, 64 * kKiB);
+    EXPECT_EQ(sizes.plan.count, 5u);
+    EXPECT_EQ(sizes.plan.bytes, 256 * kKiB);
+  }
+}
+
+TEST(SlotSizes, AreLargerForSendsOfFewRanksOnOneHost) {
+  Options options;
+  options.slots = 5;
+  for (const auto& peers : {on_hosts({7, 7}), on_hosts({7, 7, 7, 7, 7, 7, 7, 7})}) {
+    const SlotSizes sizes = SlotSizes::of(options, peers);
+    EXPECT_EQ(sizes.pair.count, 2u);
+    EXPECT_EQ(sizes.pair.bytes, 256u << 10);
+  }
+  for (const auto& peers : {on_hosts({7, 8}), on_hosts({7, 7, 7, 7, 7, 7, 7, 7, 7})}) {
+    const SlotSizes sizes = SlotSizes::of(options, peers);
+    EXPECT_EQ(sizes.pair.count, 5u);
+    EXPECT_EQ(sizes.pair.bytes, 64u << 10);
   }
 }
 
@@ -31,8 +45,8 @@ TEST(SlotSizes, AreWhatIsSaid) {
   options.slot_bytes = 8192;
   for (const auto& peers : {on_hosts({7, 7}), on_hosts({7, 8})}) {
     const SlotSizes sizes = SlotSizes::of(options, peers);
-    EXPECT_EQ(sizes.plan_bytes, 8192u);
-    EXPECT_EQ(sizes.pair_bytes, 8192u);
+    EXPECT_EQ(sizes.plan.bytes, 8192u);
+    EXPECT_EQ(sizes.pair.bytes, 8192u);
   }
 }
 

@@ -63,6 +63,7 @@ TEST(PeerInfo, Travels) {
   told.knows = true;
   told.known.gamma = 3;
   told.maps_all = true;
+  told.kernel_reads = false;
   told.settings.changed = {{"WEIR_SLOTS", "8"}};
   ByteWriter out;
   told.put(out);
@@ -81,6 +82,7 @@ TEST(PeerInfo, Travels) {
   EXPECT_EQ(got.stated.inside, told.stated.inside);
   EXPECT_EQ(got.known.gamma, 3);
   EXPECT_TRUE(got.maps_all);
+  EXPECT_FALSE(got.kernel_reads);
   EXPECT_EQ(got.settings.changed, told.settings.changed);
 }
 

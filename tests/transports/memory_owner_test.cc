@@ -8,13 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 #include <vector>
 
 namespace weir {
 namespace {
 
-constexpr size_t kBytes = 10'000;
+constexpr size_t kBytes = 100'000;
 
 std::vector<std::byte> pattern() {
   std::vector<std::byte> data(kBytes);
@@ -80,6 +81,24 @@ TEST(OwnersMemory, IsReadInAnotherProcess) {
   for (size_t at = 0; at < kBytes; at += 2'500)
     ASSERT_TRUE(read_memory(peer.owner, peer.data + at, got.data() + at, 2'500));
   EXPECT_EQ(got, pattern());
+}
+
+/// Some of these addresses are such that the kernel would copy slowly.
+TEST(OwnersMemory, IsReadToAnyAddress) {
+  const OtherProcess peer;
+  const std::vector<std::byte> data = pattern();
+  std::vector<std::byte> got(kBytes + 8'192);
+  const size_t begin =
+      (peer.data - reinterpret_cast<RemoteAddress>(got.data())) % 4'096;  // as far in its page
+  for (const size_t bytes : {size_t{4'095}, size_t{4'096}, size_t{33'000}, kBytes - 5}) {
+    for (const size_t behind : {0, 1, 15, 16, 31, 32, 63, 64, 4'095}) {
+      std::ranges::fill(got, std::byte{0xEE});
+      std::byte* const to = got.data() + (begin + behind) % 4'096;
+      ASSERT_TRUE(read_memory(peer.owner, peer.data + 5, to, bytes));
+      ASSERT_TRUE(std::equal(to, to + bytes, data.begin() + 5)) << bytes << " bytes, " << behind << " behind";
+      ASSERT_EQ(to[bytes], std::byte{0xEE});
+    }
+  }
 }
 
 TEST(OwnersMemory, IsNotReadWhereNothingIs) {

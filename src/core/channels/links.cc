@@ -26,16 +26,19 @@ Result<bool> all_ready(std::vector<std::pair<Rank, End*>>& opening, Rank& peer) 
 }  // namespace
 
 SlotSizes SlotSizes::of(const Options& options, const std::vector<PeerAddress>& peers) {
-  constexpr uint32_t kInside = 64 << 10;
-  constexpr uint32_t kBetween = 256 << 10;
+  constexpr uint32_t kSmall = 64 << 10;
+  constexpr uint32_t kLarge = 256 << 10;
+  constexpr size_t kFewRanks = 8;  // all their channels fit the 64 MB of /dev/shm that containers have
   const auto slots = static_cast<uint32_t>(options.slots);
   if (options.slot_bytes > 0) {
     const auto said = static_cast<uint32_t>(options.slot_bytes);
-    return {slots, said, said};
+    return {{slots, said}, {slots, said}};
   }
   const bool one_host =
       std::ranges::all_of(peers, [&](const PeerAddress& peer) { return peer.host == peers.front().host; });
-  return {slots, one_host ? kInside : kBetween, kInside};
+  const bool few = one_host && peers.size() <= kFewRanks;
+  return {{slots, one_host ? kSmall : kLarge},
+          few ? SlotShape{std::min(slots, 2u), kLarge} : SlotShape{slots, kSmall}};
 }
 
 std::shared_ptr<ChannelCounters> Links::counters(const LinkSpec& spec, bool sends,
@@ -44,11 +47,11 @@ std::shared_ptr<ChannelCounters> Links::counters(const LinkSpec& spec, bool send
   return recorder_->add_channel(spec.peer, spec.channel, sends, std::string(transport.name()));
 }
 
-Status Links::open(const exec::Channel& channel, uint32_t slot_bytes) {
+Status Links::open(const exec::Channel& channel, const SlotShape& slots) {
   const Key key{channel.peer, channel.number};
   const Route& route = routes_.to(channel.peer);
-  LinkSpec spec{self_, channel.peer, channel.number, sizes_.slots,
-                channel.chunks > 0 ? slot_bytes : kSignalBytes};
+  LinkSpec spec{self_, channel.peer, channel.number, slots.count,
+                channel.chunks > 0 ? slots.bytes : kSignalBytes};
   spec.rendezvous_bytes = rendezvous_bytes_;
   refused_by_ = channel.peer;  // until the opening has succeeded
   if (channel.outgoing && !senders_.contains(key)) {

@@ -21,15 +21,21 @@ namespace weir::core {
 
 class ProfilerFeed;
 
-/// Slots of channels and their sizes: the same on all ranks of a communicator.
-struct SlotSizes {
-  uint32_t slots = 0;       ///< number of messages that a channel holds
-  uint32_t plan_bytes = 0;  ///< slot size for plans; bytes
-  uint32_t pair_bytes = 0;  ///< slot size for sends; bytes. Small, as a rank may have very many channels
+/// Number and size of the slots of a channel.
+struct SlotShape {
+  uint32_t count = 0;  ///< number of messages that it holds
+  uint32_t bytes = 0;  ///< the largest message
+};
 
-  /// Sizes from the options, or defaults. A message between hosts has a high fixed cost, so plans of ranks on
+/// Slots of channels: the same on all ranks of a communicator.
+struct SlotSizes {
+  SlotShape plan;  ///< of channels of plans
+  SlotShape pair;  ///< of channels of sends and receives
+
+  /// From the options, or defaults. A message between hosts has a high fixed cost, so plans of ranks on
   /// several hosts get larger slots by default; the cost model chooses how much of a slot to use
-  /// (cost::Estimate).
+  /// (cost::Estimate). So do sends of few ranks on one host, as each message costs a few transfers of cache
+  /// lines; many ranks may have very many channels.
   static SlotSizes of(const Options& options, const std::vector<PeerAddress>& peers);
 };
 
@@ -40,11 +46,11 @@ class Links {
         Recorder* recorder = nullptr)
       : self_(self), routes_(routes), sizes_(sizes), profile_(profile), recorder_(recorder) {}
 
-  /// Smallest message sent by rendezvous (LinkSpec), in channels opened from now on.
+  /// LinkSpec::rendezvous_bytes of channels opened from now on.
   void set_rendezvous_bytes(uint32_t bytes) { rendezvous_bytes_ = bytes; }
-  /// Opens this rank's end of `channel` unless it is open, for messages of at most `slot_bytes`, which must
-  /// be the same in every call for this channel. Never waits for the peer.
-  Status open(const exec::Channel& channel, uint32_t slot_bytes);
+  /// Opens this rank's end of `channel` unless it is open, with `slots`, which must be the same in every call
+  /// for this channel. Never waits for the peer.
+  Status open(const exec::Channel& channel, const SlotShape& slots);
   /// True once every open end is ready to carry messages.
   Result<bool> ready();
   /// True if ready() was true since the last open().

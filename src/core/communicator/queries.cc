@@ -28,7 +28,7 @@ class PairTime {
       return;
     }
     const cost::ChannelRates& channel = peers[peer].host == peers[self].host ? rates.inside : rates.between;
-    const double messages = std::max(1.0, bytes / resources_.links->sizes().pair_bytes);
+    const double messages = std::max(1.0, bytes / resources_.links->sizes().pair.bytes);
     longest_ = std::max(longest_, channel.alpha + channel.beta * bytes);
     work_ += (messages * channel.overhead + channel.beta * bytes) / 2;
   }

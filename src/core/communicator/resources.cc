@@ -26,6 +26,7 @@
 #include "src/core/planning/ring_file.h"
 #include "src/net/socket_events.h"
 #include "topology/views/summary.h"
+#include "transports/memory/kernel_read.h"
 #include "transports/memory/segment_mapper.h"
 
 namespace weir::core {
@@ -369,7 +370,7 @@ void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeAr
   const Rank self = bootstrap->rank();
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), exchange_areas);
   exec::ShmCollectives::Limits limits;
-  limits.rendezvous_bytes = rendezvous_bytes();
+  limits.rendezvous_bytes = kernel_reads ? rendezvous_bytes() : 0;
   if (local_ranks > local_cores) {
     limits.direct_bytes = kDirectBytesWhenCrowded;
     limits.most_rendezvous = limits.streaming_bytes;  // the kernel's copies do not bypass the cache
@@ -389,6 +390,7 @@ Status Resources::meet(Runtime& runtime, const Config& config, const device::Gpu
   PeerInfo peer_info = PeerInfo::own(options, *routes, peers, self);
   if (gpu != nullptr) peer_info.gpu = gpu->address().empty() ? gpu->description() : gpu->address();
   peer_info.order = config.order ? std::string(name(*config.order)) : options.order;
+  if (options.calibration) peer_info.kernel_reads = kernel_reads_pay();
   if (peer_info.calibrates) {
     const auto known = RateCache(options.cache_dir, circumstances(options, *routes, peers, self)).read();
     peer_info.knows = known.has_value();
@@ -445,6 +447,7 @@ void Resources::count_neighbours() {
   for (const PeerInfo& peer_info : peer_table->peer_infos) {
     if (peer_info.machine != own) continue;
     ++local_ranks;
+    kernel_reads = kernel_reads && peer_info.kernel_reads;
     together |= peer_info.cores;
   }
   local_cores = usable_cores(together);
@@ -460,7 +463,10 @@ void Resources::count_neighbours() {
 
 /// Smallest message that peers read from the sender's memory: for smaller ones two copies take less time than
 /// a system call and an answer, for which ranks that share a core take turns once more (docs/lab/changes.md).
-uint32_t Resources::rendezvous_bytes() const { return (local_ranks > local_cores ? 64 : 16) << 10; }
+uint32_t Resources::rendezvous_bytes() const {
+  if (!kernel_reads) return UINT32_MAX;
+  return (local_ranks > local_cores ? 64 : 16) << 10;
+}
 
 /// The layout of the job's topology, adapted to rank 0's graph file and options.
 algorithms::Layout Resources::layout() const {
@@ -497,7 +503,7 @@ Status Resources::settle(Runtime& runtime, const Config& config) {
 
 void Resources::make_selector(const algorithms::Layout& layout, const SharedScratch& scratch) {
   cost::Environment around = environment_of(peer_table->peer_infos, bootstrap->peers());
-  around.slot_bytes = links->sizes().plan_bytes;
+  around.slot_bytes = links->sizes().plan.bytes;
   around.scratch_bytes = scratch.peers.empty() ? 0 : scratch.bytes;
   cost::Environment by_rank = around;
   by_rank.layout = algorithms::layout_by_rank(layout.order.size());
@@ -560,7 +566,7 @@ Status Resources::take_loaded_plans(const Config& config, const std::string& pat
   Bytes own;
   if (bootstrap->rank() == 0)
     own = encode_plans(
-        read_plan_files(path, config.name, bootstrap->size(), links->sizes().slots, peer_table->order));
+        read_plan_files(path, config.name, bootstrap->size(), links->sizes().plan.count, peer_table->order));
   auto all = bootstrap->gather(own);
   WEIR_TRY(all.status());
   auto told = (*all)->derive<ir::LoadedPlans>([&]() -> Result<std::shared_ptr<ir::LoadedPlans>> {

@@ -103,6 +103,7 @@ struct Resources {
       registration;             ///< registration of its windows; null before register_windows()
   int local_ranks = 0;          ///< ranks on this machine, even if NCCL_HOSTID divides it into several hosts
   int local_cores = 0;          ///< cores that the local ranks may use together
+  bool kernel_reads = true;     ///< PeerInfo::kernel_reads of all local ranks
   int gpu_sharers = 0;          ///< ranks of this process on this rank's GPU, itself included
   bool gpus_somewhere = false;  ///< true: the process of some rank uses GPUs
   uint32_t splits = 0;          ///< splits begun from this communicator; the same number on all its ranks

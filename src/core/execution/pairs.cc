@@ -35,7 +35,7 @@ const Message* look(Receiver& receiver) {
 
 Status Pairs::open(Rank peer, bool sends) {
   const exec::Channel channel{peer, kPairChannel, sends, 1};
-  WEIR_TRY(links_.open(channel, links_.sizes().pair_bytes));
+  WEIR_TRY(links_.open(channel, links_.sizes().pair));
   auto direction = std::make_unique<Direction>();
   direction->peer = peer;
   direction->sender = links_.sender(channel);
@@ -68,8 +68,8 @@ Status Pairs::add(Rank peer, bool sends, void* data, size_t bytes, bool check) {
   transfer.left = bytes;
   transfer.total = bytes;
   transfer.tag = uint64_t{++direction->begun} << 32 | (check ? pair_signature(bytes) : 0);
-  const size_t slots = size_t{links_.sizes().slots} * links_.sizes().pair_bytes;
-  transfer.may_stay = group_receives_ || bytes > slots;
+  const SlotShape& slots = links_.sizes().pair;
+  transfer.may_stay = group_receives_ || bytes > size_t{slots.count} * slots.bytes;
   transfer.kernel_read = group_receives_ || bytes <= kMostKernelReadAlone;
   return {};
 }
@@ -131,8 +131,8 @@ bool Pairs::send(Direction& direction) {
       sender.publish(transfer.tag, static_cast<uint32_t>(now), {transfer.data, true});
       direction.rendezvous = true;
     } else {
-      now = std::min<size_t>(now, links_.sizes().pair_bytes);
-      device::copy(slot, transfer.data, now, device::Traffic::handed);
+      now = std::min<size_t>(now, links_.sizes().pair.bytes);
+      direction.handed_copies.copy(slot, transfer.data, now);
       sender.publish(transfer.tag, static_cast<uint32_t>(now));
     }
     transfer.data += now;
@@ -154,7 +154,7 @@ bool Pairs::receive(Direction& direction) {
     Transfer& transfer = direction.queue[direction.next];
     const bool rendezvous = message->data == nullptr && message->bytes > 0;
     const size_t now =
-        std::min<size_t>(transfer.left, rendezvous ? kRendezvousBytes : links_.sizes().pair_bytes);
+        std::min<size_t>(transfer.left, rendezvous ? kRendezvousBytes : links_.sizes().pair.bytes);
     if (message->tag != transfer.tag || message->bytes != now) {
       error_ = mismatch(direction);
       return moved;

@@ -14,6 +14,7 @@
 
 #include "src/core/call/operation.h"
 #include "src/core/channels/links.h"
+#include "src/device/handed_copies.h"
 #include "src/exec/task.h"
 
 namespace weir::core {
@@ -54,7 +55,8 @@ class Pairs final : public exec::Task {
     uint32_t begun = 0;       ///< number of transfers begun, the same at both ends
     bool rendezvous = false;  ///< some message of the batch went so
     std::vector<Transfer> queue;
-    size_t next = 0;  ///< index of the first unfinished transfer in the queue
+    size_t next = 0;                     ///< index of the first unfinished transfer in the queue
+    device::HandedCopies handed_copies;  ///< into slots
 
     bool done() const { return next == queue.size() && (sender == nullptr || sender->flushed()); }
   };

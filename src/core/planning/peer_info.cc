@@ -117,6 +117,7 @@ PeerInfo PeerInfo::own(const Options& options, const Routes& routes, const std::
 
 void PeerInfo::put(ByteWriter& out) const {
   out.put(machine).put(cores).put(quota).put(calibrates).put(knows).put(shares_gpu).put(maps_all);
+  out.put(kernel_reads);
   out.put_string(order).put_string(gpu);
   out.put(stated).put(known);
   settings.put(out);
@@ -131,6 +132,7 @@ PeerInfo PeerInfo::get(ByteReader& in) {
   peer_info.knows = in.get<bool>();
   peer_info.shares_gpu = in.get<bool>();
   peer_info.maps_all = in.get<bool>();
+  peer_info.kernel_reads = in.get<bool>();
   peer_info.order = printable(in.get_string());
   peer_info.gpu = printable(in.get_string());
   peer_info.stated = in.get<cost::Rates>();
@@ -326,8 +328,8 @@ std::string circumstances(const Options& options, const Routes& routes, const st
   return fmt::format("weir {}, machine {:016x}, {} ranks, {} cores, inside {}, between {}{}, {} slots of {}",
                      WEIR_VERSION, host_identity(""), ranks, usable_cores(allowed_cores()),
                      fmt::join(inside, "+"), fmt::join(between, "+"),
-                     between.empty() ? "" : fmt::format(" over {} paths", fewest), sizes.slots,
-                     sizes.pair_bytes);
+                     between.empty() ? "" : fmt::format(" over {} paths", fewest), sizes.pair.count,
+                     sizes.pair.bytes);
 }
 
 }  // namespace weir::core

@@ -25,14 +25,15 @@ namespace weir::core {
 struct PeerInfo {
   uint64_t machine = 0;  ///< machine whose cores it shares with others: kernel_identity()
   CoreSet cores;
-  int quota = 0;            ///< number of cores that its control group allows
-  bool calibrates = false;  ///< its options allow measuring rates
-  bool knows = false;       ///< it has measured rates from before: `known`
-  bool shares_gpu = true;   ///< other ranks may use its GPU
-  bool maps_all = false;    ///< it can map the memory of all ranks: Routes::all_map()
-  std::string order;        ///< its order of sums, as in WEIR_ORDER
-  std::string gpu;          ///< PCI address of its GPU, or else the process's name for it; empty: none
-  cost::Rates stated;       ///< rates that the transports to its peers state, the slowest of them
+  int quota = 0;             ///< number of cores that its control group allows
+  bool calibrates = false;   ///< its options allow measuring rates
+  bool knows = false;        ///< it has measured rates from before: `known`
+  bool shares_gpu = true;    ///< other ranks may use its GPU
+  bool maps_all = false;     ///< it can map the memory of all ranks: Routes::all_map()
+  bool kernel_reads = true;  ///< it reads large messages of its host through the kernel sooner than by copies
+  std::string order;         ///< its order of sums, as in WEIR_ORDER
+  std::string gpu;           ///< PCI address of its GPU, or else the process's name for it; empty: none
+  cost::Rates stated;        ///< rates that the transports to its peers state, the slowest of them
   cost::Rates known;
   RankSettings settings;
 

@@ -148,11 +148,11 @@ Result<std::unique_ptr<Prepared>> PlanCache::make(const Recipe& recipe) {
 Result<exec::Binding> PlanCache::bind(const exec::Program& program, bool pulls) {
   exec::Binding binding;
   for (const exec::Channel& channel : program.channels) {
-    WEIR_TRY(links_.open(channel, links_.sizes().plan_bytes));
+    WEIR_TRY(links_.open(channel, links_.sizes().plan));
     binding.senders.push_back(links_.sender(channel));
     binding.receivers.push_back(links_.receiver(channel));
   }
-  size_t capacity = links_.sizes().plan_bytes / program.message_chunks;
+  size_t capacity = links_.sizes().plan.bytes / program.message_chunks;
   if (pulls) {
     if (scratch_.peers.empty())
       return Status(
@@ -167,7 +167,7 @@ Result<exec::Binding> PlanCache::bind(const exec::Program& program, bool pulls) 
   if (binding.tile_bytes == 0) {
     return Status(Code::invalid_usage,
                   fmt::format("a message of {} chunks does not fit a slot of {} bytes; raise WEIR_SLOT_BYTES",
-                              program.message_chunks, links_.sizes().plan_bytes));
+                              program.message_chunks, links_.sizes().plan.bytes));
   }
   if (!pulls && program.scratch_chunks > 0) {
     binding.scratch = scratches_.emplace_back(program.scratch_chunks * binding.tile_bytes).data();

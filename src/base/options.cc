@@ -326,11 +326,11 @@ const OptionRow* find_row(std::string_view name) {
 }
 
 /// What is no row of the table: two name what options are read from, WEIR_SECRET must not be shown, and the
-/// rest is for the packages for PyTorch and JAX.
+/// rest is for the packages for PyTorch and JAX and for the stand-ins of GPU libraries.
 bool is_known_elsewhere(std::string_view name) {
   constexpr std::string_view kElsewhere[] = {"NCCL_CONF_FILE",     "NCCL_ENV_PLUGIN", "WEIR_SECRET",
                                              "WEIR_TORCH_REPLACE", "WEIR_MPI_JOB",    "WEIR_TRAIN_KERNELS"};
-  return std::ranges::find(kElsewhere, name) != std::end(kElsewhere);
+  return name.starts_with("WEIR_FAKE_") || std::ranges::find(kElsewhere, name) != std::end(kElsewhere);
 }
 
 bool is_ours(std::string_view name) { return name.starts_with("WEIR_"); }

@@ -124,8 +124,11 @@ TEST(Options, AnAutomaticValueMayLieBesideTheRange) {
 }
 
 TEST(Options, UnknownNamesAreNamedOnce) {
-  const Options options =
-      from({{"WEIR_SLOT", "4"}, {"NCCL_IB_AR_THRESHOLD", "106"}, {"NCCL_CONF_FILE", "x"}, {"PATH", "/bin"}});
+  const Options options = from({{"WEIR_SLOT", "4"},
+                                {"NCCL_IB_AR_THRESHOLD", "106"},
+                                {"NCCL_CONF_FILE", "x"},
+                                {"WEIR_FAKE_GPUS", "4"},  // set by weir run --pretend
+                                {"PATH", "/bin"}});
   EXPECT_THAT(warnings(options),
               ::testing::ElementsAre(HasSubstr("WEIR_SLOT is set by the test, but weir has no such option")));
   ASSERT_EQ(options.notes.size(), 2u);

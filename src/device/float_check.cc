@@ -24,20 +24,35 @@ Bits load(const std::byte* from) {
   return bits;
 }
 
-/// The first element with all bits of `mask`. The inner loop has no branches: compilers make vectors of it.
+/// So few elements that to look at one after the other takes less time than to begin with vectors.
+constexpr size_t kFew = 16;
+
 template <typename Bits>
-std::optional<size_t> first_with(const std::byte* data, size_t count, Bits mask) {
+size_t first_one_by_one(const std::byte* data, size_t count, Bits mask) {
+  for (size_t i = 0; i < count; ++i)
+    if ((load<Bits>(data + i * sizeof(Bits)) & mask) == mask) return i;
+  return count;
+}
+
+/// Whether an element has all bits of `mask`. The loop has no branches: compilers make vectors of it.
+template <typename Bits>
+bool any_with(const std::byte* data, size_t count, Bits mask) {
+  Bits found = 0;
+  for (size_t i = 0; i < count; ++i)
+    found = Bits(found | Bits((load<Bits>(data + i * sizeof(Bits)) & mask) == mask ? ~Bits{0} : Bits{0}));
+  return found != 0;
+}
+
+/// The first element with all bits of `mask`, or `count`.
+template <typename Bits>
+size_t first_with(const std::byte* data, size_t count, Bits mask) {
+  if (count <= kFew) return first_one_by_one(data, count, mask);
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t here = std::min(kBlock, count - begin);
     const std::byte* const block = data + begin * sizeof(Bits);
-    Bits found = 0;
-    for (size_t i = 0; i < here; ++i)
-      found = Bits(found | Bits((load<Bits>(block + i * sizeof(Bits)) & mask) == mask ? 1 : 0));
-    if (found == 0) continue;
-    for (size_t i = 0; i < here; ++i)
-      if ((load<Bits>(block + i * sizeof(Bits)) & mask) == mask) return begin + i;
+    if (any_with(block, here, mask)) return begin + first_one_by_one(block, here, mask);
   }
-  return std::nullopt;
+  return count;
 }
 
 /// The bits that are all set in every NaN and every infinity, and in nothing else.
@@ -75,9 +90,9 @@ const char* name_of(DataType type) {
 
 }  // namespace
 
-std::optional<size_t> first_nan_or_inf(DataType type, const void* data, size_t count) {
+size_t index_of_nan_or_inf(DataType type, const void* data, size_t count) {
   const uint64_t mask = mask_of(type);
-  if (mask == 0) return std::nullopt;
+  if (mask == 0) return count;
   const auto* const bytes = static_cast<const std::byte*>(data);
   switch (size_of(type)) {
     case 1: return first_with(bytes, count, static_cast<uint8_t>(mask));

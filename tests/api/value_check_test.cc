@@ -127,6 +127,23 @@ TEST_F(CheckedValues, WarningsComeOnceForEachPowerOfTen) {
   EXPECT_THAT(told, Not(HasSubstr("bad call 2 ")));
 }
 
+/// Small inputs are looked at when they are sent already; the sums, which all ranks get, come later still.
+TEST_F(CheckedValues, ASmallInputInPlaceIsNamedOnItsRankOnly) {
+  const auto words = said("1", [](ncclComm_t comm, int rank) {
+    for (int call = 1; call <= 20; ++call) {
+      float data[] = {1, rank == 1 && call == 7 ? kNaN : 1};
+      const ncclResult_t result = ncclAllReduce(data, data, 2, ncclFloat, ncclSum, comm, nullptr);
+      if (result != ncclSuccess) return result_words(result);
+      if (std::isnan(data[1]) != (call == 7)) return std::string("wrong sums");
+    }
+    return std::string("ok");
+  });
+  EXPECT_THAT(words, ::testing::Each("ok"));
+  EXPECT_THAT(log(1), HasSubstr("has NaN (float32 0x7fc00000) as element 1 of sendbuff in ncclAllReduce("));
+  EXPECT_THAT(log(1), HasSubstr("as call 7 of the communicator"));
+  EXPECT_THAT(log(0) + log(2), Not(HasSubstr("WEIR_CHECK_VALUES")));
+}
+
 /// What a call does not read may hold anything, and integers are never bad.
 TEST_F(CheckedValues, OnlyInputsOfFloatsAreLookedAt) {
   const auto words = said("2", [](ncclComm_t comm, int rank) {

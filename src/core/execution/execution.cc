@@ -10,6 +10,7 @@
 #include "src/core/channels/link_speeds.h"
 #include "src/core/channels/profiler_feed.h"
 #include "src/core/execution/value_check.h"
+#include "src/exec/exchange_area.h"
 
 namespace weir::core {
 namespace {
@@ -107,14 +108,20 @@ bool Execution::begin_next() {
     mark ^= operation.plan->digest;
   ++sequence_;
   lay_out(operation, mark);
-  if (dependencies_.values != nullptr && !look_at_values(operation, mark)) [[unlikely]]
+  const bool exchanged = operation.count > 0 && is_exchanged(operation);
+  ValueCheck* const values = dependencies_.values;
+  const bool looks_later = values != nullptr && exchanged && may_look_later(operation);
+  if (values != nullptr && !looks_later && values->is_bad(operation) && !note_bad_values(operation, mark))
+      [[unlikely]]
     return false;
-  if (operation.count > 0 && is_exchanged(operation)) {
+  if (exchanged) {
     if (dependencies_.profile != nullptr) [[unlikely]]
       dependencies_.profile->begin_collective(next_ - 1, sequence_, {}, 0);
     dependencies_.shm_collectives->start(operation.kind, work_);
     dependencies_.activity->begin(sequence_, mark,
                                   summary_of(operation));  // now that the peers need not wait for it
+    if (looks_later && values->is_bad(operation)) [[unlikely]]
+      note_bad_values(operation, mark);
     task_ = dependencies_.shm_collectives;
     return true;
   }
@@ -149,9 +156,16 @@ bool Execution::begin_next() {
   return true;
 }
 
+/// Whether the values of an exchanged operation are looked at when the peers need not wait for it any more:
+/// where a bad one is only warned of, and nobody else touches the input, because it is sent as a copy.
+bool Execution::may_look_later(const CollectiveOp& operation) const {
+  return !dependencies_.values->refuses() &&
+         operation.count * size_of(operation.type) <= exec::InlineMessage::kBytes;
+}
+
 /// False: failed, as have all ranks.
-bool Execution::look_at_values(const CollectiveOp& operation, uint32_t mark) {
-  const Status bad = dependencies_.values->look(operation, sequence_);
+bool Execution::note_bad_values(const CollectiveOp& operation, uint32_t mark) {
+  const Status bad = dependencies_.values->note(operation, sequence_);
   if (bad.ok()) return true;
   dependencies_.activity->begin(sequence_, mark, summary_of(operation));
   fail(dependencies_.watchdog->fail({dependencies_.rank, bad}));

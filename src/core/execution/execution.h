@@ -78,7 +78,8 @@ class Execution {
   bool is_exchanged(const CollectiveOp& operation) const;
   uint32_t mark_of(const CollectiveOp& operation);
   bool begin_next();
-  bool look_at_values(const CollectiveOp& operation, uint32_t mark);
+  bool may_look_later(const CollectiveOp& operation) const;
+  bool note_bad_values(const CollectiveOp& operation, uint32_t mark);
   bool begin_point_to_point(const Operation& operation);
   bool begin_pairs();
   bool begin_one_sided(const Operation& operation);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overhead of diagnosis: all_reduce over two ranks of one process, alternately with and without the recorder,
-// the signatures and the watchdog's polls. Short runs; the 10th percentile of their times counts, to exclude
+// Overhead of diagnosis: all_reduce over two ranks of one process, alternately with and without the recorder
+// (which also times calls, so that late ranks can be named), the signatures and WEIR_CHECK_VALUES. The
+// watchdog's polls are in every row. Short runs; the 10th percentile of their times counts, to exclude
 // disturbances. The position of memory makes a communicator some percent faster or slower than an equal one,
 // so communicators are created anew repeatedly, and medians over these sets count.
 //
@@ -30,11 +31,12 @@ struct Variant {
   const char* name;
   bool recorder;
   bool signatures;
+  bool values;
 };
 constexpr std::array kVariants = {
-    Variant{"nothing", false, false},       Variant{"recorder", true, false},
-    Variant{"signatures", false, true},     Variant{"both", true, true},
-    Variant{"nothing again", false, false},
+    Variant{"nothing", false, false, false},      Variant{"recorder", true, false, false},
+    Variant{"signatures", false, true, false},    Variant{"both", true, true, false},
+    Variant{"both and values", true, true, true}, Variant{"nothing again", false, false, false},
 };
 constexpr size_t kAgain = kVariants.size() - 1;
 
@@ -53,6 +55,7 @@ Options options_of(const Variant& variant, const char* transports) {
   if (*transports != 0) options.transports = transports;
   options.calibration = false;
   options.check = variant.signatures;
+  options.check_values = variant.values ? 1 : 0;
   if (!variant.recorder) options.recorded = 0;
   return options;
 }
@@ -144,7 +147,7 @@ Status run_set(int rounds, const char* transports, Times& times) {
 void print(const std::vector<Times>& sets) {
   fmt::print("recording one call: {:.1f} ns without the recorder, {:.1f} ns with it\n", alone(0),
              alone(core::Recorder::kDefaultCapacity));
-  fmt::print("{:<8} {:<14} {:>12} {:>24}\n", "size", "with", "ns", "overhead");
+  fmt::print("{:<8} {:<16} {:>12} {:>24}\n", "size", "with", "ns", "overhead");
   for (size_t s = 0; s < kSizes.size(); ++s) {
     for (size_t v = 0; v < kVariants.size(); ++v) {
       std::vector<double> times, ratios;
@@ -153,7 +156,7 @@ void print(const std::vector<Times>& sets) {
         times.push_back(quantile(set[s][v], 0.1));
         ratios.push_back(times.back() / bare);
       }
-      fmt::print("{:<8} {:<14} {:>12.1f} {:>+23.1f}%\n", kSizes[s].name, kVariants[v].name,
+      fmt::print("{:<8} {:<16} {:>12.1f} {:>+23.1f}%\n", kSizes[s].name, kVariants[v].name,
                  quantile(times, 0.5), 100 * (quantile(ratios, 0.5) - 1));
     }
   }

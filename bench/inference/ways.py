@@ -79,11 +79,14 @@ class WeirWay(TorchWay):
 class VllmWay:
   """The operators of vLLM for ranks that share memory, called as its CpuCommunicator calls them."""
 
-  def __init__(self, group, name):
+  @staticmethod
+  def is_there():
+    """vLLM's package has these operators for processors with AVX-512 only."""
     from vllm.platforms import current_platform
     current_platform.import_kernels()
-    if not hasattr(torch.ops._C, "init_shm_manager"):
-      raise RuntimeError("vLLM is installed, but its operators for shared memory are not there")
+    return hasattr(torch.ops._C, "init_shm_manager")
+
+  def __init__(self, group, name):
     self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
     self.handle = self.manager(f"{name}-tp", group)
     self.pipeline = self.manager(f"{name}-pp", group)  # as in vLLM: messages do not share one with collectives
@@ -137,7 +140,10 @@ def make(names):
   world = list(range(dist.get_world_size()))
   found = {}
   for name in names:
-    if name == "vllm":
+    if name == "vllm" and not VllmWay.is_there():
+      if dist.get_rank() == 0:
+        sys.stderr.write("compare-inference: VllmWay is left out: vLLM has no operators for shared memory on this processor\n")
+    elif name == "vllm":
       found[name] = VllmWay(dist.group.WORLD, f"weir-compare-inference-{os.environ['WEIR_COMPARE_JOB']}")
     else:
       found[name] = {"weir": WeirWay, "gloo": TorchWay}[name](dist.new_group(world, backend=name))

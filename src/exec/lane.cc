@@ -10,10 +10,9 @@
 namespace weir::exec {
 namespace {
 
-/// How the destination is used: another core reads slots.
-device::Traffic traffic_to(const Place& place) {
-  return place.kind == Place::Kind::send ? device::Traffic::handed : device::Traffic::cached;
-}
+/// Smallest buffer that received bytes reach past the caches: of a larger one they would be gone from there
+/// before somebody reads them.
+constexpr size_t kLeastStreamed = size_t{16} << 20;
 
 /// Smaller messages are always copied into slots.
 constexpr size_t kLeastRendezvous = 8192;
@@ -21,7 +20,7 @@ constexpr size_t kLeastRendezvous = 8192;
 /// Whether reading through the kernel pays in an operation with such blocks. It spares the sender a copy, but
 /// is slower than two that overlap once data exceed caches: so it pays where the sender is the slower end,
 /// and elsewhere while data are small (measured: docs/lab/changes.md).
-bool kernel_reads_pay(const ir::Shape& shape, size_t block_bytes) {
+bool prefers_kernel_reads(const ir::Shape& shape, size_t block_bytes) {
   constexpr size_t kCached = 512 << 10;
   if (shape.kind == Collective::scatter) return true;
   if (shape.kind == Collective::gather) return block_bytes * static_cast<size_t>(shape.ranks) <= kCached;
@@ -79,7 +78,11 @@ void Run::start(const Work& work) {
     element_ = size_of(type_);
     division_ =
         divide_work(work.count, program_.shape.chunks, element_, std::min(tile_bytes_, binding_.tile_bytes));
-    kernel_reads_ = kernel_reads_pay(program_.shape, work.count * element_);
+    const size_t blocks = reduces(program_.shape.kind) || program_.shape.kind == Collective::broadcast
+                              ? 1
+                              : static_cast<size_t>(program_.shape.ranks);
+    streams_ = work.count * element_ * blocks >= kLeastStreamed;
+    kernel_reads_ = prefers_kernel_reads(program_.shape, work.count * element_);
   }
   for (Lane& lane : lanes_) lane = {lane.steps};
   error_ = {};
@@ -142,6 +145,12 @@ bool Run::signal(const Step& step, Lane& lane) {
   return true;
 }
 
+/// Another core reads slots.
+inline void Run::copy(const Place& place, std::byte* to, const std::byte* from, size_t bytes) {
+  if (place.kind == Place::Kind::send) return handed_copies_.copy(to, from, bytes);
+  device::copy(to, from, bytes);
+}
+
 /// The most frequent step: copies one chunk from one place to another.
 inline bool Run::copy_one(const Step& step, Lane& lane) {
   const Place& from = program_.places[step.src[0]];
@@ -164,7 +173,12 @@ inline bool Run::copy_one(const Step& step, Lane& lane) {
   } else if (spares_slot(step, 0)) {
     binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes), {read});
   } else {
-    device::copy(destination(to, step.chunk + to.bias, piece, 0), read, bytes, traffic_to(to));
+    std::byte* const written = destination(to, step.chunk + to.bias, piece, 0);
+    if (receives && streams_ && to.kind == Place::Kind::output) {
+      device::copy(written, read, bytes, device::Traffic::streaming);
+    } else {
+      copy(to, written, read, bytes);
+    }
     if (sends) binding_.senders[to.index]->publish(work_->tag, static_cast<uint32_t>(bytes));
   }
   if (receives) binding_.receivers[from.index]->release();
@@ -320,7 +334,7 @@ const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piec
       device::fold(work_->type, work_->op, first, reinterpret_cast<const void* const*>(sources), step.sources,
                    piece.count);
     } else if (first != sources[0]) {
-      device::copy(first, sources[0], bytes, traffic_to(program_.places[step.dst[0]]));
+      copy(program_.places[step.dst[0]], first, sources[0], bytes);
     }
     if (divides) device::divide(work_->type, first, work_->divisor, piece.count);
     value = first;
@@ -329,7 +343,7 @@ const std::byte* Run::move_chunk(const Step& step, uint32_t i, const Piece& piec
   for (int d = 1; d < step.destinations; ++d) {
     if ((rendezvous >> d & 1) != 0 || (!in_slot && spares_slot(step, d))) continue;
     std::byte* other = target(d);
-    if (other != value) device::copy(other, value, bytes, traffic_to(program_.places[step.dst[d]]));
+    if (other != value) copy(program_.places[step.dst[d]], other, value, bytes);
   }
   return in_slot ? nullptr : value;
 }

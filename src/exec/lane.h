@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "src/device/handed_copies.h"
 #include "src/exec/program.h"
 #include "src/exec/task.h"
 #include "src/exec/work.h"
@@ -70,6 +71,7 @@ class Run final : public Task {
   bool slot_ready(uint32_t channel, Lane& lane);
   const std::byte* move_chunk(const Step& step, uint32_t i, const Piece& piece, size_t offset,
                               uint32_t rendezvous);
+  void copy(const Place& place, std::byte* to, const std::byte* from, size_t bytes);
   bool spares_slot(const Step& step, int destination) const;
   bool fetch_messages(const Step& step, Lane& lane);
   bool may_rendezvous(const Place& to, const std::byte* data, size_t bytes) const;
@@ -92,11 +94,13 @@ class Run final : public Task {
   size_t element_ = 4;
   std::vector<Lane> lanes_;  ///< the lanes that have steps
   std::vector<Sender*> flushing_;
-  const bool keeps_buffers_;         ///< buffers keep what they have until the operation ends
-  bool kernel_reads_ = false;        ///< messages of buffers may be read through the kernel
-  std::vector<Sender*> rendezvous_;  ///< senders that sent so in this operation
-  std::vector<bool> hands_on_;       ///< whether the channel's sender can send from any memory, by channel
-  std::vector<std::byte> scaled_;    ///< one tile of own input after scaling
+  const bool keeps_buffers_;            ///< buffers keep what they have until the operation ends
+  bool streams_ = false;                ///< what is received into buffers bypasses the caches
+  device::HandedCopies handed_copies_;  ///< into slots
+  bool kernel_reads_ = false;           ///< messages of buffers may be read through the kernel
+  std::vector<Sender*> rendezvous_;     ///< senders that sent so in this operation
+  std::vector<bool> hands_on_;          ///< whether the channel's sender can send from any memory, by channel
+  std::vector<std::byte> scaled_;       ///< one tile of own input after scaling
   std::vector<const std::byte*> incoming_;  ///< message of the current step, by channel
   std::vector<std::byte*> outgoing_;        ///< slot of the current step, by channel
   Status error_;

@@ -22,6 +22,9 @@ constexpr int kLooks = 50;
 /// larger ones take less time so (docs/lab/changes.md).
 constexpr size_t kMostKernelReadAlone = 1 << 20;
 
+/// Smallest transfer whose bytes would be gone from the caches before somebody reads them.
+constexpr size_t kLeastStreamed = size_t{16} << 20;
+
 /// Size of messages by rendezvous: other directions and aborts need not wait for long.
 constexpr size_t kRendezvousBytes = 1 << 20;
 
@@ -162,7 +165,8 @@ bool Pairs::receive(Direction& direction) {
     if (rendezvous) {
       if (!direction.receiver->fetch(transfer.data)) return moved;
     } else {
-      device::copy(transfer.data, message->data, now);
+      device::copy(transfer.data, message->data, now,
+                   transfer.total >= kLeastStreamed ? device::Traffic::streaming : device::Traffic::cached);
     }
     direction.receiver->release();
     transfer.data += now;

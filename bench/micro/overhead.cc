@@ -176,7 +176,7 @@ int run(int rounds, int sets, const char* transports) {
 }  // namespace weir
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
-  const int sets = argc > 2 ? std::atoi(argv[2]) : 48;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
+  const int sets = argc > 2 ? std::atoi(argv[2]) : 600;
   return weir::run(std::max(rounds, 1), std::max(sets, 1), argc > 3 ? argv[3] : "");
 }

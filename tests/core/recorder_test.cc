@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -45,30 +46,103 @@ TEST(Recorder, RemembersTheLastOnesInOrder) {
   EXPECT_EQ(recorder.counts()[0].bytes, 160u);
 }
 
+/// Begins and ends short operations until one was not timed, whose number is odd; that number.
+uint64_t run_until_untimed(Recorder& recorder) {
+  for (uint64_t i = 1;; ++i) {
+    recorder.begin(of(i, kSum, 0, 1, 8));
+    recorder.end();
+    if (!recorder.recent(1)[0].exact) return i;
+  }
+}
+
 TEST(Recorder, TimesLargeOnesAndThoseThatWait) {
   Recorder recorder(16);
-  recorder.begin(of(1, kSum, 0, 1, 8));
+  const uint64_t number = run_until_untimed(recorder);
+  recorder.begin(of(number + 1, kSum, 0, 1, Recorder::kTimedBytes));
   recorder.end();
-  recorder.begin(of(2, kSum, 0, 1, Recorder::kTimedBytes));
+  recorder.begin(of(number + 2, kSum, 0, 1, 8));
   recorder.end();
-  recorder.begin(of(3, kSum, 0, 1, 8));
-  recorder.end();
-  recorder.begin(of(4, kSum, 0, 1, 8));
+  recorder.begin(of(number + 4, kSum, 0, 1, 8));
   recorder.waits_since(now_ns());
-  auto all = recorder.recent(SIZE_MAX);
+  auto all = recorder.recent(4);
   ASSERT_THAT(all, SizeIs(4));
+  EXPECT_FALSE(all[0].exact);
   EXPECT_TRUE(all[1].exact);
   EXPECT_GE(all[1].ended_ns, all[1].begun_ns);
   EXPECT_FALSE(all[2].exact);
   EXPECT_EQ(all[2].begun_ns, all[1].ended_ns) << "the last time before";
   EXPECT_TRUE(all[3].exact);
   EXPECT_FALSE(all[3].ended);
-  EXPECT_EQ(recorder.counts()[0].begun, 4u);
-  EXPECT_EQ(recorder.counts()[0].ended, 3u);
+  EXPECT_EQ(recorder.counts()[0].begun, number + 3);
+  EXPECT_EQ(recorder.counts()[0].ended, number + 2);
   recorder.end();
   all = recorder.recent(1);
   EXPECT_TRUE(all[0].ended);
   EXPECT_GT(all[0].ended_ns, 0);
+}
+
+TEST(Recorder, TimesTheBeginAndTheEndOfSomeShortOnes) {
+  Recorder recorder(16);
+  recorder.begin(of(1, kSum, 0, 1, 8));
+  recorder.end();
+  const auto one = recorder.recent(1);
+  ASSERT_THAT(one, SizeIs(1));
+  EXPECT_TRUE(one[0].exact);
+  EXPECT_GE(one[0].ended_ns, one[0].begun_ns);
+}
+
+TEST(Recorder, KnowsTheTimeBeforeThoseItRemembers) {
+  Recorder recorder(4);
+  const uint64_t number = run_until_untimed(recorder);
+  for (uint64_t i = 0; i < 8; ++i) {
+    recorder.begin(of(number + 2 * i, kSum, 0, 1, 8));
+    recorder.end();
+  }
+  for (const RecordedOperation& one : recorder.recent(SIZE_MAX)) {
+    EXPECT_FALSE(one.exact);
+    EXPECT_GT(one.begun_ns, 0);
+    EXPECT_LE(one.begun_ns, now_ns());
+  }
+}
+
+size_t timed_of(TimedCalls& calls, uint64_t& number, int64_t& ns, int64_t each_ns, uint64_t count) {
+  size_t timed = 0;
+  for (uint64_t i = 0; i < count; ++i, ns += each_ns) {
+    if (!calls.has(++number)) continue;
+    calls.timed(ns);
+    ++timed;
+  }
+  return timed;
+}
+
+TEST(TimedCalls, AreAllThatAreFarApartAndFewOfThoseThatAreNot) {
+  TimedCalls calls;
+  uint64_t number = 0;
+  int64_t ns = 1'000'000'000;
+  EXPECT_EQ(timed_of(calls, number, ns, 1'000'000, 100), 100u);
+  EXPECT_LE(timed_of(calls, number, ns, 120, 10'240), 10'240 / 512 + 10u);
+  EXPECT_EQ(calls.last_ns() - calls.before_ns(), 512 * 120);
+  EXPECT_GE(timed_of(calls, number, ns, 1'000'000, 600), 600 - 512u) << "they have become slow";
+  EXPECT_EQ(timed_of(calls, number, ns, 1'000'000, 100), 100u);
+  calls.forget();
+  EXPECT_EQ(calls.last_ns(), 0);
+}
+
+/// Ranks see different times; what the one with the greater pace has timed, the others have timed as well.
+TEST(TimedCalls, AreCommonToRanks) {
+  std::vector<std::set<uint64_t>> timed(2);
+  for (size_t rank = 0; rank < timed.size(); ++rank) {
+    TimedCalls calls;
+    int64_t ns = 1'000'000'000;
+    for (uint64_t number = 1; number <= 20'000; ++number) {
+      ns += 2'000 + static_cast<int64_t>(3'000 * rank);
+      if (!calls.has(number)) continue;
+      calls.timed(ns);
+      if (number > 1'000) timed[rank].insert(number);
+    }
+  }
+  EXPECT_GT(timed[1].size(), 100u);
+  EXPECT_TRUE(std::ranges::includes(timed[1], timed[0]) || std::ranges::includes(timed[0], timed[1]));
 }
 
 TEST(Recorder, WhatFailsHasNotEnded) {

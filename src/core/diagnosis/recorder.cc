@@ -19,6 +19,7 @@ void Recorder::forget() {
     counters.bytes.store(0, std::memory_order_relaxed);
   }
   timed_ = nullptr;
+  timed_calls_.forget();
   ended_.store(0, std::memory_order_release);
   begun_.store(0, std::memory_order_release);
 }
@@ -30,6 +31,11 @@ std::shared_ptr<ChannelCounters> Recorder::add_channel(Rank peer, uint32_t numbe
   const std::lock_guard lock(mutex_);
   channels_.push_back(counters);
   return counters;
+}
+
+int64_t Recorder::timed_before(int64_t ns) const {
+  const int64_t last = timed_calls_.last_ns();
+  return last < ns ? last : timed_calls_.before_ns();
 }
 
 bool Recorder::read(uint64_t number, RecordedOperation& out, bool& beside) const {
@@ -64,6 +70,10 @@ std::vector<RecordedOperation> Recorder::recent(size_t most) const {
     latest_ns = std::max(one.begun_ns, one.ended_ns);
     if (begun - number < most) out.push_back(one);
   }
+  // What was timed before these may have been overwritten.
+  const auto first = std::ranges::find_if(out, &RecordedOperation::exact);
+  const int64_t before_ns = timed_before(first != out.end() ? first->begun_ns : INT64_MAX);
+  for (auto one = out.begin(); one != first && one->begun_ns == 0; ++one) one->begun_ns = before_ns;
   return out;
 }
 

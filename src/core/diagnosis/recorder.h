@@ -3,9 +3,9 @@
 /// memory that is allocated once. Other ranks' watchdogs read the calls from it too; if recording is off, it
 /// keeps only the last few for them.
 ///
-/// Writing takes a few plain stores: no locks, no allocation, no system call. Only some operations are timed:
-/// those of many bytes, those with a plan, those that wait for long, and every 64th of the rest. The others
-/// get the time of the last timed one before them.
+/// Writing takes a few plain stores: no locks, no allocation, no system call. Operations of many bytes, with
+/// a plan, or with a long wait are all timed. Of the others, as many are timed as costs nothing (TimedCalls);
+/// the rest get the time of the last timed one before them.
 ///
 /// begin(), plan(), waits_since(), end() and stop() are called by the thread that carries operations out.
 /// Everything const may be called from any thread at any time.
@@ -25,6 +25,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/types.h"
+#include "src/core/diagnosis/timed_calls.h"
 
 namespace weir::core {
 
@@ -105,7 +106,7 @@ class Recorder {
     entry.what.store(begun.what, std::memory_order_release);
     entry.count.store(begun.count, std::memory_order_release);
     entry.mark.store(begun.signature | (begun.beside ? kBeside : 0), std::memory_order_release);
-    if (on()) start_clock(entry, number, begun.bytes >= kTimedBytes);
+    if (on()) start_clock(entry, begun, number);
     entry.number.store(number, std::memory_order_release);
     begun_.store(number, std::memory_order_release);
     if (!on()) return;
@@ -159,7 +160,6 @@ class Recorder {
   std::vector<std::shared_ptr<const ChannelCounters>> channels() const;
 
  private:
-  static constexpr uint64_t kTimedEach = 64;
   static constexpr size_t kForOthers = 16;  ///< minimum number of operations kept
   static constexpr uint64_t kBeside = uint64_t{1} << 32;
 
@@ -183,11 +183,17 @@ class Recorder {
     count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
   Entry& last() { return entries_[begun_.load(std::memory_order_relaxed) & mask_]; }
-  void start_clock(Entry& entry, uint64_t number, bool timed) {
-    entry.begun_ns.store(timed || number % kTimedEach == 1 ? now_ns() : 0, std::memory_order_release);
+  void start_clock(Entry& entry, const Begun& begun, uint64_t number) {
+    entry.begun_ns.store(0, std::memory_order_release);
     entry.ended_ns.store(0, std::memory_order_release);
     entry.plan.store(nullptr, std::memory_order_release);
-    if (timed) timed_ = &entry;
+    if (begun.bytes >= kTimedBytes) {
+      time(entry, now_ns());
+    } else if (timed_calls_.has(begun.kind == Collective::send_recv ? number : begun.sequence)) [[unlikely]] {
+      const int64_t ns = now_ns();
+      time(entry, ns);
+      timed_calls_.timed(ns);
+    }
   }
   /// Sets the begin of `entry` unless it has one; its end will be timed, too.
   void time(Entry& entry, int64_t ns) {
@@ -195,12 +201,15 @@ class Recorder {
       entry.begun_ns.store(ns, std::memory_order_release);
     timed_ = &entry;
   }
+  /// The time of an operation before one that began at `ns`, though it may have been overwritten; 0: unknown.
+  int64_t timed_before(int64_t ns) const;
   /// Reads operation `number`; false if it was overwritten. `beside`: it is not the first of its group.
   bool read(uint64_t number, RecordedOperation& out, bool& beside) const;
 
   const size_t capacity_;
   const size_t mask_;
   const std::unique_ptr<Entry[]> entries_;
+  TimedCalls timed_calls_;
   Entry* timed_ = nullptr;  ///< operation in flight whose end will be timed; null: none
   std::atomic<uint64_t> begun_{0};
   std::atomic<uint64_t> ended_{0};

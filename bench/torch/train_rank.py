@@ -52,15 +52,28 @@ def whole(parameter):
   return parameter.full_tensor() if hasattr(parameter, "full_tensor") else parameter
 
 
-class Training:
-  """A model that is trained over one back end; without a group, by each rank for itself."""
+def only_meet(group, bucket):
+  """A hook of DDP that exchanges no gradients: the ranks only wait for each other, once per step."""
+  if bucket.is_last():
+    dist.all_reduce(torch.zeros(1), group=group)
+  done = torch.futures.Future()
+  done.set_result(bucket.buffer())
+  return done
 
-  def __init__(self, group, batches, sharded):
+
+class Training:
+  """A model that is trained over one back end. `exchanges`: False for the limit of all back ends: the ranks do everything else."""
+
+  def __init__(self, group, batches, sharded, exchanges=True):
     torch.manual_seed(1)
     model = ddp.Transformer(MODEL)
-    self.alone = group is None
-    if not self.alone:
-      model = fully_sharded(model, group) if sharded else DistributedDataParallel(model, process_group=group)
+    if not sharded:
+      model = DistributedDataParallel(model, process_group=group)
+      if not exchanges:
+        model.register_comm_hook(group, only_meet)
+    elif exchanges:
+      model = fully_sharded(model, group)
+    self.exchanges = exchanges
     self.model = model
     self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
     self.batches = batches
@@ -79,7 +92,7 @@ class Training:
 
   def is_alike(self):
     """Whether all ranks have the same parameters, as far as they have to."""
-    if self.alone:
+    if not self.exchanges:
       return True
     hashes = [None] * dist.get_world_size()
     digest = hashlib.sha256(b"".join(whole(parameter).detach().numpy().tobytes() for parameter in self.model.parameters()))
@@ -97,7 +110,8 @@ def main():
                           timeout=datetime.timedelta(minutes=5))
   batches = list(ddp.batches(argparse.Namespace(**vars(MODEL), batch=options.batch), rank, options.steps))
   groups = {name: dist.group.WORLD if name == "gloo" else dist.new_group(backend=name) for name in options.backends}
-  trainings = {name: Training(group, batches, options.sharded) for name, group in {**groups, "none": None}.items()}
+  trainings = {name: Training(group, batches, options.sharded) for name, group in groups.items()}
+  trainings["limit"] = Training(groups["weir"], batches, options.sharded, exchanges=False)
   rates = {name: [] for name in trainings}
   for training in trainings.values():
     training.seconds(WARM_UP)

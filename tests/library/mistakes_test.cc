@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include "tests/library/processes.h"
@@ -27,6 +28,19 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 std::string sentence() { return ncclGetLastError(nullptr); }
+
+/// Two communicators of all ranks.
+struct Two {
+  explicit Two(const Rank& rank) : first(rank.connect()) {
+    expect_success(ncclCommSplit(first, 0, rank.rank(), &second, nullptr), "ncclCommSplit");
+    float one = 1;
+    for (ncclComm_t comm : {first, second}) expect_success(sum_of(comm, &one), "ncclAllReduce");
+  }
+  static ncclResult_t sum_of(ncclComm_t comm, float* value) {
+    return ncclAllReduce(value, value, 1, ncclFloat, ncclSum, comm, nullptr);
+  }
+  ncclComm_t first, second = nullptr;
+};
 
 /// Calls act(rank) in a process per rank, with the settings; each has to end well.
 void in_processes(int ranks, const std::vector<std::pair<std::string, std::string>>& settings,
@@ -442,6 +456,36 @@ TEST(Mistakes, AForkedChildMakesCommunicatorsOfItsOwn) {
   });
   close(ends[0]);
   close(ends[1]);
+}
+
+TEST(Mistakes, CommunicatorsInAnotherOrder) {
+  in_processes(3, {{"WEIR_DEADLOCK_TIMEOUT", "1"}, {"WEIR_CALIBRATION", "0"}}, [](const Rank& rank) {
+    const Two two(rank);
+    float one = 1;
+    EXPECT_EQ(Two::sum_of(rank.rank() == 0 ? two.first : two.second, &one), ncclRemoteError);
+    EXPECT_THAT(sentence(),
+                AllOf(ContainsRegex("rank [012] \\(pid [0-9]+ on host .*\\) waits for rank [012] .* "
+                                    "in communicator 0x.*, which waits for rank"),
+                      HasSubstr("closes a ring of ranks that wait for each other in several "
+                                "communicators; the wait timed out (WEIR_DEADLOCK_TIMEOUT)")));
+    rank.reach(1);
+    for (int other = 0; other < 3; ++other) rank.wait_until_reached(other, 1);
+  });
+}
+
+/// A thread for each communicator may wait for long: another one goes on.
+TEST(Mistakes, CommunicatorsOfThreadsInAnotherOrderAreNone) {
+  in_processes(2, {{"WEIR_DEADLOCK_TIMEOUT", "0.5"}, {"WEIR_CALIBRATION", "0"}}, [](const Rank& rank) {
+    const Two two(rank);
+    float one = 1, other = 1;
+    std::thread second([&] {
+      if (rank.rank() == 1) expect_success(Two::sum_of(two.second, &other), "ncclAllReduce");
+    });
+    if (rank.rank() == 1) sleep(3);
+    expect_success(Two::sum_of(two.first, &one), "ncclAllReduce");
+    if (rank.rank() == 0) expect_success(Two::sum_of(two.second, &other), "ncclAllReduce");
+    second.join();
+  });
 }
 
 /// At once after it: the thread that waits for the ranks has hardly begun.

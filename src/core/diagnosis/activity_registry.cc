@@ -51,6 +51,26 @@ Failure read_failure(ByteReader& in) {
   return failure;
 }
 
+void write_wait(ByteWriter& out, const ThreadWait& wait) {
+  out.put(wait.uid)
+      .put(wait.waiter)
+      .put(wait.rank)
+      .put(wait.listener)
+      .put(wait.waiting_ns)
+      .put_string(wait.words);
+}
+
+ThreadWait read_wait(ByteReader& in) {
+  ThreadWait wait;
+  wait.uid = in.get<uint64_t>();
+  wait.waiter = in.get<Rank>();
+  wait.rank = in.get<Rank>();
+  wait.listener = in.get<SocketAddress>();
+  wait.waiting_ns = in.get<int64_t>();
+  wait.words = printable(in.get_string());
+  return wait;
+}
+
 }  // namespace
 
 ActivityRegistry::ActivityRegistry(size_t recorded)
@@ -102,6 +122,7 @@ void Activity::wait_for(std::span<const Rank> peers, int64_t waited_ns) {
   for (size_t i = 0; i < kAlso; ++i)
     also_[i].store(i + 1 < peers.size() ? peers[i + 1] : -1, std::memory_order_relaxed);
   waiting_since_ns_.store(now - waited_ns, std::memory_order_relaxed);
+  thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   waiting_for_.store(peers.front(), std::memory_order_release);
   looked_ns_.store(now, std::memory_order_relaxed);
 }
@@ -278,8 +299,27 @@ std::string ActivityRegistry::elsewhere(uint64_t uid) const {
   return ranks == 1 ? words : std::string();
 }
 
+/// For whom the thread of `asked` waits. REQUIRES: mutex_ is held.
+std::optional<ThreadWait> ActivityRegistry::wait_of(const Activity& asked) const {
+  for (const auto& [key, activity] : activities_) {
+    if (activity->thread() == std::thread::id() || activity->thread() != asked.thread()) continue;
+    const Snapshot now = activity->snapshot(0);
+    const auto peer = static_cast<size_t>(now.waiting_for);
+    const auto peers = now.waiting_for >= 0 ? activity->about().peers : nullptr;
+    if (peers == nullptr || peer >= peers->size()) continue;
+    return ThreadWait{key.first,
+                      key.second,
+                      now.waiting_for,
+                      (*peers)[peer].listener,
+                      now.waiting_ns,
+                      fmt::format("waits for {} in communicator {:#x}",
+                                  (*peers)[peer].describe(now.waiting_for), key.first)};
+  }
+  return std::nullopt;
+}
+
 ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequence, bool network) const {
-  ActivityReport here{ActivityReport::Presence::not_yet, {}, {}, {}};
+  ActivityReport here;
   std::shared_ptr<const Activity> asked;
   {
     const std::lock_guard lock(mutex_);
@@ -288,6 +328,7 @@ ActivityReport ActivityRegistry::report(uint64_t uid, Rank rank, uint64_t sequen
       here.presence = ActivityReport::Presence::here;
       here.snapshot = asked->snapshot(sequence);
       if (here.snapshot.state == Snapshot::State::outside) here.elsewhere = elsewhere(uid);
+      here.thread_wait = wait_of(*asked);
     } else if (const auto gone = left_.find({uid, rank}); gone != left_.end()) {
       here.presence = ActivityReport::Presence::left;
       here.snapshot = gone->second->snapshot(sequence);
@@ -468,6 +509,8 @@ Bytes ActivityRegistry::answer(uint64_t uid, BytesView question) {
   if (now.failure) write_failure(out, *now.failure);
   out.put_string(what.elsewhere);
   out.put(what.network.lost).put_string(what.network.words);
+  out.put(what.thread_wait.has_value());
+  if (what.thread_wait) write_wait(out, *what.thread_wait);
   return out.take();
 }
 
@@ -497,6 +540,7 @@ std::optional<ActivityReport> ActivityRegistry::read_report(BytesView answer) {
   what.elsewhere = printable(in.get_string());
   what.network.lost = in.get<uint8_t>() != 0;
   what.network.words = printable(in.get_string());
+  if (in.get<uint8_t>() != 0) what.thread_wait = read_wait(in);
   if (!in.ok() || what.presence > ActivityReport::Presence::left || now.state > Snapshot::State::joining)
     return std::nullopt;
   return what;

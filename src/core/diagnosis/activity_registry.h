@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "src/base/bytes.h"
@@ -134,6 +135,7 @@ class Activity {
   }
   /// Enters an exchange of set-up information; leave() ends it.
   void exchange() {
+    thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     const uint64_t sequence = head_.load(std::memory_order_relaxed) & ~uint64_t{3};
     head_.store(sequence | static_cast<uint64_t>(Snapshot::State::joining), std::memory_order_release);
   }
@@ -168,6 +170,9 @@ class Activity {
   /// The same, not older than half a second: all ranks may ask at once.
   NetworkFinding recent_network() const;
 
+  /// The thread that has waited last for other ranks of the communicator; none at first.
+  std::thread::id thread() const { return thread_.load(std::memory_order_relaxed); }
+
   /// One load.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// Success while not failed(). Of a failure for which nobody waited where it was found, a rank with a call
@@ -192,6 +197,7 @@ class Activity {
   std::array<std::atomic<Rank>, kAlso> also_{};  ///< valid while waiting_for_ is not -1; -1: none
   std::atomic<int64_t> waiting_since_ns_{0};
   std::atomic<int64_t> looked_ns_{0};
+  std::atomic<std::thread::id> thread_{};
   std::atomic<bool> failed_{false};
   std::atomic<bool> starved_{false};
   std::atomic<Stage> stage_{Stage::joining};
@@ -210,6 +216,16 @@ class Activity {
 /// The end of a sentence about a wait: ", after 0.5 s of waiting for rank 3".
 std::string wait_words(Rank waiting_for, int64_t waited_ns);
 
+/// For whom a rank's thread waits, in whatever communicator.
+struct ThreadWait {
+  uint64_t uid = 0;        ///< the communicator in which it waits
+  Rank waiter = -1;        ///< its rank there
+  Rank rank = -1;          ///< for whom it waits
+  SocketAddress listener;  ///< of the process of `rank`
+  int64_t waiting_ns = 0;
+  std::string words;  ///< "waits for rank 3 (pid 4 on host a) in communicator 0x5"
+};
+
 /// A process's answer about a rank.
 struct ActivityReport {
   enum class Presence : uint8_t {
@@ -221,6 +237,8 @@ struct ActivityReport {
   Snapshot snapshot;
   NetworkFinding network;  ///< only if it was asked for
   std::string elsewhere;   ///< for whom it waits in another communicator, in words; empty: for nobody
+  /// Set if it waits here, or if its thread waits in another communicator: then it cannot come here.
+  std::optional<ThreadWait> thread_wait = {};
 };
 
 /// Thread-safe. Outlives the listener that it answers for.
@@ -309,6 +327,7 @@ class ActivityRegistry {
   };
 
   std::string elsewhere(uint64_t uid) const;
+  std::optional<ThreadWait> wait_of(const Activity& asked) const;
   ProcessState state_here(uint64_t uid, Rank rank) const;
   void starve(uint64_t uid);
   bool fail_one(uint64_t uid, const Failure& failure);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct RankFinding {
   std::vector<Rank> next = {};  ///< waits: the ranks it waits for
   bool absent = false;          ///< lives: it is in no call
   bool elsewhere = false;       ///< lives: its process waits in another communicator
+  std::optional<ThreadWait> thread_wait =
+      {};                       ///< lives, absent: for whom its thread waits in another communicator
   int64_t waited_ns = 0;        ///< waits: its time without progress
   std::string words = {};       ///< the rank's state, as part of a message
   Failure failure = {};         ///< failed: the failure it reports

@@ -51,8 +51,11 @@ class WaitChain {
   /// Notes a rank that runs and does not wait; prefers one that is in no call.
   void note(const RankFinding& slow) {
     if (!slow_ || (slow.absent && !slow_->absent)) slow_ = slow;
+    if (slow.thread_wait && !blocked_) blocked_ = slow;
   }
   const std::optional<RankFinding>& slow() const { return slow_; }
+  /// A rank whose thread waits in another communicator.
+  const std::optional<RankFinding>& blocked() const { return blocked_; }
   /// Notes how long a visited rank has waited.
   void note_wait(int64_t ns) { least_wait_ns_ = std::min(least_wait_ns_, ns); }
   /// Notes what a visited rank says of its connections; prefers data that are lost.
@@ -154,7 +157,7 @@ class WaitChain {
   std::vector<Rank> ranks_;  ///< ranks to visit; those before at_ were asked
   const size_t own_;         ///< number of them that this rank itself waits for
   size_t at_ = 0;
-  std::optional<RankFinding> slow_;
+  std::optional<RankFinding> slow_, blocked_;
   int64_t least_wait_ns_ = INT64_MAX;
   std::optional<std::pair<Rank, NetworkFinding>> network_;
   bool complete_ = true;

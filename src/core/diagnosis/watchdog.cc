@@ -13,6 +13,7 @@
 #include "src/base/error_log.h"
 #include "src/base/host.h"
 #include "src/base/log.h"
+#include "src/core/diagnosis/deadlock_search.h"
 #include "src/core/diagnosis/failure_relay.h"
 #include "src/core/diagnosis/wait_chain.h"
 #include "src/net/listener/inquiry.h"
@@ -36,6 +37,8 @@ constexpr int64_t kAtWorkNs = 2000 * kNsPerMs;
 constexpr int64_t kWitnesses = 4;
 /// After this time without progress ranks are also asked for the state of their connections.
 constexpr int64_t kAskNetworkNs = 2000 * kNsPerMs;
+
+std::string place_of(const exec::Task* task) { return task != nullptr ? task->place() : ""; }
 
 }  // namespace
 
@@ -64,6 +67,7 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
   const int64_t pause = now - std::exchange(examined_ns_, now);
   if (waiting_for != waiting_for_ || waited_ns < waited_ns_) {  // there was progress: a new wait
     chase_.reset();
+    deadlock_.reset();
     suspicion_.reset();
     chases_ = 0;
     both_called_ns_ = 0;
@@ -209,6 +213,7 @@ Status Watchdog::pursue(int64_t now) {
       return conclude(finding, now);
     }
     if (!chase_->go_on()) {
+      if (chase_->blocked()) WEIR_TRY(judge_the_blocked(*chase_->blocked()));
       const bool ring = far && chase_->complete();
       return ring || chase_->slow() ? judge_the_slow(chase_->slow().value_or(finding), now) : pause(now);
     }
@@ -255,6 +260,7 @@ RankFinding Watchdog::interpret(Rank rank, const ActivityReport& report) const {
                                 peer.describe(rank), there.sequence);
     finding.elsewhere = !report.elsewhere.empty();
     if (finding.elsewhere) finding.words += ", and " + report.elsewhere;
+    finding.thread_wait = report.thread_wait;
   } else if (has_next) {
     finding.kind = RankFinding::Kind::waits;
     finding.waited_ns = there.waiting_ns;
@@ -350,6 +356,31 @@ Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
   return pause(now);
 }
 
+/// A rank cannot come because its thread waits in another communicator: perhaps for this one, in the end.
+/// Like the ranks of a ring within the communicator, all must have waited long.
+Status Watchdog::judge_the_blocked(const RankFinding& finding) {
+  const int64_t long_ns = spec_.timeouts.deadlock_ms * kNsPerMs;
+  if (!has_waited(spec_.timeouts.deadlock_ms) || finding.thread_wait->waiting_ns < long_ns) return {};
+  if (deadlock_ == nullptr)
+    deadlock_ = std::make_unique<DeadlockSearch>(
+        DeadlockSearch::Origin{spec_.uid, spec_.rank, peers()[static_cast<size_t>(spec_.rank)].listener,
+                               spec_.credentials},
+        *spec_.activities, peers()[static_cast<size_t>(finding.rank)].listener, *finding.thread_wait);
+  const DeadlockSearch::State state = deadlock_->advance();
+  if (state == DeadlockSearch::State::unknown) return {};
+  const std::unique_ptr<DeadlockSearch> search = std::move(deadlock_);
+  if (state == DeadlockSearch::State::open || search->least_wait_ns() < long_ns) return {};
+  const Failure failure = {
+      -1, Status(Code::remote_error,
+                 fmt::format("{} {}, which closes a ring of ranks that wait for each other in several "
+                             "communicators; the wait timed out (WEIR_DEADLOCK_TIMEOUT){}{}",
+                             peers()[static_cast<size_t>(finding.rank)].describe(finding.rank),
+                             search->words(), own_words(), wait_words()))};
+  const Status told = fail(failure);
+  search->tell(failure);
+  return told;
+}
+
 /// Whether the rank was at work for a while, whenever it was asked: one that waits seems to be where it has
 /// had no core to say so.
 bool Watchdog::stays_at_work(Rank rank, int64_t now) {
@@ -425,14 +456,13 @@ Status Watchdog::judge_opening(const RankFinding& finding, int64_t now) {
 /// The rank that this rank waits for, and how long.
 std::string Watchdog::wait_words() const { return core::wait_words(waiting_for_, waited_ns_); }
 
-std::string Watchdog::place() const { return task_ != nullptr ? task_->place() : ""; }
-
 std::string Watchdog::own_words() const {
-  return spec_.activity->found_words(peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank), place());
+  return spec_.activity->found_words(peers()[static_cast<size_t>(spec_.rank)].describe(spec_.rank),
+                                     place_of(task_));
 }
 
 /// The failure of the communicator, with what this rank does.
-Status Watchdog::told() const { return spec_.activity->status(place()); }
+Status Watchdog::told() const { return spec_.activity->status(place_of(task_)); }
 
 void Watchdog::rest(int64_t now, int64_t pause_ns) {
   chase_.reset();

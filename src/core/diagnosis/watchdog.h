@@ -25,6 +25,7 @@
 ///   none: all wait for each other          after Timeouts::deadlock_ms                  remote_error;
 ///                                          where data that one of them has sent are not acknowledged, the
 ///                                          error names the connection instead of the ring
+///   the same through several communicators the same (deadlock_search.h)
 ///   it made the same call, but no channel  a device between the hosts accepts
 ///   between the two ranks has opened       connections without forwarding them          remote_error
 ///
@@ -82,6 +83,7 @@ struct Timeouts {
 };
 
 class WaitChain;
+class DeadlockSearch;
 
 class Watchdog {
  public:
@@ -153,6 +155,7 @@ class Watchdog {
   RankFinding unasked(Rank rank, const std::string& why) const;
   Status conclude(const RankFinding& finding, int64_t now);
   Status judge_the_slow(const RankFinding& finding, int64_t now);
+  Status judge_the_blocked(const RankFinding& finding);
   bool stays_at_work(Rank rank, int64_t now);
   Status pause(int64_t now);
   Status judge_opening(const RankFinding& finding, int64_t now);
@@ -161,7 +164,6 @@ class Watchdog {
   std::string stall_words(const RankFinding& finding, std::string_view verdict) const;
   std::string wait_words() const;
   std::string own_words() const;
-  std::string place() const;
   Status told() const;
   bool has_caught_up(int64_t now);
   void rest(int64_t now, int64_t pause_ns);
@@ -174,6 +176,7 @@ class Watchdog {
   std::atomic<int64_t> stuck_ms_;
   int64_t crowd_ = 1;  ///< factor of the pause between two inquiries
   std::unique_ptr<WaitChain> chase_;
+  std::unique_ptr<DeadlockSearch> deadlock_;  ///< a walk through other communicators; null: none
   std::optional<Suspicion> suspicion_;
   Rank waiting_for_ = -1;             ///< argument of the last examine()
   int64_t waited_ns_ = 0;             ///< argument of the last examine()

@@ -132,9 +132,16 @@ WEIR_DEVICE bool Block::any(bool said) {
   return result;
 }
 WEIR_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
+/// A release at system scope. LLVM 19 to 22 leave out the wait for the write-back of the L2 cache where it is
+/// the only operation in flight (llvm-project pull request 178316), so what follows could be seen before what
+/// was written back. This wait is written by hand; where the compiler waits too, it costs one instruction.
+WEIR_DEVICE void release_fence() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+  asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+}
 /// A wave's stores may still be in flight when another wave of the block releases, so each wave must fence
 /// its own stores.
-WEIR_DEVICE void before_barrier() { __builtin_amdgcn_fence(__ATOMIC_RELEASE, ""); }
+WEIR_DEVICE void before_barrier() { release_fence(); }
 WEIR_DEVICE void after_barrier() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
 #else
@@ -151,12 +158,19 @@ WEIR_DEVICE void after_barrier() {}
 
 WEIR_DEVICE uint64_t load_acquire(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 WEIR_DEVICE uint64_t load_relaxed(const uint64_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
-WEIR_DEVICE void store_release(uint64_t* word, uint64_t value) {
-  __atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
 WEIR_DEVICE void store_relaxed(uint64_t* word, uint64_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
+#if defined(__HIP__)
+WEIR_DEVICE void store_release(uint64_t* word, uint64_t value) {
+  release_fence();
+  store_relaxed(word, value);
+}
+#else
+WEIR_DEVICE void store_release(uint64_t* word, uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+#endif
 WEIR_DEVICE Wide load_pair_relaxed(const Wide* pair) {
   return {load_relaxed(&pair->low), load_relaxed(&pair->high)};
 }

@@ -18,7 +18,7 @@ only_name=0
 missing=()
 mapfile -t packages < <(wanted "$@")
 if [[ ${#packages[@]} -eq 0 ]]; then
-  echo "packages.sh: no package belongs to '$*'; the groups are build, trainer, test, torch, package, develop, site, gpu and compare" >&2
+  echo "packages.sh: no package belongs to '$*'; the groups are build, trainer, test, torch, package, develop, site, gpu, gpu-newest and compare" >&2
   exit 1
 fi
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

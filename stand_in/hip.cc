@@ -104,6 +104,14 @@ int hipMalloc(void** memory, size_t bytes) {
   const int code = ready_and_free();
   return code != kSuccess ? code : keep(allocate(Kind::device, here(), bytes, memory));
 }
+int hipExtMallocWithFlags(void** memory, size_t bytes, unsigned flags) {
+  constexpr unsigned kFineGrained = 1, kUncached = 3;
+  if (const int code = ready_and_free(); code != kSuccess) return code;
+  if (flags != 0 && flags != kFineGrained && flags != kUncached) return keep(kInvalidValue);
+  if (flags == kUncached && fault_is_set("uncached")) return keep(kInvalidValue);
+  if (flags == kFineGrained && fault_is_set("finegrained")) return keep(kInvalidValue);
+  return keep(allocate(Kind::device, here(), bytes, memory));
+}
 int hipMemGetInfo(size_t* left, size_t* whole) {
   const int code = ready();
   return code != kSuccess ? code : (*left = free_bytes(here()), *whole = gpu_bytes(), kSuccess);

@@ -37,8 +37,11 @@ struct Mappings {
 };
 
 bool sensible(const weir::drivers::MappingProperties* properties) {
-  return properties != nullptr && properties->kind == 1 && properties->handle == weir::drivers::kFileHandle &&
-         properties->place.kind == 1 && properties->place.gpu >= 0 && properties->place.gpu < gpu_count();
+  return properties != nullptr &&
+         (properties->kind == weir::drivers::kPinnedMapping ||
+          properties->kind == weir::drivers::kUncachedMapping) &&
+         properties->handle == weir::drivers::kFileHandle && properties->place.kind == 1 &&
+         properties->place.gpu >= 0 && properties->place.gpu < gpu_count();
 }
 
 }  // namespace
@@ -51,6 +54,7 @@ int mapping_unit(size_t* bytes, const weir::drivers::MappingProperties* properti
 int make_memory(uint64_t* handle, size_t bytes, const weir::drivers::MappingProperties* properties) {
   if (!sensible(properties) || bytes == 0 || bytes % kUnit != 0) return kInvalidValue;
   if (fault_is_set("vmm")) return kNotSupported;
+  if (fault_is_set("uncached") && properties->kind == weir::drivers::kUncachedMapping) return kInvalidValue;
   if (fault_strikes("alloc") || bytes > free_bytes(properties->place.gpu)) return kOutOfMemory;
   const int file = memfd_create("fake-gpu-memory", MFD_CLOEXEC);
   if (file < 0) return kOutOfMemory;

@@ -14,9 +14,8 @@
 ///                                (one for each stream)
 ///   WEIR_FAKE_GPU_KERNELS=path   the library in which kernels are looked up (modules.h)
 ///   WEIR_FAKE_GPU_FAULTS=words   a list with commas. alloc=n: the n-th allocation from then on fails;
-///   launch=n,
-///                                copy=n: likewise; fault=n: the n-th copy or launch breaks the GPU; init;
-///                                peer; ipc; vmm
+///                                launch=n, copy=n: likewise; fault=n: the n-th copy or launch breaks the
+///                                GPU; init; peer; ipc; vmm; uncached, finegrained: there is no such memory
 ///
 /// Errors are CUDA's numbers, which are HIP's as well. Thread-safe.
 #pragma once

@@ -33,6 +33,9 @@ enum class GpuMemory : uint8_t {
   pinned,   ///< host memory that GPUs can access
   managed,  ///< memory that migrates between host and GPU
   device,
+  /// Device memory in which kernels of several GPUs see each other's words while they run. Only allocate()
+  /// and free() use this kind; elsewhere such memory is `device`.
+  coherent,
 };
 
 /// A word in pinned memory, initially 0, that both the host and the GPU read and write.

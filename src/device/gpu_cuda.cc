@@ -135,9 +135,9 @@ class CudaApi {
       return say("cuMemHostAlloc", table_.mem_host_alloc(memory, bytes, kCudaPortableMapped));
     CudaAddress address = 0;
     const Status done =
-        kind == GpuMemory::device
-            ? say("cuMemAlloc", table_.mem_alloc(&address, bytes))
-            : say("cuMemAllocManaged", table_.mem_alloc_managed(&address, bytes, kCudaAttachGlobal));
+        kind == GpuMemory::managed
+            ? say("cuMemAllocManaged", table_.mem_alloc_managed(&address, bytes, kCudaAttachGlobal))
+            : say("cuMemAlloc", table_.mem_alloc(&address, bytes));
     *memory = pointer_of(address);
     return done;
   }

@@ -26,6 +26,9 @@ using drivers::Library;
 // HIP's numbers.
 constexpr int kHipMultiprocessors = 63;                 // hipDeviceAttributeMultiprocessorCount
 constexpr unsigned kHipPortableMapped = 0x01 | 0x02;    // hipHostMallocPortable | hipHostMallocMapped
+constexpr unsigned kHipCoherent = 0x40000000;           // hipHostMallocCoherent
+constexpr unsigned kHipFineGrained = 1;                 // hipDeviceMallocFinegrained
+constexpr unsigned kHipUncached = 3;                    // hipDeviceMallocUncached
 constexpr unsigned kHipAttachGlobal = 1;                // hipMemAttachGlobal
 constexpr unsigned kHipNonBlocking = 1;                 // hipStreamNonBlocking
 constexpr unsigned kHipWaitEqual = 1, kHipWaitAnd = 2;  // hipStreamWaitValueEq, hipStreamWaitValueAnd
@@ -33,6 +36,7 @@ constexpr unsigned kHipPlainEvent = 0x02;               // hipEventDisableTiming
 constexpr unsigned kHipSharedEvent = 0x02 | 0x04;       // hipEventDisableTiming | hipEventInterprocess
 constexpr unsigned kHipLazyPeers = 1;                   // hipIpcMemLazyEnablePeerAccess
 constexpr int kHipAnyKind = 4;                          // hipMemcpyDefault
+constexpr int kHipNotSupported = 801;                   // hipErrorNotSupported
 constexpr int kHipPeersAlready = 704;                   // hipErrorPeerAccessAlreadyEnabled
 
 /// The argument of a host function by which a graph sets a flag or waits for it.
@@ -55,6 +59,15 @@ void await_on_host(void* argument) {
   const FlagTask& task = *static_cast<FlagTask*>(argument);
   for (int i = 0; !task.passes(); ++i)
     if (i >= 1000) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+/// What hipMalloc returns is coherent only when a kernel begins and ends. Drivers before ROCm 6 have no
+/// uncached memory, but fine-grained memory.
+int allocate_coherent(const HipTable& table, size_t bytes, void** memory) {
+  if (table.mem_alloc_flags == nullptr) return kHipNotSupported;
+  if (table.mem_alloc_flags(memory, bytes, kHipUncached) == 0) return 0;
+  table.last_error();  // clears the error, which the caller would otherwise read as its own
+  return table.mem_alloc_flags(memory, bytes, kHipFineGrained);
 }
 
 class HipApi {
@@ -143,8 +156,11 @@ class HipApi {
   Status allocate(GpuMemory kind, size_t bytes, void** memory) {
     switch (kind) {
       case GpuMemory::pinned:
-        return say("hipHostMalloc", table_.mem_host_alloc(memory, bytes, kHipPortableMapped));
+        return say("hipHostMalloc", table_.mem_host_alloc(memory, bytes, kHipPortableMapped | kHipCoherent));
       case GpuMemory::device: return say("hipMalloc", table_.mem_alloc(memory, bytes));
+      case GpuMemory::coherent:
+        return say("hipExtMallocWithFlags, neither for uncached nor for fine-grained memory,",
+                   allocate_coherent(table_, bytes, memory));
       default: return say("hipMallocManaged", table_.mem_alloc_managed(memory, bytes, kHipAttachGlobal));
     }
   }

@@ -69,6 +69,7 @@ class VendorMappings final : public GpuMappings {
   Status say(const char* call, int code) { return api_.say_of(call, code); }
   Properties own() const {
     Properties properties;
+    properties.kind = Table::kKind;
     properties.place.gpu = self_.index;
     return properties;
   }

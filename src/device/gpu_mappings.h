@@ -11,7 +11,7 @@
 
 namespace weir::device {
 
-/// Mapped device memory. `bytes` is the requested size, rounded up by the driver.
+/// Mapped memory of kind GpuMemory::coherent. `bytes` is the requested size, rounded up by the driver.
 struct GpuMapping {
   void* memory = nullptr;
   size_t bytes = 0;

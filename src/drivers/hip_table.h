@@ -44,6 +44,7 @@ struct HipTable {
   int (*get_device)(int*) = nullptr;
   int (*set_device)(int) = nullptr;
   int (*mem_alloc)(void**, size_t) = nullptr;
+  int (*mem_alloc_flags)(void**, size_t, unsigned) = nullptr;
   int (*mem_alloc_managed)(void**, size_t, unsigned) = nullptr;
   int (*mem_free)(void*) = nullptr;
   int (*mem_host_alloc)(void**, size_t, unsigned) = nullptr;
@@ -122,6 +123,7 @@ struct HipTable {
   template <typename Visitor>
   void each_of_memory(Visitor&& visit) {
     visit("hipMalloc", mem_alloc, true);
+    visit("hipExtMallocWithFlags", mem_alloc_flags, false);
     visit("hipMallocManaged", mem_alloc_managed, true);
     visit("hipFree", mem_free, true);
     visit("hipHostMalloc", mem_host_alloc, true);

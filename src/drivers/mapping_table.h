@@ -12,6 +12,11 @@
 
 namespace weir::drivers {
 
+/// Kinds of memory: pinned memory does not migrate; hipMemAllocationTypeUncached is such memory that other
+/// GPUs may poll while kernels run, and drivers before HIP 7.2 refuse it.
+inline constexpr int kPinnedMapping = 1;
+inline constexpr int kUncachedMapping = 0x40000000;
+
 /// CUmemLocation, hipMemLocation.
 struct MappingPlace {
   int kind = 1;  ///< kind of location; 1: a GPU
@@ -20,7 +25,7 @@ struct MappingPlace {
 
 /// CUmemAllocationProp, hipMemAllocationProp.
 struct MappingProperties {
-  int kind = 1;    ///< kind of memory; 1: pinned, it does not migrate
+  int kind = kPinnedMapping;
   int handle = 1;  ///< type of handles for export: kFileHandle
   MappingPlace place;
   void* only_on_windows = nullptr;
@@ -41,6 +46,9 @@ inline constexpr int kBestGranularity = 1;  ///< the granularity that the vendor
 /// `Address` and `Handle` are the vendor's types; `kHip`: the functions have HIP's names.
 template <typename Address, typename Handle, bool kHip>
 struct MappingTable {
+  /// Other GPUs poll all memory that is mapped; CUDA's is always fit for that.
+  static constexpr int kKind = kHip ? kUncachedMapping : kPinnedMapping;
+
   int (*granularity)(size_t*, const MappingProperties*, int) = nullptr;
   int (*create)(Handle*, size_t, const MappingProperties*, unsigned long long) = nullptr;
   int (*release)(Handle) = nullptr;

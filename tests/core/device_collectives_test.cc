@@ -91,6 +91,10 @@ TEST(DeviceCollectives, TheLogSaysWhichWayIsTakenAndWhyNot) {
   EXPECT_THAT(said(options), HasSubstr("/nowhere/libweir_cuda.so cannot be loaded"));
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "peer", 1), 0);
   EXPECT_THAT(said(device_options()), HasSubstr("no peer access to"));
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "uncached", 1), 0);
+  EXPECT_THAT(said(device_options()), HasSubstr("as kernels on")) << "fine-grained memory will do";
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_FAULTS", "uncached,finegrained", 1), 0);
+  EXPECT_THAT(said(device_options()), HasSubstr(device::kIsHip ? "hipExtMallocWithFlags" : "as kernels on"));
   unsetenv("WEIR_FAKE_GPU_FAULTS");
 }
 

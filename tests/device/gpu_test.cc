@@ -190,6 +190,22 @@ TEST_F(GpuTest, SaysWhatFailed) {
   EXPECT_FALSE(gpu_->synchronize(&word).ok()) << "no stream";
 }
 
+TEST_F(GpuTest, AllocatesCoherentMemoryOrSaysWhyNot) {
+  int* const words = made<int>(16, GpuMemory::coherent);
+  EXPECT_EQ(gpus_->kind_of(words), GpuMemory::device);
+  EXPECT_TRUE(gpu_->free(words, GpuMemory::coherent).ok());
+  setenv("WEIR_FAKE_GPU_FAULTS", "uncached", 1);  // as before ROCm 6: fine-grained memory is taken
+  EXPECT_TRUE(gpu_->free(made<int>(16, GpuMemory::coherent), GpuMemory::coherent).ok());
+  EXPECT_EQ(user("GetLastError"), 0) << "the attempt is not the program's";
+  setenv("WEIR_FAKE_GPU_FAULTS", "uncached,finegrained", 1);
+  const auto refused = gpu_->allocate(64, GpuMemory::coherent);
+  EXPECT_EQ(refused.ok(), !kIsHip) << "all memory of CUDA is coherent";
+  EXPECT_THAT(
+      refused.status().message(),
+      HasSubstr(kIsHip ? "hipExtMallocWithFlags, neither for uncached nor for fine-grained memory, failed"
+                       : ""));
+}
+
 TEST_F(GpuTest, ABrokenGpuIsADeviceError) {
   int* const device = made<int>(1, GpuMemory::device);
   int* const pinned = made<int>(1, GpuMemory::pinned);

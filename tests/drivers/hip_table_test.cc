@@ -43,6 +43,9 @@ void compare_first(Comparison<HipTable>& compare) {
             "");
   EXPECT_EQ(compare.differ<decltype(hipModuleLaunchKernel)>("hipModuleLaunchKernel", &HipTable::launch), "");
   EXPECT_EQ(compare.differ<decltype(hipMalloc)>("hipMalloc", &HipTable::mem_alloc), "");
+  EXPECT_EQ(
+      compare.differ<decltype(hipExtMallocWithFlags)>("hipExtMallocWithFlags", &HipTable::mem_alloc_flags),
+      "");
   EXPECT_EQ(compare.differ<decltype(hipMallocManaged)>("hipMallocManaged", &HipTable::mem_alloc_managed), "");
   EXPECT_EQ(compare.differ<decltype(hipFree)>("hipFree", &HipTable::mem_free), "");
   EXPECT_EQ(compare.differ<decltype(hipHostMalloc)>("hipHostMalloc", &HipTable::mem_host_alloc), "");

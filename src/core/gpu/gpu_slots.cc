@@ -13,7 +13,7 @@ namespace weir::core {
 Result<std::unique_ptr<GpuSlots>> GpuSlots::make(device::Gpu& gpu, size_t bytes, Allows allows) {
   constexpr size_t kPage = size_t{64} << 10;  // the largest usual page size of GPUs and hosts
   bytes = round_up(bytes, kPage);
-  auto memory = gpu.allocate(bytes, device::GpuMemory::device);
+  auto memory = gpu.allocate(bytes, device::GpuMemory::coherent);
   WEIR_TRY(memory.status());
   return std::unique_ptr<GpuSlots>(
       new GpuSlots(gpu, static_cast<std::byte*>(*memory), bytes, std::move(allows)));
@@ -21,7 +21,7 @@ Result<std::unique_ptr<GpuSlots>> GpuSlots::make(device::Gpu& gpu, size_t bytes,
 
 GpuSlots::~GpuSlots() {
   deregister();
-  const Status freed = gpu_.free(memory_, device::GpuMemory::device);
+  const Status freed = gpu_.free(memory_, device::GpuMemory::coherent);
   if (!freed.ok()) WEIR_INFO(alloc, "memory of a GPU was not freed: {}", freed.message());
 }
 

@@ -107,7 +107,7 @@ Status GpuPeerAccess::take_segment(size_t bytes, Means means) {
     memory_ = static_cast<std::byte*>(made->memory);
     memory_bytes_ = made->bytes;
   } else {
-    auto memory = gpu_->allocate(head_bytes(ranks) + bytes, GpuMemory::device);
+    auto memory = gpu_->allocate(head_bytes(ranks) + bytes, GpuMemory::coherent);
     WEIR_TRY(memory.status());
     memory_ = static_cast<std::byte*>(*memory);
     memory_bytes_ = head_bytes(ranks) + bytes;
@@ -452,7 +452,7 @@ void GpuPeerAccess::let_go() {
   if (file_.valid()) {
     warn(gpu_->mappings()->free({memory_, memory_bytes_}));
   } else if (memory_ != nullptr) {
-    warn(gpu_->free(memory_, GpuMemory::device));
+    warn(gpu_->free(memory_, GpuMemory::coherent));
   }
   for (const device::GpuStream stream : {stream_, exit_})
     if (stream != nullptr) warn(gpu_->destroy_stream(stream));

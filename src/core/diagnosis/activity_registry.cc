@@ -299,9 +299,12 @@ std::string ActivityRegistry::elsewhere(uint64_t uid) const {
   return ranks == 1 ? words : std::string();
 }
 
-/// For whom the thread of `asked` waits. REQUIRES: mutex_ is held.
+/// For whom the thread of `asked` waits. In a call it waits there alone: other calls of a group hold it up no
+/// more than it them. REQUIRES: mutex_ is held.
 std::optional<ThreadWait> ActivityRegistry::wait_of(const Activity& asked) const {
+  const bool outside = asked.snapshot(0).state == Snapshot::State::outside;
   for (const auto& [key, activity] : activities_) {
+    if (outside == (activity.get() == &asked)) continue;
     if (activity->thread() == std::thread::id() || activity->thread() != asked.thread()) continue;
     const Snapshot now = activity->snapshot(0);
     const auto peer = static_cast<size_t>(now.waiting_for);

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "src/core/diagnosis/activity_registry.h"
 #include "src/net/listener/inquiry.h"
 
@@ -46,6 +47,8 @@ class DeadlockSearch {
   /// Walks on as far as answers have arrived.
   State advance();
   int64_t least_wait_ns() const { return least_wait_ns_; }
+  /// When it began. Waits that are each longer than a walk have all been there at one time.
+  int64_t since_ns() const { return since_ns_; }
   /// Tells the ranks on the way that the communicators in which they wait, or are waited for, have failed,
   /// within a second. Further ranks of these wait for them, and so learn of it.
   void tell(const Failure& failure) const;
@@ -69,6 +72,7 @@ class DeadlockSearch {
   int64_t least_wait_ns_ = at_.waiting_ns;
   std::string words_ = at_.words;
   std::unique_ptr<Inquiry> inquiry_;
+  const int64_t since_ns_ = now_ns();
 };
 
 }  // namespace weir::core

@@ -361,6 +361,8 @@ Status Watchdog::judge_the_slow(const RankFinding& finding, int64_t now) {
 Status Watchdog::judge_the_blocked(const RankFinding& finding) {
   const int64_t long_ns = spec_.timeouts.deadlock_ms * kNsPerMs;
   if (!has_waited(spec_.timeouts.deadlock_ms) || finding.thread_wait->waiting_ns < long_ns) return {};
+  // One that takes too long proves nothing; perhaps a process on the way has not answered.
+  if (deadlock_ != nullptr && now_ns() - deadlock_->since_ns() > long_ns) deadlock_.reset();
   if (deadlock_ == nullptr)
     deadlock_ = std::make_unique<DeadlockSearch>(
         DeadlockSearch::Origin{spec_.uid, spec_.rank, peers()[static_cast<size_t>(spec_.rank)].listener,

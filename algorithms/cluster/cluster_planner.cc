@@ -23,6 +23,11 @@ namespace {
 
 using Pairs = std::vector<std::pair<int32_t, int32_t>>;
 
+/// What is sent between two switches is divided into up to this number of parts.
+constexpr int64_t kMostWayParts = 1 << 20;
+/// If more are needed for exact shares of all paths, shares are rounded to this number.
+constexpr int64_t kRoundedWayParts = 1 << 12;
+
 Pairs different(Pairs pairs) {
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
@@ -94,18 +99,14 @@ Pairs ends_of_ways(const Network& network, const ClusterPlan& plan) {
   return different(std::move(pairs));
 }
 
-/// A common multiple of the sums of each way's weights.
-Result<int64_t> common_multiple(const std::vector<Way>& ways) {
+/// The least common multiple of the sums of each way's weights, or more than kMostWayParts.
+int64_t common_multiple(const std::vector<Way>& ways) {
   int64_t multiple = 1;
   for (const Way& way : ways) {
     int64_t sum = 0;
     for (const Way::Path& path : way.paths) sum += path.weight;
-    const int64_t factor = sum / std::gcd(sum, multiple);
-    if (factor > (1 << 20) / multiple) {
-      return Status(Code::invalid_argument,
-                    "switches between hosts are connected in too many different proportions: expected fewer");
-    }
-    multiple *= factor;
+    multiple = std::lcm(multiple, sum);
+    if (multiple > kMostWayParts) break;
   }
   return multiple;
 }
@@ -123,14 +124,17 @@ Result<ClusterPlan> with_transfers(const Network& network, std::span<const char>
   WEIR_TRY(ways.status());
   plan.ways = std::move(*ways);
 
-  const auto multiple = common_multiple(plan.ways);
-  WEIR_TRY(multiple.status());
-  plan.parts = parts * *multiple;
+  int64_t multiple = common_multiple(plan.ways);
+  if (multiple > kMostWayParts) {  // some cables are missing nearly everywhere
+    multiple = kRoundedWayParts;
+    for (Way& way : plan.ways) round_weights(way, multiple);
+  }
+  plan.parts = parts * multiple;
   for (HostShape& shape : plan.shapes) {
-    for (Gate& gate : shape.gates) gate.parts *= *multiple;
+    for (Gate& gate : shape.gates) gate.parts *= multiple;
   }
   for (Coupling& coupling : plan.couplings) {
-    for (Coupling::Piece& piece : coupling.pieces) piece.parts *= *multiple;
+    for (Coupling::Piece& piece : coupling.pieces) piece.parts *= multiple;
   }
   return plan;
 }

@@ -115,4 +115,16 @@ Result<std::vector<Way>> ways_between(const Network& network, std::span<const ch
   return ways;
 }
 
+void round_weights(Way& way, int64_t sum) {
+  int64_t former = 0;
+  for (const Way::Path& path : way.paths) former += path.weight;
+  int64_t before = 0;  // each path gets what lies between two rounded sums, so that nothing is lost
+  for (Way::Path& path : way.paths) {
+    const int64_t after = before + path.weight;
+    path.weight = after * sum / former - before * sum / former;
+    before = after;
+  }
+  std::erase_if(way.paths, [](const Way::Path& path) { return path.weight == 0; });
+}
+
 }  // namespace weir::algorithms

@@ -19,4 +19,8 @@ namespace weir::algorithms {
 Result<std::vector<Way>> ways_between(const Network& network, std::span<const char> between_hosts,
                                       std::span<const std::pair<int32_t, int32_t>> pairs);
 
+/// Rounds the weights in proportion, so that their sum is `sum`; paths whose weight would be 0 are left out.
+/// REQUIRES: there is a path.
+void round_weights(Way& way, int64_t sum);
+
 }  // namespace weir::algorithms

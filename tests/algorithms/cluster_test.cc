@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+#include <vector>
+
 #include "algorithms/bound/bound.h"
 #include "algorithms/cluster/cluster_planner.h"
 #include "algorithms/cluster/cluster_trees.h"
+#include "algorithms/cluster/ways.h"
 #include "algorithms/packing/trees.h"
 #include "algorithms/proof/cluster_proof.h"
 #include "algorithms/proof/tree_proof.h"
@@ -236,6 +240,44 @@ TEST(Cluster, WhateverTheClusterPlansHoldAndStandForTrees) {
     for (size_t e = 0; e < network.edges.size(); ++e)
       ASSERT_EQ(trees->trees[e], static_cast<int64_t>(loads->parts[e])) << seed << ", edge " << e;
   }
+}
+
+/// Then the paths between each two leaves have other proportions, which have no small common multiple.
+TEST(Cluster, WhereManyCablesAreMissingSharesAreRounded) {
+  constexpr int kLeaves = 16;
+  constexpr int kSpines = 9;
+  std::mt19937 random(7);
+  NetworkBuilder builder;
+  std::vector<int32_t> spines(kSpines);
+  for (int32_t& spine : spines) spine = builder.node();
+  for (int group = 0; group < kLeaves; ++group) {
+    const int32_t leaf = builder.node();
+    for (const int32_t spine : spines) builder.link(leaf, spine, 10 * (6 - static_cast<int>(random() % 5)));
+    for (int host = 0; host < 20; ++host) {
+      const int32_t rank = builder.ranks(1);
+      const int32_t adapter = builder.node();
+      builder.link(rank, adapter, 100);
+      builder.link(adapter, leaf, 10);
+    }
+  }
+  const Network network = builder.take();
+  const auto bound = lower_bound(network, Collective::all_gather);
+  ASSERT_TRUE(bound.ok()) << bound.status().message();
+  const Judged plan = judged(network, one_block_each(network));
+  EXPECT_EQ(text(plan.loads.time), text(bound->time));
+}
+
+TEST(Cluster, SharesOfPathsAreRoundedInProportion) {
+  Way way{0, 1, {{6, {1}}, {1, {2}}, {0, {}}, {3, {3}}}};
+  round_weights(way, 4096);
+  ASSERT_EQ(way.paths.size(), 3u);
+  const auto weight = [&](size_t path) { return static_cast<double>(way.paths[path].weight); };
+  EXPECT_NEAR(weight(0), 4096 * 0.6, 1);
+  EXPECT_NEAR(weight(1), 4096 * 0.1, 1);
+  EXPECT_NEAR(weight(2), 4096 * 0.3, 1);
+  EXPECT_EQ(weight(0) + weight(1) + weight(2), 4096);
+  round_weights(way, 4);  // the path with a tenth gets at most one part
+  for (const Way::Path& path : way.paths) EXPECT_GT(path.weight, 0);
 }
 
 TEST(Cluster, RefusesWhatIsNoClusterOfHosts) {

@@ -79,7 +79,8 @@ class Mesh(Network):
       way = [word for near in hops for word in ("nexthop", *via(near), "onlink", "weight", f"{self.weight(other, near)}")]
       if len(hops) == 1:
         way = [*via(hops[0]), "onlink"]
-      call("ip", "-n", self.space(f"host{other}"), "route", "add", f"{self.address(gpu)}/32", "src", self.address(other), *way)
+      call("ip", "-n", self.space(f"host{other}"), "route", "add", f"{self.address(gpu)}/32", "src", self.address(other), "congctl",
+           self.congestion, *way)
 
   def weight(self, a, b):
     return max(1, round(self.machine.rates[a, b] / min(self.machine.rates.values())))

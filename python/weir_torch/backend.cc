@@ -153,7 +153,7 @@ WorkPtr Backend::reconfigure(const c10d::ReconfigureOptions& options) {
 }
 #endif
 
-#ifdef C10D_BACKEND_HAS_HOOKS
+#ifdef WEIR_TORCH_HAS_registerCompletionHook
 void Backend::registerCompletionHook(int64_t id, c10d::CompletionHook hook) {
   context_->add_completion_hook(id, [hook = std::move(hook)](uint64_t key, std::optional<float> took) {
     hook(c10d::CompletionHookArgs{key, took});

@@ -54,11 +54,13 @@ class Backend final : public GroupOperations {
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
 #ifdef C10D_BACKEND_HAS_HOOKS
-  bool supportsAbortHooks() const override { return true; }
+  bool supportsAbortHooks() const { return true; }
   void registerAbortHook(int64_t id, c10d::AbortHook hook) override {
     context_->add_abort_hook(id, std::move(hook));
   }
   void unregisterAbortHook(int64_t id) override { context_->remove_abort_hook(id); }
+#endif
+#ifdef WEIR_TORCH_HAS_registerCompletionHook
   bool supportsCompletionHooks() const override { return true; }
   void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override;
   void unregisterCompletionHook(int64_t id) override { context_->remove_completion_hook(id); }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What c10d asks of a back end beside collectives and messages: surface_test.py PACKAGE --ranks N [check...].
 
-Much of it came with PyTorch 2.15; what this PyTorch does not have is skipped.
+Much of it came with PyTorch 2.14 and 2.15; what this PyTorch does not have is skipped.
 """
 
 import datetime
@@ -14,16 +14,17 @@ import ranks as harness
 from ranks import expect, expect_same
 
 
-def needs(what):
-  """A check that is skipped where PyTorch does not have `what` in torch.distributed, or in its back ends."""
+def needs(what, without=""):
+  """A check that is skipped where PyTorch does not have `what` in torch.distributed, or in its back ends, or has `without`."""
   def of(check):
     @functools.wraps(check)
     def run(ranks):
       names = (ranks.dist, ranks.dist.distributed_c10d, getattr(ranks.torch._C._distributed_c10d, "Backend", None))
-      if any(hasattr(each, what) for each in names):
+      has = [each for each in (what, without) if any(hasattr(name, each) for name in names)]
+      if has == [what]:
         check(ranks)
       elif ranks.rank == 0:
-        print(f"{check.__name__}: skipped, PyTorch {ranks.torch.__version__} has no {what}")
+        print(f"{check.__name__}: skipped, PyTorch {ranks.torch.__version__} has {without if has else 'no ' + what}")
     return run
   return of
 
@@ -128,7 +129,7 @@ def stored_types(ranks):
   expect("there is no SUM of Float8_e4m3fnuz" in error, error)
 
 
-@needs("get_reconfigure_handle")  # split_group of PyTorch before wants a device
+@needs("get_reconfigure_handle", without="_is_safe_to_split")  # with that, split_group wants a device: before 2.15
 def split(ranks):
   dist = ranks.dist
   parts = [[rank for rank in range(ranks.size) if rank % 2 == each] for each in (0, 1)]
@@ -142,7 +143,7 @@ def split(ranks):
   expect(tensor.item() == ranks.size - 1, "a broadcast in a split group is", tensor.item())
 
 
-@needs("get_reconfigure_handle")  # before 2.15 back ends of others cannot shrink
+@needs("get_reconfigure_handle")  # before 2.14 back ends of others cannot shrink
 def shrink(ranks):
   dist = ranks.dist
   group = dist.new_group(list(range(ranks.size)))
@@ -195,7 +196,8 @@ def hooks(ranks):
   dist, torch = ranks.dist, ranks.torch
   group = dist.new_group(list(range(ranks.size)))
   backend = ranks.weir._backend_of(group)
-  expect(backend.supports_abort_hooks and backend.supports_completion_hooks, "there are no hooks")
+  for what in ("supports_abort_hooks", "supports_completion_hooks"):
+    expect(getattr(backend, what, True), what, "is false")  # 2.14 has abort hooks only, and does not ask
   called = []
   for hook in (5, 6):
     backend.register_abort_hook(hook, lambda hook=hook: called.append(hook))

@@ -62,13 +62,13 @@ def replace(c10d):
   # Without a list PyTorch 2 looks for accelerators, which it has not got yet while it is imported.
   devices = {"devices": ["cpu", "cuda"]} if hasattr(c10d.Backend, "backend_capability") else {}
   c10d.Backend.register_backend(ORIGINAL, lambda store, rank, size, timeout: gloo(store, rank, size, timeout=timeout), **devices)
-  if hasattr(c10d.Backend, "_ensure_backend_registered"):  # 2.15; what it registers must not come after this
+  if hasattr(c10d.Backend, "_ensure_backend_registered"):  # since 2.14; what it registers must not come after this
     c10d.Backend._ensure_backend_registered("gloo")
   kinds = getattr(c10d.ProcessGroup, "BackendType", None)  # since 2.0
   if kinds:
     # DDP's log takes a group of the type GLOO for an object of Gloo's class.
     c10d.Backend.backend_type_map["gloo"] = kinds.CUSTOM
-  if hasattr(c10d, "_create_gloo_process_group"):  # 2.15
+  if hasattr(c10d, "_create_gloo_process_group"):  # since 2.14
     create = creator("gloo")
     c10d._create_gloo_process_group = create
     plugins = c10d.Backend._plugins

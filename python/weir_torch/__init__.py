@@ -25,7 +25,7 @@ _ORDERS = ("run", "any", "ranks")  # as in weir/config.h, from 0 on
 
 
 def register():
-  """Registers the back end, as importing the package does; PyTorch 2.15 calls it for init_process_group("weir")."""
+  """Registers the back end, as importing the package does; PyTorch 2.14 and later call it for init_process_group("weir")."""
   if hasattr(_dist.Backend, "WEIR"):
     return
   if int(torch.__version__.split(".", maxsplit=1)[0]) < 2:

@@ -3,8 +3,9 @@
 """PyTorch's own back end `nccl` over weir, without a GPU: nccl_suite.py LIBRARIES [--ranks N] [check...].
 
 LIBRARIES are those to load before PyTorch's, separated by colons: weir's libnccl.so.2, and the stand-ins of CUDA's driver and
-runtime. The interpreter is that of WEIR_CUDA_TORCH_PYTHON, else this one; it needs a PyTorch that is built for CUDA. On the
-stand-in there are memory and copies, but no kernels: tensors are made on the CPU and copied.
+runtimes, of which the one of PyTorch's CUDA is taken. The interpreter is that of WEIR_CUDA_TORCH_PYTHON, else this one; it
+needs a PyTorch that is built for CUDA. On the stand-in there are memory and copies, but no kernels: tensors are made on the CPU
+and copied.
 """
 
 import argparse
@@ -18,7 +19,7 @@ PROBE = "import torch; print(torch.version.cuda or '')"
 
 
 def interpreter():
-  """A Python with PyTorch for CUDA; None, and why not."""
+  """A Python with PyTorch for CUDA, and the version of that; None, and why not."""
   python = os.environ.get("WEIR_CUDA_TORCH_PYTHON", sys.executable)
   try:
     found = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=300)
@@ -28,20 +29,23 @@ def interpreter():
     return None, f"{python} has no PyTorch; WEIR_CUDA_TORCH_PYTHON names a Python whose PyTorch is built for CUDA"
   if not found.stdout.strip():
     return None, f"the PyTorch of {python} is built without CUDA; WEIR_CUDA_TORCH_PYTHON names another Python"
-  return python, ""
+  return python, found.stdout.strip()
 
 
 def launch(arguments):
-  python, why = interpreter()
+  python, said = interpreter()
   if python is None:
-    print(f"skipped: {why}")
+    print(f"skipped: {said}")
     return SKIPPED
+  runtime = "libcudart.so." + said.split(".", maxsplit=1)[0]
+  libraries = ":".join(path for path in arguments.libraries.split(":")
+                       if "libcudart" not in path or path.endswith(runtime))
   with tempfile.TemporaryDirectory() as folder:
     ranks = []
     for rank in range(arguments.ranks):
       environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(arguments.ranks), WEIR_FAKE_GPUS=str(arguments.ranks),
-                         LD_PRELOAD=arguments.libraries, STORE=os.path.join(folder, "store"))
-      ranks.append(subprocess.Popen([python, os.path.abspath(__file__), arguments.libraries, "--rank", *arguments.checks],
+                         LD_PRELOAD=libraries, STORE=os.path.join(folder, "store"))
+      ranks.append(subprocess.Popen([python, os.path.abspath(__file__), "--rank", arguments.libraries, *arguments.checks],
                                     env=environment))
     codes = [rank.wait() for rank in ranks]
   print(f"exit codes: {codes}")
@@ -162,8 +166,25 @@ def splits(ranks):
     same("all_reduce of a split", tensor, ranks.size)
 
 
+def can_capture(torch):
+  """Whether PyTorch begins a graph without a kernel, which the stand-in does not run: 2.10 fills tensors of its own first."""
+  with torch.cuda.stream(torch.cuda.Stream()):
+    graph = torch.cuda.CUDAGraph()
+    try:
+      graph.capture_begin()
+    except RuntimeError as error:
+      if "not supported" not in str(error):
+        raise
+      return False
+    graph.capture_end()
+  return True
+
+
 def graphs(ranks):
   torch, dist = ranks.torch, ranks.dist
+  if not can_capture(torch):
+    print(f"rank {ranks.rank}: graphs: skipped, PyTorch {torch.__version__} begins one with a kernel of its own")
+    return
   tensor = ranks.there(1.0)
   dist.all_reduce(tensor)
   stream = torch.cuda.Stream()

@@ -84,13 +84,16 @@ class Loop:
     self.steps += 1
 
   def run(self, steps):
-    """(seconds of all ranks, the share of the calls in them, mean over the ranks)."""
-    self.in_calls = 0.0
-    dist.barrier()
-    begin = time.perf_counter()
+    """(seconds of all ranks, the share of the calls in them, mean over the ranks).
+
+    Before each step ranks meet, as vLLM's workers wait for what the next one computes. It does not count. vLLM's operators need it: a
+    rank that comes to an all-reduce before rank 0 has ended the gather of the step before makes both wait for ever."""
+    self.in_calls = taken = 0.0
     for _ in range(steps):
+      dist.barrier()
+      begin = time.perf_counter()
       self.step()
-    taken = time.perf_counter() - begin
+      taken += time.perf_counter() - begin
     return agreed(taken, dist.ReduceOp.MAX), agreed(self.in_calls / taken, dist.ReduceOp.SUM) / self.way.ranks
 
 

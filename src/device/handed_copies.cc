@@ -40,9 +40,11 @@ void HandedCopies::copy(void* dst, const void* src, size_t bytes) {
   if (bytes < kLeastTimed) return device::copy(dst, src, bytes, Traffic::handed);
   const auto size_class = static_cast<size_t>(std::bit_width(bytes / kLeastTimed) - 1);
   TwoWays& ways = ways_[std::min(size_class, kClasses - 1)];
+  const bool cached = ways.next() == 0;
   const int64_t begin = now_ns();
-  device::copy(dst, src, bytes, ways.next() == 0 ? Traffic::handed : Traffic::streaming);
-  ways.took(static_cast<float>(now_ns() - begin) / static_cast<float>(bytes));
+  device::copy(dst, src, bytes, cached ? Traffic::handed : Traffic::streaming);
+  const float cost = static_cast<float>(now_ns() - begin) / static_cast<float>(bytes);
+  ways.took(cached ? cost : cost * streaming_weight_);
 }
 
 }  // namespace weir::device

@@ -43,6 +43,10 @@ class HandedCopies {
  public:
   static constexpr size_t kLeastTimed = 16384;
 
+  /// Non-temporal stores count as if they took `streaming_weight` of their time; below 1 where a reader of
+  /// another core gains by them: it then need not fetch lines that the writer's core holds.
+  explicit HandedCopies(float streaming_weight = 1) : streaming_weight_(streaming_weight) {}
+
   /// Like device::copy() with Traffic::handed. All bytes are visible to other cores before what the caller
   /// stores next with release order.
   void copy(void* dst, const void* src, size_t bytes);
@@ -50,6 +54,7 @@ class HandedCopies {
  private:
   static constexpr size_t kClasses = 8;  ///< of sizes, each twice as large as the one before
 
+  float streaming_weight_;
   std::array<TwoWays, kClasses> ways_;
 };
 

@@ -30,6 +30,7 @@ ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_are
       doorbells_(std::move(doorbells)),
       limits_(limits),
       everybody_((uint64_t{1} << (ranks_ - 1)) - 1),
+      handed_copies_(limits.streaming_weight),
       posted_(self, exchange_areas_, allocations) {
   if (limits.rendezvous_bytes == 0) return;
   const size_t each = ranks_ == 2 ? kWholeBytes : read_bytes(ranks_);

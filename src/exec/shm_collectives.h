@@ -55,6 +55,14 @@ class ShmCollectives final : public Task {
     size_t rendezvous_bytes = 0;                ///< smallest block read by rendezvous; 0: none is
     size_t most_rendezvous = SIZE_MAX;          ///< largest buffer that is copied by rendezvous
     size_t most_summed = 2 * 1024 * 1024;       ///< the same where inputs are summed
+    float streaming_weight = 1;                 ///< of staged inputs: HandedCopies()
+
+    /// For two ranks without rendezvous. One stage writes and reads as many bytes as two and waits once less;
+    /// above, the sums of both take longer. Measurements: docs/lab/changes.md.
+    void suit_two_that_copy(bool on_own_cores) {
+      one_shot_bytes = 32 * 1024;
+      if (on_own_cores) streaming_weight = 0.7f;
+    }
   };
   static constexpr int kMostRanks = device::kMostSources;
 

@@ -167,7 +167,7 @@ def splits(ranks):
 
 
 def can_capture(torch):
-  """Whether PyTorch begins a graph without a kernel, which the stand-in does not run: 2.10 fills tensors of its own first."""
+  """Whether PyTorch begins a graph without what the stand-in refuses, such as kernels; 2.10 does not."""
   with torch.cuda.stream(torch.cuda.Stream()):
     graph = torch.cuda.CUDAGraph()
     try:
@@ -183,7 +183,7 @@ def can_capture(torch):
 def graphs(ranks):
   torch, dist = ranks.torch, ranks.dist
   if not can_capture(torch):
-    print(f"rank {ranks.rank}: graphs: skipped, PyTorch {torch.__version__} begins one with a kernel of its own")
+    print(f"rank {ranks.rank}: graphs: skipped, the stand-in cannot begin one for PyTorch {torch.__version__}")
     return
   tensor = ranks.there(1.0)
   dist.all_reduce(tensor)

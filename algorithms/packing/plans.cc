@@ -98,6 +98,14 @@ Division divided(const Halves& halves, int parts, bool single = false) {
   return division;
 }
 
+/// Hops from each rank to the farthest leaf below it.
+std::vector<int> heights(const Tree& tree, size_t ranks) {
+  std::vector<int> height(ranks);
+  for (auto edge = tree.edges.rbegin(); edge != tree.edges.rend(); ++edge)
+    height[at(edge->from)] = std::max(height[at(edge->from)], height[at(edge->to)] + 1);
+  return height;
+}
+
 std::vector<int> depths(const Tree& tree, size_t ranks) {
   std::vector<int> depth(ranks);
   for (const TreeEdge& edge : tree.edges) depth[at(edge.to)] = depth[at(edge.from)] + 1;
@@ -106,6 +114,8 @@ std::vector<int> depths(const Tree& tree, size_t ranks) {
 
 /// More trees of one chunk than this make messages too small.
 constexpr int kMostSingles = 256;
+/// A tree in which a rank passes data on gets as many lanes as this number of those in which it is a leaf.
+constexpr size_t kInnerWeight = 3;
 
 /// A move before it is written.
 struct TreeMove {
@@ -114,6 +124,7 @@ struct TreeMove {
   bool up;
   Rank src;  ///< equal to dst: the root copies its own data
   Rank dst;
+  int below = 0;  ///< of data that go down: hops that follow, of which the most go first
 };
 
 class Writer {
@@ -137,7 +148,9 @@ class Writer {
       down_lanes_ = lanes_by_depth(false);
     }
     std::ranges::sort(hops_, {}, [&](const TreeMove& hop) {
-      return std::tuple(order_.by_level ? 0 : hop.share, hop.level, hop.share, hop.dst);
+      const uint32_t share = order_.mirrored && !hop.up ? ~hop.share : hop.share;
+      const int below = order_.mirrored || both() ? hop.below : 0;
+      return std::tuple(order_.by_level ? 0 : share, hop.level, share, -below, hop.dst);
     });
     for (const TreeMove& hop : hops_) {
       if (!(hop.up ? climb(hop) : descend(hop))) return false;
@@ -185,29 +198,53 @@ class Writer {
       }
       if (share.down != nullptr) {
         const std::vector<int> depth = depths(*share.down, ranks);
+        const std::vector<int> below = heights(*share.down, ranks);
         for (const TreeEdge& edge : share.down->edges)
-          hops_.push_back({number, turn_ + depth[at(edge.from)], false, edge.from, edge.to});
+          hops_.push_back(
+              {number, turn_ + depth[at(edge.from)], false, edge.from, edge.to, below[at(edge.to)]});
         if (share.up == nullptr) hops_.push_back({number, turn_, false, share.root(), share.root()});
       }
     }
+  }
+
+  /// A rank's place in a tree. Sorted as lanes are assigned.
+  struct Role {
+    bool leaf;
+    int depth;
+    uint32_t share;
+    auto operator<=>(const Role&) const = default;
+  };
+
+  /// How many of a group's lanes are for trees in which the rank passes data on.
+  size_t lanes_of_inner(size_t inner, size_t leaves) const {
+    const size_t lanes = at(order_.groups);
+    if (leaves == 0 || inner == 0 || lanes == 1) return leaves == 0 ? lanes : 0;
+    return std::clamp<size_t>(lanes * kInnerWeight * inner / (kInnerWeight * inner + leaves), 1, lanes - 1);
   }
 
   /// Index: share and rank.
   std::vector<uint8_t> lanes_by_depth(bool up) const {
     const size_t ranks = at(plan_.shape().ranks);
     std::vector<uint8_t> lanes(shares_.size() * ranks);
-    std::vector<std::vector<std::pair<int, uint32_t>>> trees(ranks);  // depth and share of each rank's trees
+    std::vector<std::vector<Role>> roles(ranks);
     for (uint32_t share = 0; share < shares_.size(); ++share) {
       const Tree* const tree = up ? shares_[share].up : shares_[share].down;
       if (tree == nullptr) continue;
       const std::vector<int> depth = depths(*tree, ranks);
-      for (size_t rank = 0; rank < ranks; ++rank) trees[rank].emplace_back(depth[rank], share);
+      const std::vector<int> below = heights(*tree, ranks);
+      for (size_t rank = 0; rank < ranks; ++rank)
+        roles[rank].push_back({order_.mirrored && below[rank] == 0, depth[rank], share});
     }
     for (size_t rank = 0; rank < ranks; ++rank) {
-      std::ranges::sort(trees[rank]);
-      for (size_t i = 0; i < trees[rank].size(); ++i)
-        lanes[trees[rank][i].second * ranks + rank] =
-            static_cast<uint8_t>(i * at(order_.groups) / trees[rank].size());
+      std::ranges::sort(roles[rank]);
+      const size_t inner = at(std::ranges::count(roles[rank], false, &Role::leaf));
+      const size_t leaves = roles[rank].size() - inner;
+      const size_t first = lanes_of_inner(inner, leaves);
+      for (size_t i = 0; i < roles[rank].size(); ++i) {
+        const size_t lane =
+            i < inner ? i * first / inner : first + (i - inner) * (at(order_.groups) - first) / leaves;
+        lanes[roles[rank][i].share * ranks + rank] = static_cast<uint8_t>(lane);
+      }
     }
     return lanes;
   }
@@ -373,10 +410,14 @@ std::vector<MoveOrder> move_orders(const Halves& halves, int most_lanes) {
     }
   }
   if (shares > lanes) {
+    // With some lanes fewer, trees that share links wait for each other, and their data arrive sooner.
+    for (const int groups : {std::max(lanes * 3 / 4, 1), lanes})
+      orders.push_back({.groups = groups, .by_depth = true, .mirrored = true});
     if (!both) orders.push_back({.by_level = true, .groups = lanes, .by_depth = true});
     orders.push_back({.groups = lanes, .by_depth = true});
   }
   if (singles > lanes && singles > shares && singles <= kMostSingles) {
+    orders.push_back({.groups = lanes, .by_depth = true, .mirrored = true, .single = true});
     if (!both) orders.push_back({.by_level = true, .groups = lanes, .by_depth = true, .single = true});
     orders.push_back({.groups = lanes, .by_depth = true, .single = true});
   }

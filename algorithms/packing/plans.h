@@ -34,6 +34,10 @@ struct MoveOrder {
   /// Whether each rank assigns its lanes to trees by its depth in them instead. Lanes that trees share then
   /// wait for no data that arrives much later than other data of the lane.
   bool by_depth = false;
+  /// With by_depth: ranks have other lanes for trees in which they are leaves, so that what they pass on does
+  /// not wait for what they only keep; and data go down in the order in which a plan that sums backwards
+  /// along the same trees takes them: the last tree first, and what has the farthest to go.
+  bool mirrored = false;
   bool single = false;  ///< trees of several chunks are divided into trees of one, which share links evenly
   bool operator==(const MoveOrder&) const = default;
 };

@@ -7,6 +7,7 @@
 
 #include "algorithms/best_plan/catalogue_plan.h"
 #include "algorithms/ir/verify.h"
+#include "algorithms/network/link_latencies.h"
 #include "algorithms/sim/simulate.h"
 #include "tests/algorithms/line.h"
 #include "tests/base/sanitized.h"
@@ -83,6 +84,19 @@ TEST(Schedule, TreesReachWhatTheirLinksAllow) {
       EXPECT_GE(moves->prediction.algbw, 0.98 * limit) << line << ", " << name(collective);
     }
   }
+}
+
+/// Lanes are too few for all trees, and latencies add up along rings over hosts.
+TEST(Schedule, WhatIsPassedOnWaitsForNothingElse) {
+  Line cluster("9 x (8 gpu nvswitch 450, 8 nic 50) leaf");
+  set_latencies(cluster.network, cluster.graph, {});
+  sim::Channels channels = kChannels;
+  channels.alpha = topology::Latencies{}.message * 1e-6;
+  const auto plan = plan_collective(cluster.network, cluster.between_hosts, Collective::all_gather);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto moves = schedule(*plan, cluster.network, 4 * kBytes, channels);
+  ASSERT_TRUE(moves.ok()) << moves.status().message();
+  EXPECT_GE(moves->prediction.algbw, 0.98 * kCapacityUnit / plan->time.convert_to<double>());
 }
 
 /// Trees that run ahead of others leave them links for themselves in the end, which says nothing of the rest.

@@ -2,8 +2,6 @@
 
 #include "algorithms/cluster/cluster_planner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>

@@ -86,8 +86,8 @@ class Loop:
   def run(self, steps):
     """(seconds of all ranks, the share of the calls in them, mean over the ranks).
 
-    Before each step ranks meet, as vLLM's workers wait for what the next one computes. It does not count. vLLM's operators need it: a
-    rank that comes to an all-reduce before rank 0 has ended the gather of the step before makes both wait for ever."""
+    Before each step ranks meet, as vLLM's workers wait for what the next one computes. It does not count. Without it vLLM's operators
+    hang more often: with rank 0 in the gather of a step, and the other rank in the all-reduce of the next one."""
     self.in_calls = taken = 0.0
     for _ in range(steps):
       dist.barrier()

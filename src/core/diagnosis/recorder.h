@@ -184,9 +184,12 @@ class Recorder {
   }
   Entry& last() { return entries_[begun_.load(std::memory_order_relaxed) & mask_]; }
   void start_clock(Entry& entry, const Begun& begun, uint64_t number) {
-    entry.begun_ns.store(0, std::memory_order_release);
-    entry.ended_ns.store(0, std::memory_order_release);
-    entry.plan.store(nullptr, std::memory_order_release);
+    if (entry.begun_ns.load(std::memory_order_relaxed) != 0) {  // a load costs less than the stores
+      entry.begun_ns.store(0, std::memory_order_release);
+      entry.ended_ns.store(0, std::memory_order_release);
+    }
+    if (entry.plan.load(std::memory_order_relaxed) != nullptr)
+      entry.plan.store(nullptr, std::memory_order_release);
     if (begun.bytes >= kTimedBytes) {
       time(entry, now_ns());
     } else if (timed_calls_.has(begun.kind == Collective::send_recv ? number : begun.sequence)) [[unlikely]] {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace weir::cli {
 namespace {
@@ -26,6 +29,13 @@ struct Pipe {
     read = ends[0], write = ends[1];
     return true;
   }
+  /// A pair of sockets: whoever sends to one whose reader has ended need not get SIGPIPE.
+  bool open_sockets() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    read = ends[0], write = ends[1];
+    return true;
+  }
   ~Pipe() {
     if (read >= 0) close(read);
     if (write >= 0) close(write);
@@ -33,7 +43,8 @@ struct Pipe {
 };
 
 /// Runs in the child until the program starts. Writes errno to `report` on failure.
-[[noreturn]] void become(const ChildSpec& spec, pid_t parent, const Pipe& out, const Pipe& err, int report) {
+[[noreturn]] void become(const ChildSpec& spec, pid_t parent, const Pipe& in, const Pipe& out,
+                         const Pipe& err, int report) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // the parent died before prctl() took effect
@@ -41,13 +52,13 @@ struct Pipe {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
 
-  int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (empty >= 0) dup2(empty, STDIN_FILENO);
+  const int input = spec.input ? in.read : open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input >= 0) dup2(input, STDIN_FILENO);
   if (spec.capture) {
     dup2(out.write, STDOUT_FILENO);
     dup2(err.write, STDERR_FILENO);
   }
-  if (spec.binding != nullptr) spec.binding->apply(spec.rank);
+  if (spec.binding != nullptr) spec.binding->apply(spec.place);
   for (const std::string& name : spec.unset) unsetenv(name.c_str());
   for (const auto& [name, value] : spec.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
@@ -63,15 +74,25 @@ Status no_process(const char* what) {
   return Status(Code::system_error, fmt::format("cannot {} for a rank: {}", what, strerror(errno)));
 }
 
+/// A process that has ended reads no more; its exit code tells why.
+void send_all(int socket, const std::string& text) {
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t some = send(socket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (some < 0 && errno != EINTR) return;
+    if (some > 0) sent += static_cast<size_t>(some);
+  }
+}
+
 }  // namespace
 
 Result<Child> start_child(const ChildSpec& spec) {
-  Pipe out, err, report;
-  if ((spec.capture && (!out.open() || !err.open())) || !report.open()) return no_process("make a pipe");
+  Pipe in, out, err, report;
+  if ((spec.capture && (!out.open() || !err.open())) || !report.open() || (spec.input && !in.open_sockets()))
+    return no_process("make a pipe");
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return no_process("start a process");
-  if (pid == 0) become(spec, parent, out, err, report.write);
+  if (pid == 0) become(spec, parent, in, out, err, report.write);
   setpgid(pid, pid);  // the child does the same; either may run first
 
   close(std::exchange(report.write, -1));
@@ -84,7 +105,8 @@ Result<Child> start_child(const ChildSpec& spec) {
     return Status(Code::invalid_argument,
                   fmt::format("cannot run '{}': {}", spec.command[0], strerror(error)));
   }
-  return Child{pid, std::exchange(out.read, -1), std::exchange(err.read, -1)};
+  if (spec.input) send_all(in.write, *spec.input);
+  return Child{pid, std::exchange(out.read, -1), std::exchange(err.read, -1), std::exchange(in.write, -1)};
 }
 
 }  // namespace weir::cli

@@ -30,7 +30,9 @@ constexpr const char* kMachine = "\"4 x (2 gpu nvswitch 450 pcie 64, 2 nic 50) l
 /// Examples of each command; {} is a machine in a line.
 const std::map<std::string, std::vector<std::string>>& examples() {
   static const std::map<std::string, std::vector<std::string>> kExamples = {
-      {"run", {"weir run -n 4 -- ./program --its-option", "weir run -n 4 --nodes 2 -- python3 train.py"}},
+      {"run",
+       {"weir run -n 4 -- ./program --its-option", "weir run --hosts node1:4,node2:4 -- python3 train.py",
+        "weir run -n 4 --nodes 2 -- python3 train.py"}},
       {"topo", {"weir topo --matrix", "weir topo {} --html -o network.html"}},
       {"doctor", {"weir doctor --why"}},
       {"plan",

@@ -2,6 +2,8 @@
 // The weir command.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +16,8 @@
 #include "src/cli/explain.h"
 #include "src/cli/failure.h"
 #include "src/cli/help_page.h"
+#include "src/cli/host_list.h"
+#include "src/cli/launch_part.h"
 #include "src/cli/launcher.h"
 #include "src/cli/library.h"
 #include "src/cli/machine_page.h"
@@ -24,6 +28,8 @@
 #include "src/cli/pretended_launch.h"
 #include "src/cli/printed_file.h"
 #include "src/cli/ps.h"
+#include "src/cli/rank_processes.h"
+#include "src/cli/remote_launch.h"
 #include "src/cli/sim.h"
 #include "src/cli/top.h"
 #include "src/cli/topo.h"
@@ -44,27 +50,40 @@ struct RunArguments {
   bool shared_heap = false;
   int grace = 10;         ///< seconds
   std::string pretended;  ///< the cluster that ranks pretend to run on; empty: none
+  std::string hosts;      ///< empty: this machine
+  std::string remote_shell = kRemoteShell;
+  bool part = false;  ///< a remote shell has started this process
+  int ranks = 0;      ///< 0: not given
 };
 
 void add_run(CLI::App& app, RunArguments& arguments) {
-  CLI::App* run = app.add_subcommand("run", "Start a program as several ranks on this machine");
+  CLI::App* run =
+      app.add_subcommand("run", "Start a program as several ranks, on this machine or on several");
   run->prefix_command();  // arguments after the program's name belong to the program
   run->footer(
       "The program and its arguments follow the options; put -- before the program if its name begins with "
       "-.");
-  run->add_option("-n,--ranks", arguments.request.ranks, "Number of ranks")
-      ->required()
-      ->check(CLI::Range(1, 65536));
+  CLI::Option* const ranks = run->add_option("-n,--ranks", arguments.ranks, "Number of ranks");
+  ranks->check(CLI::Range(1, 65536));
+  CLI::Option* const hosts = run->add_option(
+      "--hosts", arguments.hosts,
+      "Hosts that a remote shell reaches, each with its number of ranks, such as node1:4,node2:4; without "
+      "numbers, equal shares of -n, or one rank each. The program, its folder and weir need the same paths "
+      "on all");
+  run->add_option("--rsh", arguments.remote_shell, "Remote shell of --hosts, with its options")
+      ->needs(hosts)
+      ->capture_default_str();
+  run->add_flag("--part", arguments.part)->group("");  // for --hosts
   CLI::Option* const nodes = run->add_option(
       "--nodes", arguments.request.nodes,
       "Simulate this many hosts named node0, node1, ... with equal shares of the ranks (sets NCCL_HOSTID)");
-  nodes->check(CLI::Range(1, 65536));
+  nodes->check(CLI::Range(1, 65536))->excludes(hosts);
   run->add_option(
          "--bind", arguments.bind,
          "How to bind ranks to cores: core (each to its own), none, or auto (core if there are enough)")
       ->check(one_of({"auto", "core", "none"}))
       ->capture_default_str();
-  run->add_flag("--keep-going", arguments.request.keep_going,
+  run->add_flag("--keep-going", arguments.request.policy.keep_going,
                 "Do not stop the other ranks when a signal kills one; for programs that recover (weir-train "
                 "--regroup)");
   run->add_option(
@@ -77,7 +96,7 @@ void add_run(CLI::App& app, RunArguments& arguments) {
                 "Print the ranks' output unchanged, without the prefix '[rank] '");
   run->add_option("--comm-id", arguments.comm_id,
                   "NCCL_COMM_ID of the ranks: host:port, or none to leave it unset; default: a free port of "
-                  "the loopback interface");
+                  "the loopback interface, or with --hosts a port of the first one");
   run->add_flag(
       "--preload", arguments.preload,
       "Load weir's libnccl.so.2, or the library of --preload=PATH, before any other libnccl (LD_PRELOAD)");
@@ -86,19 +105,46 @@ void add_run(CLI::App& app, RunArguments& arguments) {
          "Pretend that rank i is GPU i of the cluster that this topology file, or machine in one line, "
          "describes: times are simulated, and stand-ins of CUDA's libraries are loaded, so that programs "
          "for GPUs run without any (sets WEIR_PRETEND)")
-      ->excludes(nodes);
+      ->excludes(nodes)
+      ->excludes(hosts);
   run->add_flag("--shared-heap", arguments.shared_heap,
                 "Put allocations of malloc from 64 KiB on into shared memory, which the ranks of the machine "
                 "read where it is (LD_PRELOAD of libweir_heap.so)");
 }
 
+int launch(const LaunchPolicy& policy, Result<std::vector<LaunchedProcess>> processes) {
+  if (!processes.ok()) return report_failure("run", processes.status(), kExitCannotRun);
+  const Result<int> code = Launcher(std::move(*processes), policy).run();
+  return code.ok() ? *code : report_failure("run", code.status(), kExitCannotRun);
+}
+
+/// This host's part of what weir run --hosts started.
+int run_part() {
+  const auto request = read_part(STDIN_FILENO);
+  if (!request.ok()) return report_failure("run", request.status(), kExitCannotRun);
+  return launch(request->policy, rank_processes(*request));
+}
+
 int run(RunArguments arguments, std::vector<std::string> command) {
+  if (arguments.part) return run_part();
   if (command.empty())
     return report_failure("run",
                           Status(Code::invalid_argument, "no program to run; expected one after the options"),
                           kExitUsage);
   LaunchRequest& request = arguments.request;
-  if (request.nodes > request.ranks) {
+  request.ranks = arguments.ranks;
+  std::vector<HostRanks> hosts;
+  if (!arguments.hosts.empty()) {
+    auto read = read_hosts(arguments.hosts, arguments.ranks);
+    if (!read.ok()) return report_failure("run", read.status(), kExitUsage);
+    hosts = std::move(*read);
+  } else if (arguments.ranks == 0) {
+    return report_failure(
+        "run",
+        Status(Code::invalid_argument, "the number of ranks is missing; expected -n RANKS, or --hosts"),
+        kExitUsage);
+  }
+  if (hosts.empty() && request.nodes > request.ranks) {
     return report_failure(
         "run",
         Status(Code::invalid_argument, fmt::format("--nodes is {}; expected at most the number of ranks, {}",
@@ -106,7 +152,7 @@ int run(RunArguments arguments, std::vector<std::string> command) {
         kExitUsage);
   }
   request.command = std::move(command);
-  request.grace = std::chrono::seconds(arguments.grace);
+  request.policy.grace = std::chrono::seconds(arguments.grace);
   if (arguments.comm_id == "none")
     request.comm_id = "";
   else if (!arguments.comm_id.empty())
@@ -128,8 +174,8 @@ int run(RunArguments arguments, std::vector<std::string> command) {
     if (!library.ok()) return report_failure("run", library.status(), kExitUsage);
     request.heap = *library;
   }
-  Result<int> code = Launcher(std::move(request)).run();
-  return code.ok() ? *code : report_failure("run", code.status(), kExitCannotRun);
+  return launch(request.policy, hosts.empty() ? rank_processes(request)
+                                              : host_processes(request, hosts, arguments.remote_shell));
 }
 
 int print_options() {

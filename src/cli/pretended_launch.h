@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/base/status.h"
-#include "src/cli/launcher.h"
+#include "src/cli/rank_processes.h"
 
 namespace weir::cli {
 

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "src/base/options.h"
+#include "src/cli/rank_processes.h"
 #include "tests/cli/weir_command.h"
 
 namespace weir::cli {

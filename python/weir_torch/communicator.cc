@@ -83,7 +83,7 @@ ncclUniqueId Communicator::meet(Milliseconds timeout) {
   (void)current();  // throws after abort()
   if (missing.empty()) return id;
   refuse(about_ + ranks(missing) + " did not join the first operation of the group within the timeout of " +
-         seconds(timeout));
+         seconds(timeout) + timed_out(timeout));
 }
 
 void Communicator::connect(Milliseconds timeout) {

@@ -64,7 +64,8 @@ void MessageSender::carry(const at::Tensor& tensor, int tag, Milliseconds timeou
                    [this] { return communicator_.aborted(); })) {
       if (communicator_.aborted()) refuse("the group was aborted");
       refuse("rank " + std::to_string(to_) +
-             " has not posted a receive for this rank within the timeout of " + seconds(timeout));
+             " has not posted a receive for this rank within the timeout of " + seconds(timeout) +
+             timed_out(timeout));
     }
     met_ = true;
   }
@@ -160,7 +161,8 @@ void MessageReceiver::serve(const PostedReceivePtr& wanted, Milliseconds timeout
       if (wanted->claimed) return;
       if (closed_ || communicator_.aborted()) refuse("the group was aborted");
       if (!sent)
-        refuse("rank " + std::to_string(from_) + " has sent nothing to this rank within " + seconds(timeout));
+        refuse("rank " + std::to_string(from_) + " has sent nothing to this rank within " + seconds(timeout) +
+               timed_out(timeout));
       met_ = true;
     }
     while (!wanted->claimed) take_one(communicator_.get(timeout));

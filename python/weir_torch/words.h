@@ -13,8 +13,16 @@ namespace weir_torch {
 /// Formats "5.0 s".
 inline std::string seconds(std::chrono::milliseconds time) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.1f s", static_cast<double>(time.count()) / 1e3);
+  if (time.count() < 100)
+    std::snprintf(text, sizeof(text), "%lld ms", static_cast<long long>(time.count()));
+  else
+    std::snprintf(text, sizeof(text), "%.1f s", static_cast<double>(time.count()) / 1e3);
   return text;
+}
+
+/// Ends the sentence about a wait that was too long. Programs look for Gloo's words.
+inline std::string timed_out(std::chrono::milliseconds timeout) {
+  return "; the wait timed out (Gloo: Timed out waiting " + std::to_string(timeout.count()) + "ms)";
 }
 
 /// Formats "rank 3", "ranks 1, 3".

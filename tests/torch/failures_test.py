@@ -46,7 +46,7 @@ def late_rank(ranks, group):
 def first_operation(ranks, group):
   """The same where the ranks have not met before."""
   error = error_of("a first all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
-  expect_words(error, "rank 1 did not join the first operation of the group within the timeout of 4.0 s")
+  expect_words(error, "rank 1 did not join the first operation of the group within the timeout of 4.0 s", "timed out")
 
 
 def futures(ranks, group):

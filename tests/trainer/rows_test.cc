@@ -118,14 +118,26 @@ TEST_P(Rows, CausalSoftmax) {
   // A second matrix shows that each begins where the last ended.
   std::vector<float> probabilities = to_floats(scores);
   probabilities.insert(probabilities.end(), probabilities.begin(), probabilities.end());
-  causal_softmax_forward(2, width(), static_cast<float>(scale), probabilities.data());
+  causal_softmax_forward(2, width(), width(), 0, static_cast<float>(scale), probabilities.data());
   const auto half = probabilities.begin() + static_cast<Index>(length * length);
   expect_near({probabilities.begin(), half}, expected(), 1e-6);
   EXPECT_TRUE(std::equal(probabilities.begin(), half, half));
 
   std::vector<float> gradient = to_floats(weights);
-  causal_softmax_backward(1, width(), static_cast<float>(scale), probabilities.data(), gradient.data());
+  causal_softmax_backward(1, width(), width(), 0, static_cast<float>(scale), probabilities.data(),
+                          gradient.data());
   expect_near(gradient, slopes(expected, weights, scores), 1e-6);
+
+  // The last three rows alone, as a tile of the square.
+  const Index before = (width() - 3) * width();
+  std::vector<float> tile = to_floats(scores), tile_gradient = to_floats(weights);
+  tile.erase(tile.begin(), tile.begin() + before);
+  tile_gradient.erase(tile_gradient.begin(), tile_gradient.begin() + before);
+  causal_softmax_forward(1, 3, width(), width() - 3, static_cast<float>(scale), tile.data());
+  EXPECT_TRUE(std::equal(tile.begin(), tile.end(), probabilities.begin() + before));
+  causal_softmax_backward(1, 3, width(), width() - 3, static_cast<float>(scale), tile.data(),
+                          tile_gradient.data());
+  EXPECT_TRUE(std::equal(tile_gradient.begin(), tile_gradient.end(), gradient.begin() + before));
 }
 
 TEST_P(Rows, CrossEntropy) {

@@ -86,12 +86,12 @@ struct JoinHeads {
   float* rows;
 };
 struct CausalSoftmaxForward {
-  Index matrices, length;
+  Index matrices, rows, columns, first;
   float scale;
   float* scores;
 };
 struct CausalSoftmaxBackward {
-  Index matrices, length;
+  Index matrices, rows, columns, first;
   float scale;
   const float* probabilities;
   float* gradient;

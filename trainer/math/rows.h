@@ -43,11 +43,13 @@ void split_heads(const HeadShape& shape, const float* rows, float* heads);
 void join_heads(const HeadShape& shape, const float* heads, float* rows);
 
 // --- softmax.cc
-/// scores[matrix, i, j] becomes the softmax over j <= i of scale * scores[matrix, i, j], and 0 for j > i.
-void causal_softmax_forward(Index matrices, Index length, float scale, float* scores);
-/// `gradient` is that of the probabilities on entry and that of the scores on return (0 for j > i).
-void causal_softmax_backward(Index matrices, Index length, float scale, const float* probabilities,
-                             float* gradient);
+/// scores[matrix, i, j] with i < rows, j < columns becomes the softmax over j <= first + i of scale *
+/// scores[matrix, i, j], and 0 for larger j. REQUIRES: columns >= first + rows.
+void causal_softmax_forward(Index matrices, Index rows, Index columns, Index first, float scale,
+                            float* scores);
+/// `gradient` is that of the probabilities on entry and that of the scores on return (0 for j > first + i).
+void causal_softmax_backward(Index matrices, Index rows, Index columns, Index first, float scale,
+                             const float* probabilities, float* gradient);
 
 /// losses[row] = -ln softmax(logits[row])[target[row]], in nats.
 void cross_entropy_forward(Index rows, Index classes, const float* logits, const uint8_t* targets,

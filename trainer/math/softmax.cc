@@ -14,32 +14,33 @@ using parts::row_maximum;
 
 namespace {
 
-// Writes zeros after the diagonal.
-[[gnu::always_inline]] inline void clear_rest(Index length, Index from, float* row) {
-  std::memset(row + from, 0, static_cast<size_t>(length - from) * sizeof(float));
+// Writes zeros after the last column that is seen.
+[[gnu::always_inline]] inline void clear_rest(Index columns, Index from, float* row) {
+  std::memset(row + from, 0, static_cast<size_t>(columns - from) * sizeof(float));
 }
 
 }  // namespace
 
-WEIR_TRAINER_CLONES void causal_softmax_forward(Index matrices, Index length, float scale, float* scores) {
+WEIR_TRAINER_CLONES void causal_softmax_forward(Index matrices, Index rows, Index columns, Index first,
+                                                float scale, float* scores) {
   for (Index matrix = 0; matrix < matrices; ++matrix) {
-    for (Index row = 0; row < length; ++row, scores += length) {
-      const Index seen = row + 1;
+    for (Index row = 0; row < rows; ++row, scores += columns) {
+      const Index seen = first + row + 1;
       const float factor = 1.0f / exponentials(seen, scores, scale, row_maximum(seen, scores), scores);
       for (Index at = 0; at < seen; ++at) scores[at] *= factor;
-      clear_rest(length, seen, scores);
+      clear_rest(columns, seen, scores);
     }
   }
 }
 
-WEIR_TRAINER_CLONES void causal_softmax_backward(Index matrices, Index length, float scale,
-                                                 const float* probabilities, float* gradient) {
+WEIR_TRAINER_CLONES void causal_softmax_backward(Index matrices, Index rows, Index columns, Index first,
+                                                 float scale, const float* probabilities, float* gradient) {
   for (Index matrix = 0; matrix < matrices; ++matrix) {
-    for (Index row = 0; row < length; ++row, probabilities += length, gradient += length) {
-      const Index seen = row + 1;
+    for (Index row = 0; row < rows; ++row, probabilities += columns, gradient += columns) {
+      const Index seen = first + row + 1;
       const float mean = inner_product(seen, probabilities, gradient);
       for (Index at = 0; at < seen; ++at) gradient[at] = scale * probabilities[at] * (gradient[at] - mean);
-      clear_rest(length, seen, gradient);
+      clear_rest(columns, seen, gradient);
     }
   }
 }

@@ -21,8 +21,8 @@ struct Config {
   Index length = 0;  ///< tokens per sequence
 
   /// Floating-point operations of all products per trained token: 6 per parameter of a product, and 12 *
-  /// layers * length * width for attention (whole squares; the half that causality masks is computed as
-  /// well).
+  /// layers * length * width for attention (whole squares, as is usual, although the masked half is not
+  /// computed).
   double operations_per_token() const;
 };
 

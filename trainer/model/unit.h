@@ -18,8 +18,8 @@ namespace weir::trainer {
 /// How much a unit recomputes in backward so that less memory is kept until then. The gradients have the same
 /// bits in all three cases.
 enum class Recompute {
-  none,       ///< everything that backward reads is saved
-  selective,  ///< attention's probabilities, GELU and layer norms are recomputed, but no weight product
+  none,       ///< everything that backward reads is saved, except attention's probabilities (attention.h)
+  selective,  ///< activations and norms are recomputed, but no weight product
   full,       ///< only the unit's input is saved
 };
 

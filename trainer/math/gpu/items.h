@@ -34,8 +34,8 @@ WEIR_TRAINER_BOTH Index items(const SplitQueriesKeysValues& c) { return rows_of(
 WEIR_TRAINER_BOTH Index items(const JoinQueriesKeysValues& c) { return rows_of(c.shape); }
 WEIR_TRAINER_BOTH Index items(const SplitHeads& c) { return rows_of(c.shape); }
 WEIR_TRAINER_BOTH Index items(const JoinHeads& c) { return rows_of(c.shape); }
-WEIR_TRAINER_BOTH Index items(const CausalSoftmaxForward& c) { return c.matrices * c.length; }
-WEIR_TRAINER_BOTH Index items(const CausalSoftmaxBackward& c) { return c.matrices * c.length; }
+WEIR_TRAINER_BOTH Index items(const CausalSoftmaxForward& c) { return c.matrices * c.rows; }
+WEIR_TRAINER_BOTH Index items(const CausalSoftmaxBackward& c) { return c.matrices * c.rows; }
 WEIR_TRAINER_BOTH Index items(const CrossEntropyForward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const CrossEntropyBackward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const EmbeddingForward& c) { return c.rows; }

@@ -175,19 +175,19 @@ WEIR_TRAINER_INLINE void run_item(const JoinHeads& c, Index item) {
 }
 
 WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxForward& c, Index item) {
-  float* scores = c.scores + item * c.length;
-  const Index seen = item % c.length + 1;
+  float* scores = c.scores + item * c.columns;
+  const Index seen = c.first + item % c.rows + 1;
   const float maximum = parts::row_maximum(seen, scores);
   const float factor = 1.0f / parts::exponentials(seen, scores, c.scale, maximum, scores);
-  each_at(c.length, [&](Index at) { scores[at] = at < seen ? scores[at] * factor : 0.0f; });
+  each_at(c.columns, [&](Index at) { scores[at] = at < seen ? scores[at] * factor : 0.0f; });
 }
 
 WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxBackward& c, Index item) {
-  const float* probabilities = c.probabilities + item * c.length;
-  float* gradient = c.gradient + item * c.length;
-  const Index seen = item % c.length + 1;
+  const float* probabilities = c.probabilities + item * c.columns;
+  float* gradient = c.gradient + item * c.columns;
+  const Index seen = c.first + item % c.rows + 1;
   const float mean = parts::inner_product(seen, probabilities, gradient);
-  each_at(c.length, [&](Index at) {
+  each_at(c.columns, [&](Index at) {
     gradient[at] = at < seen ? c.scale * probabilities[at] * (gradient[at] - mean) : 0.0f;
   });
 }

@@ -68,7 +68,7 @@ void add_model(CLI::App& app, Arguments& arguments) {
   blocks->check(CLI::Range(0, 1000))->capture_default_str();
   CLI::Option* const imported = app.add_option(
       "--import", arguments.model.imported,
-      "Folder of a model in Hugging Face's GPT-2 format with bytes as tokens, instead of a preset: "
+      "Folder of a model in Hugging Face's GPT-2 or Llama format with bytes as tokens, instead of a preset: "
       "training begins with its parameters");
   imported->excludes(preset)->excludes(blocks);
   app.add_option("--export", arguments.exported,
@@ -243,8 +243,12 @@ std::string name_of(const Config& config) {
 
 std::string model_words(const Model& model) {
   const Config& config = model.config();
-  return fmt::format("{}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters",
-                     name_of(config), config.layers, config.width, config.heads, config.length,
+  const std::string shared =
+      config.form == Form::llama
+          ? fmt::format(" ({} of keys and values), hidden width {}", config.key_value_heads, config.hidden)
+          : "";
+  return fmt::format("{}: {} blocks of width {}, {} heads{}, sequences of {} bytes, {:.2f} M parameters",
+                     name_of(config), config.layers, config.width, config.heads, shared, config.length,
                      static_cast<double>(model.parameter_floats()) / 1e6);
 }
 

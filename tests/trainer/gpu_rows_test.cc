@@ -106,6 +106,46 @@ TEST_P(GpuRowsOfWidth, GradientsOfInputsHaveTheBitsOfTheCpu) {
   EXPECT_EQ(got, expected);
 }
 
+TEST_P(GpuRowsOfWidth, RmsNorm) {
+  const Floats x = matrix(1), gain = vector(2), gradient = matrix(4);
+  Floats statistics(2 * kRows), out(x.size());
+  expect_same({out, statistics}, [&](Arrays& a) -> RowCall {
+    return RmsNormForward{kRows, width(), 1e-5f, x.data(), gain.data(), a[0].data(), a[1].data()};
+  });
+  CpuOps(Precision::fp32)
+      .run(RmsNormForward{kRows, width(), 1e-5f, x.data(), gain.data(), out.data(), statistics.data()});
+  expect_same(
+      {matrix(5), vector(6)},
+      [&](Arrays& a) -> RowCall {
+        return RmsNormBackward{kRows,       width(),           gradient.data(), x.data(),
+                               gain.data(), statistics.data(), a[0].data(),     a[1].data()};
+      },
+      1e-5f);
+}
+
+TEST_P(GpuRowsOfWidth, SwiGlu) {
+  const Floats gate = matrix(1), up = matrix(2);
+  expect_same({Floats(gate.size())}, [&](Arrays& a) -> RowCall {
+    return SwiGluForward{kRows * width(), gate.data(), up.data(), a[0].data()};
+  });
+  expect_same({matrix(3), Floats(gate.size())}, [&](Arrays& a) -> RowCall {
+    return SwiGluBackward{kRows * width(), gate.data(), up.data(), a[0].data(), a[1].data()};
+  });
+}
+
+TEST_P(GpuRowsOfWidth, RotaryEmbedding) {
+  const HeadShape shape{2, 7, 3, 2 * width()};
+  Floats frequencies(static_cast<size_t>(width()));
+  expect_same({frequencies}, [&](Arrays& a) -> RowCall {
+    return RotaryFrequencies{2 * width(), 10000.0f, a[0].data()};
+  });
+  CpuOps(Precision::fp32).run(RotaryFrequencies{2 * width(), 10000.0f, frequencies.data()});
+  for (const bool back : {false, true})
+    expect_same({random_floats(2 * 7 * 3 * 2 * width(), 1)}, [&](Arrays& a) -> RowCall {
+      return Rotate{shape, frequencies.data(), back, a[0].data()};
+    });
+}
+
 TEST_P(GpuRowsOfWidth, BiasAndGelu) {
   const Floats bias = vector(1), residual = matrix(2);
   expect_same({matrix(3)}, [&](Arrays& a) -> RowCall {
@@ -164,6 +204,13 @@ TEST_P(GpuRowsOfWidth, Embedding) {
   expect_same({matrix(4)}, [&](Arrays& a) -> RowCall {
     return EmbeddingForward{
         kRows, kLength, width(), tokens.data(), tokens_of_table.data(), positions.data(), a[0].data()};
+  });
+  expect_same({matrix(4)}, [&](Arrays& a) -> RowCall {
+    return EmbeddingForward{kRows,   kLength,    width(), tokens.data(), tokens_of_table.data(),
+                            nullptr, a[0].data()};
+  });
+  expect_same({tokens_of_table}, [&](Arrays& a) -> RowCall {
+    return EmbeddingBackward{kRows, kLength, width(), tokens.data(), gradient.data(), a[0].data(), nullptr};
   });
   expect_same({tokens_of_table, positions}, [&](Arrays& a) -> RowCall {
     return EmbeddingBackward{kRows,           kLength,     width(),    tokens.data(),

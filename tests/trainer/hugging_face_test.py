@@ -6,6 +6,7 @@ Logits and losses on the held-out text must be the same on both sides. Ends with
 for this Python.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -51,16 +52,16 @@ def held_out(length):
 
 
 def loss_of(model):
-  tokens = held_out(model.config.n_positions)
+  tokens = held_out(model.config.max_position_embeddings)
   with torch.no_grad():
     logits = model(tokens[:, :-1]).logits
   return torch.nn.functional.cross_entropy(logits.reshape(-1, 256).double(), tokens[:, 1:].reshape(-1)).item()
 
 
-def load(folder):
+def load(folder, kind=transformers.GPT2LMHeadModel):
   model, loaded = transformers.AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True, attn_implementation="eager")
   wrong = {what: list(names) for what, names in loaded.items() if names}
-  assert isinstance(model, transformers.GPT2LMHeadModel) and not wrong, (type(model), wrong)
+  assert isinstance(model, kind) and not wrong, (type(model), wrong)
   return model.eval()
 
 
@@ -84,37 +85,51 @@ def check_tokenizer(folder, length):
 
 
 def goes_out(program, print_logits, folder):
-  for number, options in enumerate((("--ranks", "2"), ("--ranks", "4", "--pipeline", "2", "--tensor", "2"))):
+  cases = itertools.product((("tiny", transformers.GPT2LMHeadModel), ("llama-tiny", transformers.LlamaForCausalLM)),
+                            (("--ranks", "2"), ("--ranks", "4", "--pipeline", "2", "--tensor", "2")))
+  for number, ((preset, kind), options) in enumerate(cases):
     place = os.path.join(folder, f"out{number}")
-    losses = train(program, *options, "--preset", "tiny", "--steps", "20", "--learning-rate", "0.01", "--export", place)
-    model = load(place)
+    losses = train(program, *options, "--preset", preset, "--steps", "20", "--learning-rate", "0.01", "--export", place)
+    model = load(place, kind)
     off = abs(loss_of(model) - losses[20])
     assert off < TOLERANCE, (options, off, losses)
-    print(f"out, {' '.join(options)}: logits differ by at most {check_logits(print_logits, place, model):.1e}, losses by {off:.1e}")
+    print(f"out, {preset} {' '.join(options)}: logits differ by at most {check_logits(print_logits, place, model):.1e}, losses by {off:.1e}")
     check_tokenizer(place, 64)
-  tokens = torch.tensor([list(b"And ")])
-  said = model.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=8, do_sample=False)
-  assert said.shape == (1, 12), said
+    tokens = torch.tensor([list(b"And ")])
+    said = model.generate(tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=8, do_sample=False)
+    assert said.shape == (1, 12), said
+
+
+def gpt2(tied):
+  return transformers.GPT2LMHeadModel(transformers.GPT2Config(
+      vocab_size=256, n_positions=40, n_embd=48, n_layer=3, n_head=3, initializer_range=0.3, bos_token_id=None, eos_token_id=None,
+      tie_word_embeddings=tied))
+
+
+def llama(tied):
+  return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+      vocab_size=256, max_position_embeddings=40, hidden_size=48, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+      intermediate_size=80, rms_norm_eps=1e-6, rope_theta=5000.0, initializer_range=0.2, bos_token_id=None, eos_token_id=None,
+      tie_word_embeddings=tied))
 
 
 def comes_in(program, print_logits, folder):
-  for number, (tied, kind) in enumerate(((False, torch.float32), (True, torch.float32), (False, torch.bfloat16), (False, torch.float16))):
+  kinds = ((False, torch.float32), (True, torch.float32), (False, torch.bfloat16), (False, torch.float16))
+  for number, (make, (tied, kind)) in enumerate(itertools.product((gpt2, llama), kinds)):
     torch.manual_seed(number)
-    config = transformers.GPT2Config(vocab_size=256, n_positions=40, n_embd=48, n_layer=3, n_head=3, initializer_range=0.3, bos_token_id=None,
-                                     eos_token_id=None, tie_word_embeddings=tied)
-    model = transformers.GPT2LMHeadModel(config).to(kind).eval()
-    for name, values in model.named_parameters():  # biases and gains begin as 0 and 1
+    model = make(tied).to(kind).eval()
+    for values in model.parameters():  # biases and gains begin as 0 and 1
       if values.dim() == 1:
         values.data += 0.1 * torch.randn_like(values)
     place, after = os.path.join(folder, f"in{number}"), os.path.join(folder, f"after{number}")
     model.save_pretrained(place)
-    model = load(place).float()
+    model = load(place, type(model)).float()
     off = check_logits(print_logits, place, model)
     losses = train(program, "--ranks", "2", "--import", place, "--steps", "10", "--learning-rate", "0.01", "--export", after)
     assert abs(losses[0] - loss_of(model)) < TOLERANCE, (losses, loss_of(model))
     assert losses[10] < losses[0] - 0.1, losses
-    assert abs(losses[10] - loss_of(load(after))) < TOLERANCE, losses
-    print(f"in, {'tied, ' if tied else ''}{kind}: logits differ by at most {off:.1e}; loss {losses[0]:.3f}, after 10 steps {losses[10]:.3f}")
+    assert abs(losses[10] - loss_of(load(after, type(model)))) < TOLERANCE, losses
+    print(f"in, {make.__name__}, {'tied, ' if tied else ''}{kind}: logits differ by at most {off:.1e}; loss {losses[0]:.3f}, after 10 steps {losses[10]:.3f}")
 
 
 def main():

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "trainer/exchange/byte_tokenizer.h"
-#include "trainer/exchange/gpt2_config.h"
-#include "trainer/exchange/gpt2_tensors.h"
+#include "trainer/exchange/foreign_config.h"
+#include "trainer/exchange/foreign_tensor.h"
 #include "trainer/report/trace.h"
 
 namespace weir::trainer {
@@ -25,7 +25,7 @@ Result<ExportedModel> ExportedModel::create(const std::string& folder, const Con
   const Model model(config, Recompute::none);
   for (const auto& unit : model.units())
     for (const Tensor& tensor : unit->parameters().tensors()) {
-      Gpt2Tensor theirs = gpt2_tensor(tensor);
+      ForeignTensor theirs = foreign_tensor(config.form, tensor);
       tensors.push_back({.name = std::move(theirs.name), .type = "F32", .shape = std::move(theirs.shape)});
     }
   auto writer = SafetensorsWriter::create(folder + "/model.safetensors", std::move(tensors));
@@ -36,7 +36,7 @@ Result<ExportedModel> ExportedModel::create(const std::string& folder, const Con
 Status ExportedModel::add(const ParameterTable& table, std::span<const float> values) {
   for (const Tensor& tensor : table.tensors()) {
     const auto own = values.subspan(static_cast<size_t>(tensor.offset), static_cast<size_t>(tensor.size()));
-    const Gpt2Tensor theirs = gpt2_tensor(tensor);
+    const ForeignTensor theirs = foreign_tensor(config_.form, tensor);
     WEIR_TRY(theirs.transposed ? writer_.write(transposed(theirs.shape[1], theirs.shape[0], own))
                                : writer_.write(own));
   }
@@ -45,7 +45,7 @@ Status ExportedModel::add(const ParameterTable& table, std::span<const float> va
 
 Status ExportedModel::finish() {
   WEIR_TRY(writer_.finish());
-  WEIR_TRY(write_file(folder_ + "/config.json", gpt2_config_text(config_), "model"));
+  WEIR_TRY(write_file(folder_ + "/config.json", foreign_config_text(config_), "model"));
   WEIR_TRY(write_file(folder_ + "/tokenizer.json", tokenizer_text(), "tokenizer"));
   return write_file(folder_ + "/tokenizer_config.json", tokenizer_config_text(config_.length), "tokenizer");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes a model into a folder, as Hugging Face's GPT2LMHeadModel: `model.safetensors`, `config.json`,
-/// `tokenizer.json` and `tokenizer_config.json`.
+/// Writes a model into a folder, as Hugging Face's GPT2LMHeadModel or LlamaForCausalLM:
+/// `model.safetensors`, `config.json`, `tokenizer.json` and `tokenizer_config.json`.
 /// Tests: tests/trainer/exchange_test.cc
 #pragma once
 

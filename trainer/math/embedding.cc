@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
+
 #include "trainer/math/rows.h"
 
 namespace weir::trainer {
@@ -9,6 +11,10 @@ WEIR_TRAINER_CLONES void embedding_forward(Index rows, Index length, Index width
                                            float* out) {
   for (Index row = 0; row < rows; ++row, out += width) {
     const float* token = token_table + tokens[row] * width;
+    if (position_table == nullptr) {
+      std::copy_n(token, width, out);
+      continue;
+    }
     const float* position = position_table + row % length * width;
     for (Index at = 0; at < width; ++at) out[at] = token[at] + position[at];
   }
@@ -19,11 +25,10 @@ WEIR_TRAINER_CLONES void embedding_backward(Index rows, Index length, Index widt
                                             float* position_table_gradient_sum) {
   for (Index row = 0; row < rows; ++row, out_gradient += width) {
     float* token = token_table_gradient_sum + tokens[row] * width;
+    for (Index at = 0; at < width; ++at) token[at] += out_gradient[at];
+    if (position_table_gradient_sum == nullptr) continue;
     float* position = position_table_gradient_sum + row % length * width;
-    for (Index at = 0; at < width; ++at) {
-      token[at] += out_gradient[at];
-      position[at] += out_gradient[at];
-    }
+    for (Index at = 0; at < width; ++at) position[at] += out_gradient[at];
   }
 }
 

@@ -39,6 +39,17 @@ struct LayerNormBackward {
   const float *out_gradient, *x, *gain, *statistics;
   float *x_gradient_sum, *gain_gradient_sum, *bias_gradient_sum;
 };
+struct RmsNormForward {
+  Index rows, width;
+  float epsilon;
+  const float *x, *gain;
+  float *out, *statistics;
+};
+struct RmsNormBackward {
+  Index rows, width;
+  const float *out_gradient, *x, *gain, *statistics;
+  float *x_gradient_sum, *gain_gradient_sum;
+};
 struct AddBiasAndResidual {
   Index rows, width;
   float* out;
@@ -64,6 +75,27 @@ struct GeluBackward {
   Index count;
   const float* x;
   float* gradient;
+};
+struct SwiGluForward {
+  Index count;
+  const float *gate, *up;
+  float* out;
+};
+struct SwiGluBackward {
+  Index count;
+  const float *gate, *up;
+  float *gradient, *gate_gradient;
+};
+struct RotaryFrequencies {
+  Index size;
+  float base;
+  float* frequencies;
+};
+struct Rotate {
+  HeadShape shape;
+  const float* frequencies;
+  bool back;
+  float* heads;
 };
 struct SplitQueriesKeysValues {
   HeadShape shape;
@@ -165,7 +197,8 @@ using RowCall =
                  GeluForward, GeluBackward, SplitQueriesKeysValues, JoinQueriesKeysValues, SplitHeads,
                  JoinHeads, CausalSoftmaxForward, CausalSoftmaxBackward, CrossEntropyForward,
                  CrossEntropyBackward, EmbeddingForward, EmbeddingBackward, Add, Scale, ToBfloat16,
-                 FromBfloat16, AddBfloat16, AdamWStep, SquareBlocks>;
+                 FromBfloat16, AddBfloat16, AdamWStep, SquareBlocks, RmsNormForward, RmsNormBackward,
+                 SwiGluForward, SwiGluBackward, RotaryFrequencies, Rotate>;
 
 /// A visitor with one function per alternative: std::visit(Each{[](const Add& call) {...}, ...}, call).
 template <typename... Visitors>

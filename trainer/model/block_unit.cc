@@ -33,10 +33,6 @@ ParameterTable block_table(const Config& config, Index layer, uint32_t stream, S
   return table;
 }
 
-void sum_over_slices(const Compute& compute, Index count, float* array) {
-  if (compute.slices != nullptr) compute.slices->sum(count, array);
-}
-
 }  // namespace
 
 // What backward reads besides the input. Stored in the saved array or in scratch, depending on recomputation.

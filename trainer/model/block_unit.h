@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One block of the transformer: x + attention(norm(x)), then + MLP(norm of that).
+/// One block of GPT-2: x + attention(norm(x)), then + MLP(norm of that).
 #pragma once
 
 #include "trainer/model/attention.h"

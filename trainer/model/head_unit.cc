@@ -11,7 +11,7 @@ namespace {
 ParameterTable head_table(const Config& config, uint32_t stream, Slice slice) {
   ParameterTable table(stream, slice);
   table.add_vector("head.norm.gain", config.width, 1.0f);
-  table.add_vector("head.norm.bias", config.width, 0.0f);
+  if (config.form == Form::gpt2) table.add_vector("head.norm.bias", config.width, 0.0f);
   table.add_matrix("head.weight", config.width, kVocabulary, kInitialDeviation);
   return table;
 }
@@ -33,9 +33,11 @@ struct HeadUnit::State {
 
 HeadUnit::HeadUnit(const Config& config, Recompute recompute, uint32_t stream, Slice slice)
     : Unit(head_table(config, stream, slice), config.width, recompute),
+      form_(config.form),
+      epsilon_(config.epsilon),
       gain_(parameters().tensors()[0].offset),
       bias_(parameters().tensors()[1].offset),
-      weights_(parameters().tensors()[2].offset) {}
+      weights_(parameters().tensors().back().offset) {}
 
 Unit::Sizes HeadUnit::sizes(const Batch& piece) const {
   Carver saved(nullptr);
@@ -56,8 +58,12 @@ void HeadUnit::logits(const Compute& compute, const Batch& batch, const float* p
 
 void HeadUnit::compute_logits(const Compute& compute, const Batch& piece, const float* parameters,
                               const float* input, const State& state) const {
-  compute.ops.run(LayerNormForward{piece.rows(), width(), input, parameters + gain_, parameters + bias_,
-                                   state.normal, state.statistics});
+  if (form_ == Form::llama)
+    compute.ops.run(RmsNormForward{piece.rows(), width(), epsilon_, input, parameters + gain_, state.normal,
+                                   state.statistics});
+  else
+    compute.ops.run(LayerNormForward{piece.rows(), width(), input, parameters + gain_, parameters + bias_,
+                                     state.normal, state.statistics});
   project(compute, piece.rows(), {width(), kVocabulary}, state.normal, parameters + weights_, state.logits);
 }
 
@@ -86,9 +92,13 @@ void HeadUnit::backward_piece(const Compute& compute, const Batch& piece, const 
   project_backward(compute, rows, {width(), kVocabulary}, state.normal, parameters + weights_, logit_gradient,
                    normal_gradient, parameter_gradients + weights_);
   compute.ops.clear(rows * width(), gradient);
-  compute.ops.run(LayerNormBackward{rows, width(), normal_gradient, input, parameters + gain_,
-                                    state.statistics, gradient, parameter_gradients + gain_,
-                                    parameter_gradients + bias_});
+  if (form_ == Form::llama)
+    compute.ops.run(RmsNormBackward{rows, width(), normal_gradient, input, parameters + gain_,
+                                    state.statistics, gradient, parameter_gradients + gain_});
+  else
+    compute.ops.run(LayerNormBackward{rows, width(), normal_gradient, input, parameters + gain_,
+                                      state.statistics, gradient, parameter_gradients + gain_,
+                                      parameter_gradients + bias_});
 }
 
 }  // namespace weir::trainer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The last unit: layer norm, logits of the next byte, and their loss.
+/// The last unit: the model's norm, logits of the next byte, and their loss.
 #pragma once
 
 #include "trainer/model/config.h"
@@ -26,8 +26,10 @@ class HeadUnit final : public Unit {
   void compute_logits(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
                       const State& state) const;
 
+  Form form_;
+  float epsilon_;  ///< of RMS norms
   Index gain_;
-  Index bias_;
+  Index bias_;  ///< of layer norms
   Index weights_;
 };
 

@@ -105,10 +105,12 @@ class Unit {
   static void project(const Compute& compute, Index rows, const Layer& layer, const float* x,
                       const float* weights, float* result);
   /// weight_gradient_sum += x^T result_gradient, and x_gradient = result_gradient weights^T, for weights [in,
-  /// out].
+  /// out]; `adds`: x_gradient += instead, where several layers read x.
   static void project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
                                const float* weights, const float* result_gradient, float* x_gradient,
-                               float* weight_gradient_sum);
+                               float* weight_gradient_sum, bool adds = false);
+  /// array[0 .. count) becomes the sum over the slices, if there are several.
+  static void sum_over_slices(const Compute& compute, Index count, float* array);
 
  private:
   virtual Sizes sizes(const Batch& piece) const = 0;

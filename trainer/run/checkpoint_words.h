@@ -14,7 +14,8 @@
 
 namespace weir::trainer {
 
-/// Checkpoints of earlier versions have only the first of them: three, ten or fourteen.
+/// Checkpoints of earlier versions have only the first of them: three, ten, fourteen or
+/// sixteen.
 std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& text);
 
 /// "seed (1, now 9), text": what differs between the words of a checkpoint and those of this run, apart from

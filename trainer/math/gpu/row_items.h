@@ -72,20 +72,81 @@ WEIR_TRAINER_INLINE void run_item(const ChunkSums& c, Index item) {
       if (c.x != nullptr)
         gain += gradient * ((c.x[row * c.width + at] - c.statistics[2 * row]) * c.statistics[2 * row + 1]);
     }
-    c.bias_partials[chunk * c.width + at] = bias;
+    if (c.bias_partials != nullptr) c.bias_partials[chunk * c.width + at] = bias;
     if (c.x != nullptr) c.gain_partials[chunk * c.width + at] = gain;
   });
 }
 
 WEIR_TRAINER_INLINE void run_item(const ChunkTotals& c, Index piece) {
   each_in_piece(piece, c.width, [&](Index at) {
-    float bias = c.bias_sum[at];
-    for (Index chunk = 0; chunk < c.chunks; ++chunk) bias += c.bias_partials[chunk * c.width + at];
-    c.bias_sum[at] = bias;
-    if (c.gain_sum == nullptr) return;
-    float gain = c.gain_sum[at];
-    for (Index chunk = 0; chunk < c.chunks; ++chunk) gain += c.gain_partials[chunk * c.width + at];
-    c.gain_sum[at] = gain;
+    const auto add_up = [&](const float* partials, float* sum) {
+      if (sum == nullptr) return;
+      float total = sum[at];
+      for (Index chunk = 0; chunk < c.chunks; ++chunk) total += partials[chunk * c.width + at];
+      sum[at] = total;
+    };
+    add_up(c.bias_partials, c.bias_sum);
+    add_up(c.gain_partials, c.gain_sum);
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const RmsNormForward& c, Index row) {
+  const float* x = c.x + row * c.width;
+  float* out = c.out + row * c.width;
+  const parts::Moments of = parts::root_mean_square(c.width, x, c.epsilon);
+  once([&] {
+    c.statistics[2 * row] = of.mean;
+    c.statistics[2 * row + 1] = of.reciprocal_deviation;
+  });
+  each_at(c.width, [&](Index at) { out[at] = x[at] * of.reciprocal_deviation * c.gain[at]; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const RmsNormInput& both, Index row) {
+  const RmsNormBackward& c = both.call;
+  const float* x = c.x + row * c.width;
+  const float* out_gradient = c.out_gradient + row * c.width;
+  float* x_gradient_sum = c.x_gradient_sum + row * c.width;
+  const parts::Moments of{0.0f, c.statistics[2 * row + 1]};
+  const float mean = parts::mean_gradients(c.width, out_gradient, x, c.gain, of).normalised;
+  each_at(c.width, [&](Index at) {
+    const float normalised = x[at] * of.reciprocal_deviation;
+    x_gradient_sum[at] += (out_gradient[at] * c.gain[at] - normalised * mean) * of.reciprocal_deviation;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const SwiGluForward& c, Index piece) {
+  const Index at = piece * kLanes;
+  const Index rest = c.count - at < kLanes ? c.count - at : kLanes;
+  const Lanes x = load_first(c.gate + at, rest, 0.0f);
+  store_first(c.out + at, x * parts::logistic(x) * load_first(c.up + at, rest, 0.0f), rest);
+}
+
+WEIR_TRAINER_INLINE void run_item(const SwiGluBackward& c, Index piece) {
+  const Index at = piece * kLanes;
+  const Index rest = c.count - at < kLanes ? c.count - at : kLanes;
+  const Lanes x = load_first(c.gate + at, rest, 0.0f);
+  const Lanes out = load_first(c.gradient + at, rest, 0.0f);
+  store_first(c.gate_gradient + at, out * load_first(c.up + at, rest, 0.0f) * parts::silu_gradient(x), rest);
+  store_first(c.gradient + at, out * (x * parts::logistic(x)), rest);
+}
+
+WEIR_TRAINER_INLINE void run_item(const RotaryFrequencies& c, Index piece) {
+  each_in_piece(piece, c.size / 2,
+                [&](Index at) { c.frequencies[at] = parts::rotary_frequency(at, c.size, c.base); });
+}
+
+/// Items are rows of [sequences, heads, length].
+WEIR_TRAINER_INLINE void run_item(const Rotate& c, Index item) {
+  const Index half = c.shape.size / 2;
+  const auto position = static_cast<float>(item % c.shape.length);
+  float* const low = c.heads + item * c.shape.size;
+  float* const high = low + half;
+  each_at(half, [&](Index at) {
+    const parts::Turn turn = parts::turn_of(position * c.frequencies[at]);
+    const float sine = c.back ? -turn.sine : turn.sine;
+    const float before = low[at];
+    low[at] = before * turn.cosine - high[at] * sine;
+    high[at] = high[at] * turn.cosine + before * sine;
   });
 }
 
@@ -210,8 +271,12 @@ WEIR_TRAINER_INLINE void run_item(const CrossEntropyBackward& c, Index row) {
 
 WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
   const float* token = c.token_table + c.tokens[row] * c.width;
-  const float* position = c.position_table + row % c.length * c.width;
   float* out = c.out + row * c.width;
+  if (c.position_table == nullptr) {
+    each_at(c.width, [&](Index at) { out[at] = token[at]; });
+    return;
+  }
+  const float* position = c.position_table + row % c.length * c.width;
   each_at(c.width, [&](Index at) { out[at] = token[at] + position[at]; });
 }
 

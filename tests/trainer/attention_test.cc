@@ -108,6 +108,43 @@ TEST_P(Attention, IsThatOfTheFormulas) {
     }
 }
 
+TEST(AttentionOfDocuments, IsThatOfEachDocumentAlone) {
+  constexpr Index kLength = 100, kSecond = 30, kThird = 90;
+  const AttentionShape alone{1, kLength, 2, 1, 6};
+  std::vector<Token> starts;
+  for (Index at = 0; at < kLength; ++at)
+    starts.push_back(at < kSecond ? 0 : static_cast<Token>(at < kThird ? kSecond : kThird));
+  AttentionShape packed = alone;
+  packed.starts = starts.data();
+  const Inputs in(alone);
+  const Values weights = random_values(in.queries.size(), 4);
+  const Computed got = compute(packed, in, weights);
+  for (const auto& [begin, end] : {std::pair{Index{0}, kSecond}, {kSecond, kThird}, {kThird, kLength}}) {
+    const auto part = [first = begin, last = end](const auto& all) {  // of each head
+      std::decay_t<decltype(all)> cut;
+      for (Index head = 0; head * kLength * 6 < static_cast<Index>(all.size()); ++head)
+        cut.insert(cut.end(), all.begin() + (head * kLength + first) * 6,
+                   all.begin() + (head * kLength + last) * 6);
+      return cut;
+    };
+    AttentionShape shape = alone;
+    shape.length = end - begin;
+    Inputs of_document(shape);
+    of_document.queries = part(in.queries);
+    of_document.keys = part(in.keys);
+    of_document.values = part(in.values);
+    const Computed expected = compute(shape, of_document, part(weights));
+    for (auto [array, other] : {std::pair{&got.out, &expected.out},
+                                {&got.queries, &expected.queries},
+                                {&got.keys, &expected.keys},
+                                {&got.values, &expected.values}}) {
+      const std::vector<float> own = part(*array);
+      ASSERT_EQ(own.size(), other->size());
+      for (size_t at = 0; at < own.size(); ++at) ASSERT_NEAR(own[at], (*other)[at], 2e-6);
+    }
+  }
+}
+
 TEST(AttentionMemory, DoesNotGrowWithTheSquareOfTheLength) {
   const auto floats = [](Index length) { return causal_attention_scratch({1, length, 1, 1, 16}); };
   EXPECT_EQ(floats(2048), 2 * floats(1024));

@@ -30,12 +30,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const Config& exchanged_config(Form form = Form::gpt2) {
-  static const Config gpt2{.name = "imported", .layers = 2, .width = 24, .heads = 4, .length = 10};
+  static const Config gpt2{
+      .name = "imported", .layers = 2, .width = 24, .heads = 4, .length = 10, .vocabulary = 300};
   static const Config llama{.name = "imported",
                             .layers = 2,
                             .width = 32,
                             .heads = 8,
                             .length = 10,
+                            .vocabulary = 300,
                             .form = Form::llama,
                             .key_value_heads = 4,
                             .hidden = 40,
@@ -102,6 +104,7 @@ TEST_P(ExchangeOf, WhatIsExportedIsImported) {
   const auto imported = ImportedModel::open(path());
   ASSERT_TRUE(imported.ok()) << imported.status().message();
   EXPECT_EQ(imported->config().form, config.form);
+  EXPECT_EQ(imported->config().vocabulary, config.vocabulary);
   EXPECT_EQ(imported->config().layers, config.layers);
   EXPECT_EQ(imported->config().width, config.width);
   EXPECT_EQ(imported->config().heads, config.heads);
@@ -155,14 +158,14 @@ TEST_P(ExchangeOf, TiedWeightsBecomeTwoTensors) {
   const Model model(exchanged_config(GetParam()), Recompute::none);
   const auto embedding = *imported->read(model.units().front()->parameters().tensors()[0]);
   const auto head = *imported->read(model.units().back()->parameters().tensors().back());
-  EXPECT_EQ(head, transposed(256, static_cast<uint64_t>(model.config().width), embedding));
+  EXPECT_EQ(head, transposed(300, static_cast<uint64_t>(model.config().width), embedding));
 }
 
 TEST_F(Exchange, TensorsThatDoNotFitAreNamed) {
   export_model(3);
   put_tensors([](std::vector<TensorEntry>& tensors) { tensors.pop_back(); });
   EXPECT_EQ(refusal(),
-            path() + "/model.safetensors: has no tensor 'lm_head.weight'; expected one of shape [256, 24]");
+            path() + "/model.safetensors: has no tensor 'lm_head.weight'; expected one of shape [300, 24]");
   export_model(3);
   put_tensors([](std::vector<TensorEntry>& tensors) { std::ranges::reverse(tensors[4].shape); });
   EXPECT_EQ(refusal(), path() +
@@ -182,8 +185,8 @@ TEST_F(Exchange, ModelsOfAnotherFormAreRefused) {
   };
   EXPECT_EQ(said("model_type", "bert"), "model_type is \"bert\"; expected \"gpt2\" or \"llama\"");
   EXPECT_EQ(said("model_type", "missing"), "model_type is null; expected \"gpt2\" or \"llama\"");
-  EXPECT_EQ(said("vocab_size", 50257), "vocab_size is 50257; expected 256");
-  EXPECT_EQ(said("vocab_size", "missing"), "vocab_size is 50257; expected 256");
+  EXPECT_EQ(said("vocab_size", 0), "vocab_size is 0; expected a number from 1 to 1048576");
+  set("vocab_size", 300);
   EXPECT_EQ(said("layer_norm_epsilon", 1e-6), "layer_norm_epsilon is 1e-06; expected 1e-05");
   EXPECT_EQ(said("n_inner", 50), "n_inner is 50; expected null or 96, four times n_embd");
   EXPECT_EQ(said("activation_function", "relu"),
@@ -208,8 +211,7 @@ TEST_F(Exchange, LlamasOfAnotherFormAreRefused) {
     set(field, value, Form::llama);
     return refusal().substr(path().size() + std::string("/config.json: ").size());
   };
-  EXPECT_EQ(said("vocab_size", 32000), "vocab_size is 32000; expected 256");
-  EXPECT_EQ(said("vocab_size", "missing"), "vocab_size is 32000; expected 256");
+  EXPECT_EQ(said("vocab_size", 0), "vocab_size is 0; expected a number from 1 to 1048576");
   EXPECT_EQ(said("hidden_act", "gelu"), "hidden_act is \"gelu\"; expected \"silu\"");
   EXPECT_EQ(said("attention_bias", true), "attention_bias is true; expected false");
   EXPECT_EQ(said("mlp_bias", true), "mlp_bias is true; expected false");
@@ -261,7 +263,7 @@ TEST_P(ForeignConfigText, ChangedOnesAreReadOrRefused) {
   EXPECT_EQ(parse_foreign_config("{\"model_type\": \"gpt2\", \"vocab_size\": " + deep + end + "}")
                 .status()
                 .message(),
-            "vocab_size is \"array\"; expected 256");
+            "vocab_size is \"array\"; expected a number from 1 to 1048576");
 }
 
 TEST_F(Exchange, FoldersAreMadeOrNamed) {
@@ -282,7 +284,7 @@ TEST(Gpt2Tensors, HaveTheNamesAndShapesOfTheirs) {
                      (theirs.transposed ? " transposed" : ""));
     }
   ASSERT_EQ(said.size(), 2u + 2 * 12 + 3);
-  EXPECT_EQ(said[0], "transformer.wte.weight [256, 24]");
+  EXPECT_EQ(said[0], "transformer.wte.weight [300, 24]");
   EXPECT_EQ(said[1], "transformer.wpe.weight [10, 24]");
   EXPECT_THAT(
       std::vector<std::string>(said.begin() + 14, said.begin() + 26),
@@ -293,7 +295,7 @@ TEST(Gpt2Tensors, HaveTheNamesAndShapesOfTheirs) {
                   "transformer.h.1.ln_2.bias [24]", "transformer.h.1.mlp.c_fc.weight [24, 96] transposed",
                   "transformer.h.1.mlp.c_fc.bias [96]", "transformer.h.1.mlp.c_proj.weight [96, 24]",
                   "transformer.h.1.mlp.c_proj.bias [24]"));
-  EXPECT_EQ(said.back(), "lm_head.weight [256, 24] transposed");
+  EXPECT_EQ(said.back(), "lm_head.weight [300, 24] transposed");
 }
 
 TEST(LlamaTensors, HaveTheNamesAndShapesOfTheirs) {
@@ -306,7 +308,7 @@ TEST(LlamaTensors, HaveTheNamesAndShapesOfTheirs) {
                      (theirs.transposed ? " transposed" : ""));
     }
   ASSERT_EQ(said.size(), 1u + 2 * 9 + 2);
-  EXPECT_EQ(said[0], "model.embed_tokens.weight [256, 32]");
+  EXPECT_EQ(said[0], "model.embed_tokens.weight [300, 32]");
   EXPECT_THAT(std::vector<std::string>(said.begin() + 10, said.begin() + 19),
               ElementsAre("model.layers.1.input_layernorm.weight [32]",
                           "model.layers.1.self_attn.q_proj.weight [32, 32]",
@@ -318,7 +320,7 @@ TEST(LlamaTensors, HaveTheNamesAndShapesOfTheirs) {
                           "model.layers.1.mlp.up_proj.weight [40, 32]",
                           "model.layers.1.mlp.down_proj.weight [32, 40] transposed"));
   EXPECT_EQ(said[19], "model.norm.weight [32]");
-  EXPECT_EQ(said.back(), "lm_head.weight [256, 32] transposed");
+  EXPECT_EQ(said.back(), "lm_head.weight [300, 32] transposed");
 }
 
 TEST(ByteTokenizer, EachByteHasALetterOfItsOwn) {

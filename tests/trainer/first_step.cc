@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
 #include "trainer/data/samples.h"
 #include "trainer/data/text.h"
@@ -49,13 +50,11 @@ int main(int argc, char** argv) {
   add("gradients", [&](size_t unit) { return engine.gradients(unit); });
 
   json sequences = json::array();
-  const auto bytes = text->training();
   for (Index number = 0; number < settings.batch; ++number) {
-    const Index begin =
-        sample_begin(settings.seed, 0, number, static_cast<Index>(bytes.size()), settings.config.length);
-    const auto part =
-        bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(settings.config.length) + 1);
-    sequences.push_back(std::vector<int>(part.begin(), part.end()));
+    std::vector<Token> part(static_cast<size_t>(settings.config.length) + 1);
+    text->copy(sample_begin(settings.seed, 0, number, text->training_size(), settings.config.length),
+               settings.config.length + 1, part.data());
+    sequences.push_back(part);
   }
   const json all{{"layers", settings.config.layers},
                  {"is_llama", settings.config.form == Form::llama},

@@ -172,17 +172,25 @@ TEST_P(GpuRowsOfWidth, Softmax) {
   const Index rows = std::min<Index>(width(), 5);  // the last ones of a square
   const Index squares = 2 * rows * width();
   const Floats probabilities = random_floats(squares, 1);
-  expect_same({random_floats(squares, 2)}, [&](Arrays& a) -> RowCall {
-    return CausalSoftmaxForward{2, rows, width(), width() - rows, 0.25f, a[0].data()};
-  });
-  expect_same({random_floats(squares, 3)}, [&](Arrays& a) -> RowCall {
-    return CausalSoftmaxBackward{2, rows, width(), width() - rows, 0.25f, probabilities.data(), a[0].data()};
-  });
+  // One matrix of each sequence; all see the first position, or what is in their document.
+  std::vector<Token> starts;
+  for (Index position = 0; position < 2 * width(); ++position)
+    starts.push_back(static_cast<Token>(position % width() / 3 * 3));
+  for (const Token* from : {static_cast<const Token*>(nullptr), static_cast<const Token*>(starts.data())}) {
+    const SeenFrom seen{1, width(), from};
+    expect_same({random_floats(squares, 2)}, [&](Arrays& a) -> RowCall {
+      return CausalSoftmaxForward{2, rows, width(), width() - rows, seen, 0.25f, a[0].data()};
+    });
+    expect_same({random_floats(squares, 3)}, [&](Arrays& a) -> RowCall {
+      return CausalSoftmaxBackward{
+          2, rows, width(), width() - rows, seen, 0.25f, probabilities.data(), a[0].data()};
+    });
+  }
 }
 
 TEST_P(GpuRowsOfWidth, CrossEntropy) {
   const Floats logits = matrix(1);
-  std::vector<uint8_t> targets;
+  std::vector<Token> targets;
   for (Index row = 0; row < kRows; ++row) targets.push_back(static_cast<uint8_t>(row % width()));
   expect_same(
       {Floats(kRows)},
@@ -197,9 +205,9 @@ TEST_P(GpuRowsOfWidth, CrossEntropy) {
 
 TEST_P(GpuRowsOfWidth, Embedding) {
   constexpr Index kLength = 23;
-  const Floats tokens_of_table = random_floats(gpu::kTokens * width(), 1);
+  const Floats tokens_of_table = random_floats(256 * width(), 1);
   const Floats positions = random_floats(kLength * width(), 2), gradient = matrix(3);
-  std::vector<uint8_t> tokens;
+  std::vector<Token> tokens;
   for (Index row = 0; row < kRows; ++row) tokens.push_back(static_cast<uint8_t>(row * 91 % 17 * 16));
   expect_same({matrix(4)}, [&](Arrays& a) -> RowCall {
     return EmbeddingForward{
@@ -210,11 +218,12 @@ TEST_P(GpuRowsOfWidth, Embedding) {
                             nullptr, a[0].data()};
   });
   expect_same({tokens_of_table}, [&](Arrays& a) -> RowCall {
-    return EmbeddingBackward{kRows, kLength, width(), tokens.data(), gradient.data(), a[0].data(), nullptr};
+    return EmbeddingBackward{kRows,         kLength,         width(),     256,
+                             tokens.data(), gradient.data(), a[0].data(), nullptr};
   });
   expect_same({tokens_of_table, positions}, [&](Arrays& a) -> RowCall {
-    return EmbeddingBackward{kRows,           kLength,     width(),    tokens.data(),
-                             gradient.data(), a[0].data(), a[1].data()};
+    return EmbeddingBackward{kRows,         kLength,         width(),     256,
+                             tokens.data(), gradient.data(), a[0].data(), a[1].data()};
   });
 }
 

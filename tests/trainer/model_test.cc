@@ -33,8 +33,8 @@ const Config kLlama{.name = "test",
 const Config& config_of(Form form) { return form == Form::llama ? kLlama : kGpt2; }
 constexpr auto kForms = {Form::gpt2, Form::llama};
 
-std::vector<uint8_t> bytes(Index count, uint32_t stream) {
-  std::vector<uint8_t> drawn;
+std::vector<Token> bytes(Index count, uint32_t stream) {
+  std::vector<Token> drawn;
   for (Index at = 0; at < count; ++at)
     drawn.push_back(
         static_cast<uint8_t>(random_block(9, Purpose::samples, stream, static_cast<uint64_t>(at))[0]));
@@ -108,8 +108,8 @@ class Learner {
  private:
   void micro_batch(Index all, Index first, Index sequences, std::vector<std::vector<float>>& sums,
                    std::vector<Collected>& pieces) {
-    const std::vector<uint8_t> tokens = bytes(all * config_.length, 1);
-    const std::vector<uint8_t> targets = bytes(all * config_.length, 2);
+    const std::vector<Token> tokens = bytes(all * config_.length, 1);
+    const std::vector<Token> targets = bytes(all * config_.length, 2);
     const Index before = first * config_.length;
     const Batch batch{.sequences = sequences,
                       .length = config_.length,
@@ -166,8 +166,8 @@ TEST_P(ModelGradients, AreThoseOfTheModelInFp64) {
   constexpr Index kSequences = 2;
   Learner run(GetParam(), Recompute::none, Precision::fp32, false);
   const auto gradients = run.gradients(kSequences, kSequences);
-  const std::vector<uint8_t> tokens = bytes(kSequences * config.length, 1);
-  const std::vector<uint8_t> targets = bytes(kSequences * config.length, 2);
+  const std::vector<Token> tokens = bytes(kSequences * config.length, 1);
+  const std::vector<Token> targets = bytes(kSequences * config.length, 2);
   std::vector<Values> parameters;
   for (const Buffer& values : run.parameters())
     parameters.emplace_back(values.values().begin(), values.values().end());
@@ -332,7 +332,7 @@ TEST(Config, PresetsAreFoundByName) {
     }
     // Six operations for each parameter of a product; norms, biases and the embedding's tables take part in
     // none.
-    const double products = 6 * static_cast<double>(model.parameter_floats() - config->width * kVocabulary);
+    const double products = 6 * static_cast<double>(model.parameter_floats() - config->width * kBytes);
     const double squares = 12.0 * static_cast<double>(config->layers * config->length * config->width);
     EXPECT_NEAR(config->operations_per_token() - squares, products, 0.08 * products) << name;
   }

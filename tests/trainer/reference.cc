@@ -101,7 +101,7 @@ void llama_block(const Config& config, const Shape& shape, const ParameterTable&
 }  // namespace
 
 double model_loss(const Config& config, const Model& model, const std::vector<Values>& parameters,
-                  std::span<const uint8_t> tokens, std::span<const uint8_t> targets) {
+                  std::span<const Token> tokens, std::span<const Token> targets) {
   const auto size = [](Index value) { return static_cast<size_t>(value); };
   const Shape shape{tokens.size() / size(config.length), size(config.length), size(config.heads),
                     size(config.width)};
@@ -126,9 +126,9 @@ double model_loss(const Config& config, const Model& model, const std::vector<Va
   const Values normal =
       is_llama ? rms_norm(shape.rows(), shape.width, x.data(), gain, static_cast<double>(config.epsilon))
                : layer_norm(shape.rows(), shape.width, x.data(), gain, tensor(head, last, "norm.bias"));
-  const Values logits = linear(shape.rows(), shape.width, size(kVocabulary), normal.data(),
+  const Values logits = linear(shape.rows(), shape.width, size(config.vocabulary), normal.data(),
                                tensor(head, last, "head.weight"), nullptr);
-  return cross_entropy(shape.rows(), size(kVocabulary), logits.data(), targets.data());
+  return cross_entropy(shape.rows(), size(config.vocabulary), logits.data(), targets.data());
 }
 
 }  // namespace weir::trainer::reference

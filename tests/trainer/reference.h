@@ -121,7 +121,7 @@ inline Values attention(size_t sequences, size_t length, size_t heads, size_t wi
   return out;
 }
 
-inline double cross_entropy(size_t rows, size_t classes, const double* logits, const uint8_t* targets) {
+inline double cross_entropy(size_t rows, size_t classes, const double* logits, const Token* targets) {
   double loss = 0;
   for (size_t row = 0; row < rows; ++row) {
     double sum = 0;
@@ -134,7 +134,7 @@ inline double cross_entropy(size_t rows, size_t classes, const double* logits, c
 /// The sum of the losses of a whole model; `parameters` holds an array for each unit, laid out as its table
 /// says.
 double model_loss(const Config& config, const Model& model, const std::vector<Values>& parameters,
-                  std::span<const uint8_t> tokens, std::span<const uint8_t> targets);
+                  std::span<const Token> tokens, std::span<const Token> targets);
 
 /// d f / d x[at] by central differences.
 inline double slope(const std::function<double()>& f, double& x, double step = 1e-5) {

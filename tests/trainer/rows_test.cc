@@ -182,14 +182,15 @@ TEST_P(Rows, CausalSoftmax) {
   // A second matrix shows that each begins where the last ended.
   std::vector<float> probabilities = to_floats(scores);
   probabilities.insert(probabilities.end(), probabilities.begin(), probabilities.end());
-  causal_softmax_forward(2, width(), width(), 0, static_cast<float>(scale), probabilities.data());
+  causal_softmax_forward(
+      CausalSoftmaxForward{2, width(), width(), 0, {}, static_cast<float>(scale), probabilities.data()});
   const auto half = probabilities.begin() + static_cast<Index>(length * length);
   expect_near({probabilities.begin(), half}, expected(), 1e-6);
   EXPECT_TRUE(std::equal(probabilities.begin(), half, half));
 
   std::vector<float> gradient = to_floats(weights);
-  causal_softmax_backward(1, width(), width(), 0, static_cast<float>(scale), probabilities.data(),
-                          gradient.data());
+  causal_softmax_backward(CausalSoftmaxBackward{
+      1, width(), width(), 0, {}, static_cast<float>(scale), probabilities.data(), gradient.data()});
   expect_near(gradient, slopes(expected, weights, scores), 1e-6);
 
   // The last three rows alone, as a tile of the square.
@@ -197,16 +198,17 @@ TEST_P(Rows, CausalSoftmax) {
   std::vector<float> tile = to_floats(scores), tile_gradient = to_floats(weights);
   tile.erase(tile.begin(), tile.begin() + before);
   tile_gradient.erase(tile_gradient.begin(), tile_gradient.begin() + before);
-  causal_softmax_forward(1, 3, width(), width() - 3, static_cast<float>(scale), tile.data());
+  causal_softmax_forward(
+      CausalSoftmaxForward{1, 3, width(), width() - 3, {}, static_cast<float>(scale), tile.data()});
   EXPECT_TRUE(std::equal(tile.begin(), tile.end(), probabilities.begin() + before));
-  causal_softmax_backward(1, 3, width(), width() - 3, static_cast<float>(scale), tile.data(),
-                          tile_gradient.data());
+  causal_softmax_backward(CausalSoftmaxBackward{
+      1, 3, width(), width() - 3, {}, static_cast<float>(scale), tile.data(), tile_gradient.data()});
   EXPECT_TRUE(std::equal(tile_gradient.begin(), tile_gradient.end(), gradient.begin() + before));
 }
 
 TEST_P(Rows, CrossEntropy) {
   Values logits = random_values(all(), 1);
-  const std::vector<uint8_t> targets{0, 4, 2};
+  const std::vector<Token> targets{0, 4, 2};
   std::vector<float> losses(kRows);
   cross_entropy_forward(kRows, width(), to_floats(logits).data(), targets.data(), losses.data());
   for (size_t row = 0; row < kRows; ++row)
@@ -226,7 +228,7 @@ TEST_P(Rows, CrossEntropy) {
 
 TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
   const std::vector<float> logits{1000.0f, -1000.0f, 0.0f};
-  const uint8_t target = 1;
+  const Token target = 1;
   float loss = 0;
   cross_entropy_forward(1, 3, logits.data(), &target, &loss);
   EXPECT_FLOAT_EQ(loss, 2000.0f);
@@ -235,7 +237,7 @@ TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
 TEST_P(Rows, EmbeddingAddsTokenAndPosition) {
   const Values tokens_table = random_values(4 * size(), 1);
   const Values positions_table = random_values(2 * size(), 2);
-  const std::vector<uint8_t> tokens{3, 1, 3, 0};  // two sequences of two
+  const std::vector<Token> tokens{3, 1, 3, 0};  // two sequences of two
   std::vector<float> out(4 * size());
   embedding_forward(4, 2, width(), tokens.data(), to_floats(tokens_table).data(),
                     to_floats(positions_table).data(), out.data());

@@ -15,6 +15,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <span>
 #include <string>
 
 #include "trainer/data/text.h"
@@ -130,11 +131,12 @@ TEST(Sharded, TheNormIsThatOfTheGradientsAndClips) {
 TEST(Sharded, GeneratesTheSameTextForTheSameSeed) {
   Rank rank(small_settings());
   rank.train(0, 20);
-  const std::string text = *rank.engine->generate("And ", 50, 0.8f);
+  const std::vector<Token> prompt{'A', 'n', 'd', ' '};
+  const std::vector<Token> text = *rank.engine->generate(prompt, 50, 0.8f);
   EXPECT_EQ(text.size(), 54u);  // beyond the 32 bytes that the model sees
-  EXPECT_TRUE(text.starts_with("And "));
-  EXPECT_EQ(*rank.engine->generate("And ", 50, 0.8f), text);
-  EXPECT_EQ(rank.engine->generate("", 3, 0.8f)->size(), 4u);
+  EXPECT_TRUE(std::ranges::equal(prompt, std::span(text).first(prompt.size())));
+  EXPECT_EQ(*rank.engine->generate(prompt, 50, 0.8f), text);
+  EXPECT_EQ(rank.engine->generate({prompt.data(), 1}, 3, 0.8f)->size(), 4u);
 }
 
 TEST(Settings, TheLearningRateRisesAndFalls) {

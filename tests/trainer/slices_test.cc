@@ -75,8 +75,8 @@ struct Learnt {
   std::vector<std::vector<float>> gradients;  ///< by unit, of the slice
 };
 
-std::vector<uint8_t> bytes(uint32_t stream) {
-  std::vector<uint8_t> drawn;
+std::vector<Token> bytes(uint32_t stream) {
+  std::vector<Token> drawn;
   for (Index at = 0; at < kSequences * kSlicedConfig.length; ++at)
     drawn.push_back(
         static_cast<uint8_t>(random_block(9, Purpose::samples, stream, static_cast<uint64_t>(at))[0]));
@@ -85,7 +85,7 @@ std::vector<uint8_t> bytes(uint32_t stream) {
 
 /// Losses and gradients of one batch, as the rank with this slice has them.
 Learnt learn(const Model& model, OtherSlices* others) {
-  const std::vector<uint8_t> tokens = bytes(1), targets = bytes(2);
+  const std::vector<Token> tokens = bytes(1), targets = bytes(2);
   Learnt learnt;
   learnt.losses.resize(tokens.size());
   const Batch batch{.sequences = kSequences,

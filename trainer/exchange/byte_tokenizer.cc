@@ -29,8 +29,7 @@ std::string letter_of_byte(uint8_t byte) {
 
 std::string tokenizer_text() {
   ordered_json vocabulary = ordered_json::object();
-  for (Index byte = 0; byte < kVocabulary; ++byte)
-    vocabulary[letter_of_byte(static_cast<uint8_t>(byte))] = byte;
+  for (Index byte = 0; byte < kBytes; ++byte) vocabulary[letter_of_byte(static_cast<uint8_t>(byte))] = byte;
   const ordered_json by_bytes = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
   const ordered_json all = {{"version", "1.0"},

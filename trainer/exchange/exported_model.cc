@@ -46,6 +46,7 @@ Status ExportedModel::add(const ParameterTable& table, std::span<const float> va
 Status ExportedModel::finish() {
   WEIR_TRY(writer_.finish());
   WEIR_TRY(write_file(folder_ + "/config.json", foreign_config_text(config_), "model"));
+  if (config_.vocabulary != kBytes) return {};
   WEIR_TRY(write_file(folder_ + "/tokenizer.json", tokenizer_text(), "tokenizer"));
   return write_file(folder_ + "/tokenizer_config.json", tokenizer_config_text(config_.length), "tokenizer");
 }

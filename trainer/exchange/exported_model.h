@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Writes a model into a folder, as Hugging Face's GPT2LMHeadModel or LlamaForCausalLM:
-/// `model.safetensors`, `config.json`, `tokenizer.json` and `tokenizer_config.json`.
+/// `model.safetensors`, `config.json`, `tokenizer.json` and `tokenizer_config.json`. Without
+/// the files of the tokenizer if tokens are not bytes.
 /// Tests: tests/trainer/exchange_test.cc
 #pragma once
 

@@ -20,9 +20,8 @@ struct ForeignConfig {
 std::string foreign_config_text(const Config& config);
 
 /// Errors: invalid_argument that names the field, what was expected and what was there, for models that this
-/// trainer does not have: other types than "gpt2" and "llama", other vocabularies than bytes, and what
-/// gpt2_config.h and llama_config.h refuse. Fields that are missing have the defaults of the class. Dropout
-/// is ignored.
+/// trainer does not have: other types than "gpt2" and "llama", and what gpt2_config.h and llama_config.h
+/// refuse. Fields that are missing have the defaults of the class. Dropout is ignored.
 Result<ForeignConfig> parse_foreign_config(std::string_view text);
 
 }  // namespace weir::trainer

@@ -20,7 +20,6 @@ Status wrong_gpt2(std::string sentence) { return Status(Code::invalid_argument, 
 
 /// What must be so in all models, since this trainer has no other.
 Status check_form(const json& all, Index width) {
-  WEIR_TRY(check_fixed(all, "vocab_size", 50257, kVocabulary));
   WEIR_TRY(check_fixed(all, "scale_attn_weights", true, true));
   WEIR_TRY(check_fixed(all, "scale_attn_by_inverse_layer_idx", false, false));
   WEIR_TRY(check_fixed(all, "add_cross_attention", false, false));
@@ -44,7 +43,7 @@ std::string gpt2_config_text(const Config& config) {
   const nlohmann::ordered_json all = {
       {"architectures", {"GPT2LMHeadModel"}},
       {"model_type", "gpt2"},
-      {"vocab_size", kVocabulary},
+      {"vocab_size", config.vocabulary},
       {"n_positions", config.length},
       {"n_embd", config.width},
       {"n_layer", config.layers},
@@ -72,6 +71,7 @@ Result<ForeignConfig> read_gpt2_config(const json& all) {
   WEIR_TRY(read_size(all, "n_layer", 12, kMostLayers, config.layers));
   WEIR_TRY(read_size(all, "n_embd", 768, kLargestSize, config.width));
   WEIR_TRY(read_size(all, "n_head", 12, config.width, config.heads));
+  WEIR_TRY(read_size(all, "vocab_size", 50257, kLargestSize, config.vocabulary));
   WEIR_TRY(read_size(all, "n_positions", 1024, kLargestSize, config.length));
   if (config.width % config.heads != 0)
     return wrong_gpt2(

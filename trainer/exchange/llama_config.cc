@@ -54,7 +54,7 @@ std::string llama_config_text(const Config& config) {
   const nlohmann::ordered_json all = {
       {"architectures", {"LlamaForCausalLM"}},
       {"model_type", "llama"},
-      {"vocab_size", kVocabulary},
+      {"vocab_size", config.vocabulary},
       {"max_position_embeddings", config.length},
       {"hidden_size", config.width},
       {"intermediate_size", config.hidden},
@@ -89,11 +89,11 @@ Result<ForeignConfig> read_llama_config(const json& all) {
   config.key_value_heads = config.heads;
   if (shared) WEIR_TRY(read_size(all, "num_key_value_heads", nullptr, config.heads, config.key_value_heads));
   WEIR_TRY(read_size(all, "intermediate_size", 11008, kLargestSize, config.hidden));
+  WEIR_TRY(read_size(all, "vocab_size", 32000, kLargestSize, config.vocabulary));
   WEIR_TRY(read_size(all, "max_position_embeddings", 2048, kLargestSize, config.length));
   WEIR_TRY(check_heads(all, config));
   WEIR_TRY(read_positive(all, "rms_norm_eps", 1e-6, config.epsilon));
   WEIR_TRY(read_rotary(all, config));
-  WEIR_TRY(check_fixed(all, "vocab_size", 32000, kVocabulary));
   WEIR_TRY(check_fixed(all, "hidden_act", "silu", "silu"));
   WEIR_TRY(check_fixed(all, "attention_bias", false, false));
   WEIR_TRY(check_fixed(all, "mlp_bias", false, false));

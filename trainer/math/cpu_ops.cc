@@ -43,12 +43,8 @@ void carry_out(const JoinQueriesKeysValues& c) {
 }
 void carry_out(const SplitHeads& c) { split_heads(c.shape, c.rows, c.heads); }
 void carry_out(const JoinHeads& c) { join_heads(c.shape, c.heads, c.rows); }
-void carry_out(const CausalSoftmaxForward& c) {
-  causal_softmax_forward(c.matrices, c.rows, c.columns, c.first, c.scale, c.scores);
-}
-void carry_out(const CausalSoftmaxBackward& c) {
-  causal_softmax_backward(c.matrices, c.rows, c.columns, c.first, c.scale, c.probabilities, c.gradient);
-}
+void carry_out(const CausalSoftmaxForward& c) { causal_softmax_forward(c); }
+void carry_out(const CausalSoftmaxBackward& c) { causal_softmax_backward(c); }
 void carry_out(const CrossEntropyForward& c) {
   cross_entropy_forward(c.rows, c.classes, c.logits, c.targets, c.losses);
 }

@@ -10,6 +10,9 @@
 
 namespace weir::trainer {
 
+/// The number of a symbol of the vocabulary.
+using Token = uint32_t;
+
 /// Rearranges rows by head and back, see rows.h.
 struct HeadShape {
   Index sequences;
@@ -117,13 +120,22 @@ struct JoinHeads {
   const float* heads;
   float* rows;
 };
+/// Where a row of attention's scores begins: `starts` are [sequences, length], the position of the first
+/// token that each token sees; null: all see the first one. A sequence has `matrices` squares.
+struct SeenFrom {
+  Index matrices;
+  Index length;
+  const Token* starts;
+};
 struct CausalSoftmaxForward {
   Index matrices, rows, columns, first;
+  SeenFrom from;
   float scale;
   float* scores;
 };
 struct CausalSoftmaxBackward {
   Index matrices, rows, columns, first;
+  SeenFrom from;
   float scale;
   const float* probabilities;
   float* gradient;
@@ -131,25 +143,25 @@ struct CausalSoftmaxBackward {
 struct CrossEntropyForward {
   Index rows, classes;
   const float* logits;
-  const uint8_t* targets;
+  const Token* targets;
   float* losses;
 };
 struct CrossEntropyBackward {
   Index rows, classes;
   float scale;
   const float* logits;
-  const uint8_t* targets;
+  const Token* targets;
   float* logit_gradient;
 };
 struct EmbeddingForward {
   Index rows, length, width;
-  const uint8_t* tokens;
+  const Token* tokens;
   const float *token_table, *position_table;
   float* out;
 };
 struct EmbeddingBackward {
-  Index rows, length, width;
-  const uint8_t* tokens;
+  Index rows, length, width, vocabulary;
+  const Token* tokens;
   const float* out_gradient;
   float *token_table_gradient_sum, *position_table_gradient_sum;
 };

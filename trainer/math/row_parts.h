@@ -122,6 +122,13 @@ WEIR_TRAINER_INLINE Turn turn_of(float angle) {
 }
 
 // --- Softmax
+/// The first position that a position of one of the matrices sees.
+WEIR_TRAINER_INLINE Index start_of(const SeenFrom& from, Index matrix, Index position) {
+  return from.starts != nullptr
+             ? static_cast<Index>(from.starts[matrix / from.matrices * from.length + position])
+             : 0;
+}
+
 inline constexpr float kLowest = -3.402823466e38f;
 
 WEIR_TRAINER_INLINE float row_maximum(Index count, const float* x) {

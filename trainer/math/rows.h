@@ -63,28 +63,26 @@ void split_heads(const HeadShape& shape, const float* rows, float* heads);
 void join_heads(const HeadShape& shape, const float* heads, float* rows);
 
 // --- softmax.cc
-/// scores[matrix, i, j] with i < rows, j < columns becomes the softmax over j <= first + i of scale *
-/// scores[matrix, i, j], and 0 for larger j. REQUIRES: columns >= first + rows.
-void causal_softmax_forward(Index matrices, Index rows, Index columns, Index first, float scale,
-                            float* scores);
-/// `gradient` is that of the probabilities on entry and that of the scores on return (0 for j > first + i).
-void causal_softmax_backward(Index matrices, Index rows, Index columns, Index first, float scale,
-                             const float* probabilities, float* gradient);
+/// scores[matrix, i, j] with i < rows, j < columns becomes the softmax over start <= j <= first + i of scale
+/// * scores[matrix, i, j], and 0 for other j; the start is that of position first + i. REQUIRES: columns >=
+/// first + rows.
+void causal_softmax_forward(const CausalSoftmaxForward& call);
+/// `gradient` is that of the probabilities on entry and that of the scores on return (0 for those j).
+void causal_softmax_backward(const CausalSoftmaxBackward& call);
 
 /// losses[row] = -ln softmax(logits[row])[target[row]], in nats.
-void cross_entropy_forward(Index rows, Index classes, const float* logits, const uint8_t* targets,
+void cross_entropy_forward(Index rows, Index classes, const float* logits, const Token* targets,
                            float* losses);
 /// Gradient of scale * (sum of the losses) with respect to the logits.
-void cross_entropy_backward(Index rows, Index classes, float scale, const float* logits,
-                            const uint8_t* targets, float* logit_gradient);
+void cross_entropy_backward(Index rows, Index classes, float scale, const float* logits, const Token* targets,
+                            float* logit_gradient);
 
 // --- embedding.cc: out[row] = token_table[tokens[row]] + position_table[row % length]. Without a table of
 // positions (null), and so without its gradient, only the first.
-void embedding_forward(Index rows, Index length, Index width, const uint8_t* tokens, const float* token_table,
+void embedding_forward(Index rows, Index length, Index width, const Token* tokens, const float* token_table,
                        const float* position_table, float* out);
-void embedding_backward(Index rows, Index length, Index width, const uint8_t* tokens,
-                        const float* out_gradient, float* token_table_gradient_sum,
-                        float* position_table_gradient_sum);
+void embedding_backward(Index rows, Index length, Index width, const Token* tokens, const float* out_gradient,
+                        float* token_table_gradient_sum, float* position_table_gradient_sum);
 
 // --- elements.cc
 /// sum += addend

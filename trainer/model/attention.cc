@@ -18,6 +18,7 @@ struct Tile {
 
   Index seen() const { return first + rows; }
   Index matrices() const { return shape.sequences * shape.key_value_heads; }
+  SeenFrom from() const { return {shape.key_value_heads, shape.length, shape.starts}; }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(shape.size)); }
   Index query_stride() const { return shape.group() * shape.length * shape.size; }
   Index key_stride() const { return shape.length * shape.size; }
@@ -70,7 +71,8 @@ Index tile_floats(const AttentionShape& shape) {
 
 void probabilities(Ops& ops, const Tile& tile, const float* queries, const float* keys, float* result) {
   ops.run(tile.to_scores(), queries, keys, result);
-  ops.run(CausalSoftmaxForward{tile.matrices(), tile.rows, tile.seen(), tile.first, tile.scale(), result});
+  ops.run(CausalSoftmaxForward{tile.matrices(), tile.rows, tile.seen(), tile.first, tile.from(), tile.scale(),
+                               result});
 }
 
 }  // namespace
@@ -102,8 +104,8 @@ void causal_attention_backward(Ops& ops, const AttentionShape& shape, const floa
     probabilities(ops, tile, queries + at, keys, weights);
     ops.run(tile.to_keys(), weights, out_gradient + at, gradients.values);
     ops.run(tile.to_scores(), out_gradient + at, values, scores);
-    ops.run(CausalSoftmaxBackward{tile.matrices(), tile.rows, tile.seen(), tile.first, tile.scale(), weights,
-                                  scores});
+    ops.run(CausalSoftmaxBackward{tile.matrices(), tile.rows, tile.seen(), tile.first, tile.from(),
+                                  tile.scale(), weights, scores});
     ops.run(tile.to_queries(), scores, keys, gradients.queries + at);
     ops.run(tile.to_keys(), scores, queries + at, gradients.keys);
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Causal attention of heads in tiles of queries: out = softmax(scale * queries keys^T) values, where a
-/// position sees itself and those before it.
+/// position sees itself and those before it, in packed sequences only those of its own document.
 ///
 /// A tile of 64 queries meets only the keys up to its last query, so that the masked half is not computed but
 /// for the corners of tiles, and no array has length x length elements. Backward computes the probabilities
@@ -23,6 +23,8 @@ struct AttentionShape {
   Index heads = 0;            ///< heads of queries
   Index key_value_heads = 0;  ///< a divisor of `heads`
   Index size = 0;             ///< floats per head and token
+  /// [sequences, length]: the position of the first token that each token sees; null: all see the first one.
+  const Token* starts = nullptr;
 
   Index group() const { return heads / key_value_heads; }
   HeadShape queries() const { return {sequences, length, heads, size}; }

@@ -81,7 +81,7 @@ BlockUnit::Offsets BlockUnit::offsets_of(const ParameterTable& table) {
 }
 
 AttentionShape BlockUnit::attention_shape(const Batch& piece) const {
-  return {piece.sequences, piece.length, heads_, heads_, inner_ / heads_};
+  return {piece.sequences, piece.length, heads_, heads_, inner_ / heads_, piece.starts};
 }
 
 Unit::Sizes BlockUnit::sizes(const Batch& piece) const {

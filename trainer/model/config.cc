@@ -60,7 +60,7 @@ double Config::operations_per_token() const {
     const double shared = w * static_cast<double>(key_value_heads) / static_cast<double>(heads);
     block = 2.0 * w * (w + shared) + 3.0 * w * static_cast<double>(hidden);
   }
-  return 6.0 * (l * block + w * kVocabulary) + 12.0 * l * static_cast<double>(length) * w;
+  return 6.0 * (l * block + w * static_cast<double>(vocabulary)) + 12.0 * l * static_cast<double>(length) * w;
 }
 
 Result<Config> preset(std::string_view name) {

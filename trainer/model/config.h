@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The shape of a model: a decoder-only transformer with bytes as tokens, norms before each half of a block,
+/// The shape of a model: a decoder-only transformer, with norms before each half of a block,
 /// and an output layer that is not tied to the embedding, so that units share no parameters. It has one of
 /// two forms:
 ///  - GPT-2 (Radford et al., 2019): learned positions, layer norms, GELU in an MLP of four times the width,
@@ -18,6 +18,8 @@
 
 namespace weir::trainer {
 
+inline constexpr Index kBytes = 256;
+
 enum class Form { gpt2, llama };
 
 struct Config {
@@ -25,7 +27,8 @@ struct Config {
   Index layers = 0;
   Index width = 0;
   Index heads = 0;
-  Index length = 0;  ///< tokens per sequence
+  Index length = 0;           ///< tokens per sequence
+  Index vocabulary = kBytes;  ///< number of tokens; by default tokens are bytes
   Form form = Form::gpt2;
   // Of Llama's form only.
   Index key_value_heads = 0;     ///< heads of keys and values, a divisor of `heads`
@@ -38,8 +41,6 @@ struct Config {
   /// computed).
   double operations_per_token() const;
 };
-
-inline constexpr Index kVocabulary = 256;
 
 /// "tiny", "small", "medium", "124M", or one of Llama's form; otherwise an error that lists them.
 Result<Config> preset(std::string_view name);

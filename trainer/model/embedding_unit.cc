@@ -8,7 +8,7 @@ namespace {
 // Every slice has the whole unit.
 ParameterTable embedding_table(const Config& config, uint32_t stream, Slice slice) {
   ParameterTable table(stream, slice);
-  table.add_matrix("embedding.tokens", kVocabulary, config.width, kInitialDeviation);
+  table.add_matrix("embedding.tokens", config.vocabulary, config.width, kInitialDeviation);
   if (config.form == Form::gpt2)
     table.add_matrix("embedding.positions", config.length, config.width, kInitialDeviation);
   return table;
@@ -18,6 +18,7 @@ ParameterTable embedding_table(const Config& config, uint32_t stream, Slice slic
 
 EmbeddingUnit::EmbeddingUnit(const Config& config, uint32_t stream, Slice slice)
     : Unit(embedding_table(config, stream, slice), config.width, Recompute::none),
+      vocabulary_(config.vocabulary),
       tokens_(parameters().tensors()[0].offset),
       positions_(config.form == Form::gpt2 ? std::optional(parameters().tensors()[1].offset) : std::nullopt) {
 }
@@ -33,7 +34,7 @@ void EmbeddingUnit::forward_piece(const Compute& compute, const Batch& piece, co
 void EmbeddingUnit::backward_piece(const Compute& compute, const Batch& piece, const float* /*parameters*/,
                                    const float* /*input*/, float* /*saved*/, float* gradient,
                                    float* parameter_gradients) const {
-  compute.ops.run(EmbeddingBackward{piece.rows(), piece.length, width(), piece.tokens, gradient,
+  compute.ops.run(EmbeddingBackward{piece.rows(), piece.length, width(), vocabulary_, piece.tokens, gradient,
                                     parameter_gradients + tokens_,
                                     positions_ ? parameter_gradients + *positions_ : nullptr});
 }

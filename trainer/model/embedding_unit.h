@@ -20,6 +20,7 @@ class EmbeddingUnit final : public Unit {
   void backward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
                       float* saved, float* gradient, float* parameter_gradients) const override;
 
+  Index vocabulary_;
   Index tokens_;
   std::optional<Index> positions_;  ///< none in Llama's form, which turns queries and keys instead
 };

@@ -85,7 +85,7 @@ LlamaBlockUnit::Offsets LlamaBlockUnit::offsets_of(const ParameterTable& table) 
 }
 
 AttentionShape LlamaBlockUnit::attention_shape(const Batch& piece) const {
-  return {piece.sequences, piece.length, heads_, key_value_heads_, size_};
+  return {piece.sequences, piece.length, heads_, key_value_heads_, size_, piece.starts};
 }
 
 Unit::Sizes LlamaBlockUnit::sizes(const Batch& piece) const {

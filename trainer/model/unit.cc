@@ -23,6 +23,7 @@ void for_each_piece(const Batch& batch, Visit visit) {
     piece.first += piece.sequences;
     piece.tokens += piece.rows();
     if (piece.targets != nullptr) piece.targets += piece.rows();
+    if (piece.starts != nullptr) piece.starts += piece.rows();
     if (piece.losses != nullptr) piece.losses += piece.rows();
   }
 }

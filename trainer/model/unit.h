@@ -26,12 +26,15 @@ enum class Recompute {
 /// Sequences that pass through the model together, a piece of the global batch.
 struct Batch {
   Index sequences = 0;
-  Index length = 0;                  ///< tokens per sequence
-  Index first = 0;                   ///< number of the first sequence in the global batch
-  const uint8_t* tokens = nullptr;   ///< [sequences, length]
-  const uint8_t* targets = nullptr;  ///< [sequences, length]: the next token at each position
-  float* losses = nullptr;           ///< [sequences, length]: written by the head, in nats
-  float loss_scale = 0;              ///< gradients are of loss_scale * (sum of the losses)
+  Index length = 0;                ///< tokens per sequence
+  Index first = 0;                 ///< number of the first sequence in the global batch
+  const Token* tokens = nullptr;   ///< [sequences, length]
+  const Token* targets = nullptr;  ///< [sequences, length]: the next token at each position
+  /// [sequences, length]: the position in the sequence of the first token that each token sees, which is that
+  /// of its document; null: all see the first one.
+  const Token* starts = nullptr;
+  float* losses = nullptr;  ///< [sequences, length]: written by the head, in nats
+  float loss_scale = 0;     ///< gradients are of loss_scale * (sum of the losses)
   /// Canonical sums: every product covers one sequence, so that no shape depends on `sequences`. Otherwise a
   /// product covers all of them, which is faster.
   bool by_sequence = false;

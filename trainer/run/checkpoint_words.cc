@@ -20,6 +20,7 @@ constexpr size_t kShapeWords = 4;     ///< layers, width, heads, length
 constexpr size_t kFirstOfShape = 10;  ///< number of words before them
 constexpr size_t kLlamaWords = 5;     ///< form, heads of keys and values, hidden width, epsilon, rotary base
 constexpr size_t kFirstOfLlama = 16;
+constexpr size_t kVocabularyWord = 21;
 
 /// What only models of Llama's form have; false if it makes no sense.
 bool read_llama(std::span<const uint64_t> words, Config& config) {
@@ -47,8 +48,8 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
   const auto number = [](Index value) { return static_cast<uint64_t>(value); };
   return {settings.seed,
           number(settings.batch),
-          text.bytes().size(),
-          checkpoint::checksum(text.bytes().data(), text.bytes().size()),
+          number(text.size()),
+          checksum_of(text),
           number(settings.steps),
           bits(settings.learning_rate),
           number(settings.warm_up),
@@ -65,7 +66,16 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           number(settings.config.key_value_heads),
           number(settings.config.hidden),
           bits(settings.config.epsilon),
-          bits(settings.config.rotary_base)};
+          bits(settings.config.rotary_base),
+          number(settings.config.vocabulary),
+          settings.separator ? *settings.separator + uint64_t{1} : 0};
+}
+
+uint64_t checksum_of(const Text& text) {
+  std::vector<uint64_t> sums;
+  for (const std::span<const uint8_t> bytes : text.stored())
+    sums.push_back(checkpoint::checksum(bytes.data(), bytes.size()));
+  return sums.size() == 1 ? sums.front() : checkpoint::checksum(sums.data(), sums.size() * sizeof(uint64_t));
 }
 
 std::string changed_words(std::span<const uint64_t> before, std::span<const uint64_t> now) {
@@ -91,7 +101,9 @@ std::string changed_words(std::span<const uint64_t> before, std::span<const uint
       {"", Shown::hidden},
       {"", Shown::hidden},
       {"epsilon of norms", Shown::real},
-      {"base of the rotary embedding", Shown::real}};
+      {"base of the rotary embedding", Shown::real},
+      {"", Shown::hidden},
+      {"separation of documents", Shown::hidden}};
   const auto shown = [](Shown form, uint64_t word) {
     return form == Shown::real ? fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)))
                                : fmt::format("{}", word);
@@ -122,6 +134,10 @@ std::optional<Config> config_in(std::span<const uint64_t> words) {
   if (words.size() >= kFirstOfLlama + kLlamaWords &&
       !read_llama(words.subspan(kFirstOfLlama, kLlamaWords), config))
     return std::nullopt;
+  if (words.size() > kVocabularyWord) {
+    if (words[kVocabularyWord] == 0 || words[kVocabularyWord] > kMostInShape) return std::nullopt;
+    config.vocabulary = number(words[kVocabularyWord]);
+  }
   return config;
 }
 

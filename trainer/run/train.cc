@@ -30,6 +30,11 @@ double seconds_since(Clock::time_point begin) {
 
 double in_bits(double nats) { return nats / std::numbers::ln2; }
 
+const char* symbol_of(const ReportSettings& report) { return report.tokens_are_bytes ? "byte" : "token"; }
+
+/// "bits_per_byte"
+std::string bits_key(const ReportSettings& report) { return fmt::format("bits_per_{}", symbol_of(report)); }
+
 /// The metrics file, or nothing.
 class Metrics {
  public:
@@ -75,7 +80,7 @@ class Progress {
     const double tokens = static_cast<double>(settings_.batch * settings_.config.length);
     WEIR_TRY(metrics.write({{"step", step + 1},
                             {"loss", result.loss},
-                            {"bits_per_byte", in_bits(result.loss)},
+                            {bits_key(report_), in_bits(result.loss)},
                             {"gradient_norm", result.gradient_norm},
                             {"learning_rate", result.learning_rate},
                             {"seconds", seconds},
@@ -140,8 +145,8 @@ class Progress {
 
   /// Communication is measured on this rank, per step.
   void print_heads() {
-    fmt::print("{:>6}  {:>7}  {:>9}  {:>6}  {:>8}  {:>8}  {:>7}", "step", "nats", "bits/byte", "norm", "rate",
-               "tokens/s", "TFLOP/s");
+    fmt::print("{:>6}  {:>7}  {:>9}  {:>6}  {:>8}  {:>8}  {:>7}", "step", "nats",
+               fmt::format("bits/{}", symbol_of(report_)), "norm", "rate", "tokens/s", "TFLOP/s");
     fmt::print("  {:>7}", "MiB");
     if (report_.peak > 0) fmt::print("  {:>5}", "peak");
     if (report_.ranks > 1)
@@ -175,7 +180,7 @@ Status evaluate(TrainingEngine& engine, const ReportSettings& report, Index step
   std::fflush(stdout);
   return metrics.write({{"step", step},
                         {"held_out_loss", *loss},
-                        {"held_out_bits_per_byte", in_bits(*loss)},
+                        {"held_out_" + bits_key(report), in_bits(*loss)},
                         {"training_seconds", seconds.value_or(0)}});
 }
 
@@ -220,13 +225,18 @@ Result<RunEnd> run_steps(TrainingEngine& engine, const Settings& settings, const
 
 /// Generates the text at the end; empty if none is wanted.
 Result<std::string> sample(TrainingEngine& engine, const ReportSettings& report, Metrics& metrics) {
-  if (report.sample_bytes == 0) return std::string();
-  Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
-  if (!text.ok()) return text.status();
-  std::string shown = printable(*text);
+  if (report.sample_tokens == 0) return std::string();
+  auto prompt = report.tokenizer->encode(report.prompt);
+  WEIR_TRY(prompt.status());
+  if (prompt->empty())
+    prompt->push_back(report.tokens_are_bytes ? Token{'\n'} : report.tokenizer->separator().value_or(0));
+  const auto tokens = engine.generate(*prompt, report.sample_tokens, report.temperature);
+  WEIR_TRY(tokens.status());
+  const std::string text = report.tokenizer->decode(*tokens);
+  std::string shown = printable(text);
   if (report.prints) {
     fmt::print("\n{}\n", shown);
-    WEIR_TRY(metrics.write({{"text", *text}}));
+    WEIR_TRY(metrics.write({{"text", text}}));
   }
   return shown;
 }
@@ -268,7 +278,8 @@ Status evaluate_and_sample(TrainingEngine& engine, const Resumed& loaded, const 
   if (report.prints) {
     WEIR_TRY(metrics.open(report.metrics));
     for (const std::string& note : loaded.notes) fmt::print("{}\n", note);
-    fmt::print("checkpoint after step {}\n{:>6}  {:>7}  {:>9}\n", loaded.step, "step", "nats", "bits/byte");
+    fmt::print("checkpoint after step {}\n{:>6}  {:>7}  {:>9}\n", loaded.step, "step", "nats",
+               fmt::format("bits/{}", symbol_of(report)));
   }
   const JournalSettings no_files;
   Journal none(no_files);

@@ -2,11 +2,13 @@
 /// The training loop: steps, evaluation, output, metrics, and generated text at the end.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "trainer/run/engine.h"
 #include "trainer/run/journal.h"
 #include "trainer/run/settings.h"
+#include "trainer/tokenizer/tokenizer.h"
 
 namespace weir::trainer {
 
@@ -17,11 +19,13 @@ struct ReportSettings {
   bool goes_on = false;        ///< earlier ranks of this run have trained already
   JournalSettings journal;
   std::string prompt = "And God said";
-  Index sample_bytes = 300;  ///< bytes generated at the end
+  Index sample_tokens = 300;  ///< tokens generated at the end
   float temperature = 0.8f;
   double peak = 0;       ///< measured FLOP/s of a rank; 0: unknown
   double predicted = 0;  ///< predicted seconds per step; 0: no prediction
   int ranks = 1;
+  std::shared_ptr<const Tokenizer> tokenizer;  ///< of the generated text; not null
+  bool tokens_are_bytes = true;                ///< or else losses are reported by token
   bool prints = true;  ///< whether this rank prints and writes the metrics; true on one rank
 };
 

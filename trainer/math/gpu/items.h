@@ -12,7 +12,6 @@
 
 namespace weir::trainer::gpu {
 
-inline constexpr Index kTokens = 256;
 inline constexpr Index kSquareBlockValues = 1024;
 
 /// A piece has sixteen elements; the last one may have fewer.
@@ -47,7 +46,7 @@ WEIR_TRAINER_BOTH Index items(const CrossEntropyBackward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const EmbeddingForward& c) { return c.rows; }
 /// First the row of each token in its table, then the row of each position, if there is such a table.
 WEIR_TRAINER_BOTH Index items(const EmbeddingBackward& c) {
-  return (kTokens + (c.position_table_gradient_sum != nullptr ? c.length : 0)) * pieces(c.width);
+  return (c.vocabulary + (c.position_table_gradient_sum != nullptr ? c.length : 0)) * pieces(c.width);
 }
 WEIR_TRAINER_BOTH Index items(const Add& c) { return pieces(c.count); }
 WEIR_TRAINER_BOTH Index items(const Scale& c) { return pieces(c.count); }

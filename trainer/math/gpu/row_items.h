@@ -237,24 +237,33 @@ WEIR_TRAINER_INLINE void run_item(const JoinHeads& c, Index item) {
 
 WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxForward& c, Index item) {
   float* scores = c.scores + item * c.columns;
-  const Index seen = c.first + item % c.rows + 1;
-  const float maximum = parts::row_maximum(seen, scores);
-  const float factor = 1.0f / parts::exponentials(seen, scores, c.scale, maximum, scores);
-  each_at(c.columns, [&](Index at) { scores[at] = at < seen ? scores[at] * factor : 0.0f; });
+  const Index position = c.first + item % c.rows;
+  const Index start = parts::start_of(c.from, item / c.rows, position);
+  float* seen = scores + start;
+  const Index count = position + 1 - start;
+  const float maximum = parts::row_maximum(count, seen);
+  const float factor = 1.0f / parts::exponentials(count, seen, c.scale, maximum, seen);
+  each_at(count, [&](Index at) { seen[at] *= factor; });
+  each_at(start, [&](Index at) { scores[at] = 0.0f; });
+  each_at(c.columns - position - 1, [&](Index at) { scores[position + 1 + at] = 0.0f; });
 }
 
 WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxBackward& c, Index item) {
+  const Index position = c.first + item % c.rows;
+  const Index start = parts::start_of(c.from, item / c.rows, position);
   const float* probabilities = c.probabilities + item * c.columns;
   float* gradient = c.gradient + item * c.columns;
-  const Index seen = c.first + item % c.rows + 1;
-  const float mean = parts::inner_product(seen, probabilities, gradient);
+  const Index count = position + 1 - start;
+  const float mean = parts::inner_product(count, probabilities + start, gradient + start);
   each_at(c.columns, [&](Index at) {
-    gradient[at] = at < seen ? c.scale * probabilities[at] * (gradient[at] - mean) : 0.0f;
+    const bool seen = at >= start && at <= position;
+    gradient[at] = seen ? c.scale * probabilities[at] * (gradient[at] - mean) : 0.0f;
   });
 }
 
 WEIR_TRAINER_INLINE void run_item(const CrossEntropyForward& c, Index row) {
-  const float loss = parts::cross_entropy(c.classes, c.logits + row * c.classes, c.targets[row]);
+  const float loss =
+      parts::cross_entropy(c.classes, c.logits + row * c.classes, static_cast<Index>(c.targets[row]));
   once([&] { c.losses[row] = loss; });
 }
 
@@ -265,12 +274,12 @@ WEIR_TRAINER_INLINE void run_item(const CrossEntropyBackward& c, Index row) {
   const float factor = c.scale / parts::exponentials(c.classes, logits, 1.0f, maximum, gradient);
   each_at(c.classes, [&](Index at) {
     const float value = gradient[at] * factor;
-    gradient[at] = at == c.targets[row] ? value - c.scale : value;
+    gradient[at] = at == static_cast<Index>(c.targets[row]) ? value - c.scale : value;
   });
 }
 
 WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
-  const float* token = c.token_table + c.tokens[row] * c.width;
+  const float* token = c.token_table + static_cast<Index>(c.tokens[row]) * c.width;
   float* out = c.out + row * c.width;
   if (c.position_table == nullptr) {
     each_at(c.width, [&](Index at) { out[at] = token[at]; });
@@ -285,14 +294,14 @@ WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
 WEIR_TRAINER_INLINE void run_item(const EmbeddingBackward& c, Index item) {
   const Index line = item / pieces(c.width);
   each_in_piece(item % pieces(c.width), c.width, [&](Index at) {
-    if (line < kTokens) {
+    if (line < c.vocabulary) {
       float sum = c.token_table_gradient_sum[line * c.width + at];
       for (Index row = 0; row < c.rows; ++row)
-        if (c.tokens[row] == line) sum += c.out_gradient[row * c.width + at];
+        if (static_cast<Index>(c.tokens[row]) == line) sum += c.out_gradient[row * c.width + at];
       c.token_table_gradient_sum[line * c.width + at] = sum;
       return;
     }
-    const Index position = line - kTokens;
+    const Index position = line - c.vocabulary;
     float sum = c.position_table_gradient_sum[position * c.width + at];
     for (Index row = position; row < c.rows; row += c.length) sum += c.out_gradient[row * c.width + at];
     c.position_table_gradient_sum[position * c.width + at] = sum;

@@ -45,6 +45,7 @@ struct Arguments {
   ReportSettings report;
   ModelSource model;
   DataSource data;
+  std::vector<std::string> tokenizer_files;  ///< copied beside the exported model
   std::string exported;  ///< folder into which the model is written at the end; empty: none
   std::string determinism = "run";
   DeviceChoice device = DeviceChoice::cpu;
@@ -113,6 +114,10 @@ void add_data(CLI::App& app, DataSource& data, Settings& settings) {
          "with llm.c's header), uint16 and uint32 (tokens alone, as nanoGPT writes them), or auto "
          "(default): llm.c by the header, jsonl by the name, else text")
       ->transform(CLI::CheckedTransformer(formats));
+  app.add_option(
+      "--tokenizer", data.tokenizer,
+      "tokenizer.json of GPT-2 or Llama, or a folder with it or with vocab.json and merges.txt: how "
+      "text and jsonl become tokens (default: that of --import, or bytes)");
   app.add_option("--vocabulary", data.vocabulary, "Number of tokens of a new model; 0: as the data has them")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
@@ -401,7 +406,7 @@ Result<RunEnd> train_together(const World& world, const Arguments& arguments, co
                               ? train(**engine, (*engine)->settings(), report)
                               : sample_from(arguments.model.sample_from, **engine, report);
   if (ending.ok() && ending->stop_signal == 0 && !arguments.exported.empty()) {
-    const Status exported = export_model(world, **engine, arguments.exported);
+    const Status exported = export_model(world, **engine, arguments.exported, arguments.tokenizer_files);
     if (!exported.ok()) ending = exported;
     if (ending.ok() && report.prints) fmt::print("exported to {}\n", arguments.exported);
   }
@@ -444,6 +449,7 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
 Status prepare_report(const TrainingData& data, Arguments& arguments) {
   ReportSettings& report = arguments.report;
   report.tokenizer = data.tokenizer;
+  arguments.tokenizer_files = data.tokenizer_files;
   report.tokens_are_bytes = data.text.is_bytes();
   if (!report.tokens_are_bytes) report.journal.symbol = "token";
   if (!arguments.prompt_given && data.tokenizer->vocabulary() == 0) report.prompt.clear();
@@ -457,6 +463,7 @@ Result<RunEnd> run(Arguments& arguments) {
   settings.canonical = arguments.determinism == "canonical";
   settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
+  use_imported_tokenizer(settings, arguments.data);
   const auto data = open_data(arguments.data);
   WEIR_TRY(data.status());
   const bool is_new = settings.imported == nullptr && arguments.model.sample_from.empty();

@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/cli/command.h"
 #include "tests/trainer/temporary_folder.h"
+#include "trainer/tokenizer/byte_letters.h"
 
 namespace weir::trainer {
 namespace {
@@ -26,6 +28,7 @@ std::vector<Token> tokens_of(const Text& text) {
 
 class DataSources : public ::testing::Test {
  protected:
+  const std::string& folder() const { return folder_.path(); }
   std::string put(const std::string& name, const std::string& bytes) const {
     const std::string path = folder_.path() + "/" + name;
     std::ofstream(path, std::ios::binary) << bytes;
@@ -109,6 +112,18 @@ TEST_F(DataSources, FitTheModelOrAreRefused) {
               HasSubstr("it is not known where documents begin"));
 }
 
+std::string some_tokenizer() {
+  nlohmann::json vocabulary = nlohmann::json::object();
+  for (int byte = 0; byte < 256; ++byte) vocabulary[letter_of_byte(static_cast<uint8_t>(byte))] = byte;
+  vocabulary["he"] = 256;
+  vocabulary["hey"] = 257;
+  const nlohmann::json file = {
+      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", {"h e", "he y"}}}},
+      {"added_tokens", {{{"id", 258}, {"content", "<|endoftext|>"}, {"special", true}}}},
+      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}}};
+  return file.dump();
+}
+
 /// The digest of a short run.
 std::string digest_of(const std::string& arguments) {
   const auto result = weir::testing::run_command(fmt::format(
@@ -134,6 +149,33 @@ TEST_F(DataSources, AreTheSameForAnyNumberOfRanks) {
   const std::string other = digest_of(apart);
   EXPECT_NE(other, before) << "attention crosses documents";
   EXPECT_EQ(digest_of(apart + " --ranks 2 --pipeline 2 --recompute full"), other);
+}
+
+/// A tokenizer of bytes and two merges, whose documents begin with token 258.
+TEST_F(DataSources, AreEncodedByTheTokenizerWhoseFilesGoWithTheModel) {
+  const std::string tokenizer = put("tokenizer.json", some_tokenizer());
+  const std::string lines = put("a.jsonl", "{\"text\": \"hey you\"}\n{\"text\": \"he\"}\n"),
+                    text = put("b.txt", "hey");
+  const auto data = open_data({.files = {lines}, .tokenizer = tokenizer});
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_THAT(tokens_of(data->text), ElementsAre(258, 257, ' ', 'y', 'o', 'u', 258, 256));
+  EXPECT_THAT(data->tokenizer_files, ElementsAre(tokenizer));
+  EXPECT_THAT(tokens_of(open_data({.files = {text, text}, .tokenizer = tokenizer})->text),
+              ElementsAre(258, 257, 258, 257));
+  EXPECT_THAT(open_data({.tokenizer = lines}).status().message(), HasSubstr("a.jsonl: the file is not JSON"));
+
+  const std::string model = folder() + "/model";
+  std::string many;
+  for (int at = 0; at < 300; ++at) many += fmt::format("{{\"text\": \"hey {}\"}}\n", at * at);
+  const std::string documents = put("c.jsonl", many);
+  digest_of(fmt::format("--data {} --tokenizer {} --export {}", documents, tokenizer, model));
+  const auto imported = weir::testing::run_command(fmt::format(
+      "'{}' --import {} --data {} --steps 1 --batch 2 --evaluation-sequences 2 --prompt hey --sample 2 2>&1",
+      WEIR_TRAIN_PROGRAM, model, documents));
+  EXPECT_EQ(imported.code, 0) << imported.text;
+  EXPECT_THAT(imported.text, HasSubstr("tokens out of 259"));
+  EXPECT_THAT(imported.text, HasSubstr("bits/token"));
+  EXPECT_THAT(imported.text, HasSubstr("\nhey")) << "with the tokenizer of the imported folder";
 }
 
 TEST_F(DataSources, WhatCannotBeUsedEndsWithASentence) {

@@ -17,7 +17,7 @@
 namespace weir::trainer {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Text, TheBuiltInOneIsTheBible) {
   const Result<Text> text = Text::built_in();
@@ -38,7 +38,7 @@ TEST(Text, TheLastTenthIsHeldOut) {
   EXPECT_EQ(text.held_out_size(), 2);
   std::vector<Token> tokens(2);
   text.copy(text.training_size(), 2, tokens.data());
-  EXPECT_THAT(tokens, testing::ElementsAre(19, 20));
+  EXPECT_THAT(tokens, ::testing::ElementsAre(19, 20));
 }
 
 TEST(Baselines, OfTheBibleAndOfTextsThatAreKnown) {
@@ -54,7 +54,7 @@ TEST(Baselines, OfTheBibleAndOfTextsThatAreKnown) {
 }
 
 TEST(Text, AFileIsReadWhole) {
-  const std::string path = testing::TempDir() + "/weir_text_" + std::to_string(getpid());
+  const std::string path = ::testing::TempDir() + "/weir_text_" + std::to_string(getpid());
   const std::string expected = std::string(3000000, 'x') + std::string(1, '\0') + "end";
   std::ofstream(path, std::ios::binary) << expected;
   const Result<Text> text = Text::from_file(path);
@@ -125,7 +125,7 @@ TEST(Text, TokensOfAnyWidthAndOfSeveralFilesAreCopied) {
   const Text encoded("encoded", std::vector<Token>{5, 1 << 20}, Token{5});
   std::vector<Token> copied(2);
   encoded.copy(0, 2, copied.data());
-  EXPECT_THAT(copied, testing::ElementsAre(5, 1 << 20));
+  EXPECT_THAT(copied, ::testing::ElementsAre(5, 1 << 20));
   EXPECT_EQ(encoded.separator(), Token{5});
 }
 
@@ -137,8 +137,8 @@ TEST(Samples, EvaluationCoversTheTextWithoutOverlap) {
   std::vector<Index> some;
   for (Index number = 0; number < 5; ++number) all.push_back(evaluation_begin(number, 5, 21, 4));
   for (Index number = 0; number < 2; ++number) some.push_back(evaluation_begin(number, 2, 21, 4));
-  EXPECT_THAT(all, testing::ElementsAre(0, 4, 8, 12, 16));
-  EXPECT_THAT(some, testing::ElementsAre(0, 8));
+  EXPECT_THAT(all, ::testing::ElementsAre(0, 4, 8, 12, 16));
+  EXPECT_THAT(some, ::testing::ElementsAre(0, 8));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "trainer/exchange/foreign_config.h"
 #include "trainer/exchange/foreign_tensor.h"
 #include "trainer/exchange/imported_model.h"
+#include "trainer/tokenizer/byte_letters.h"
 
 namespace weir::trainer {
 namespace {

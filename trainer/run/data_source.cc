@@ -5,11 +5,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "trainer/data/json_lines.h"
 #include "trainer/data/token_shard.h"
+#include "trainer/exchange/imported_model.h"
+#include "trainer/tokenizer/bpe_tokenizer.h"
 
 namespace weir::trainer {
 namespace {
@@ -24,6 +28,7 @@ Result<DataFormat> format_of(const DataSource& source) {
 }
 
 std::string name_of(const std::vector<std::string>& files) {
+  if (files.empty()) return {};
   return files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
 }
 
@@ -69,24 +74,55 @@ Result<Text> open_bytes(const DataSource& source) {
   return Text(name_of(source.files), std::move(all));
 }
 
+/// Text in tokens; each file is a document.
+Result<Text> encode_files(const DataSource& source, const Tokenizer& tokenizer) {
+  std::vector<Token> tokens;
+  std::string name = name_of(source.files);
+  const size_t count = std::max<size_t>(source.files.size(), 1);
+  for (size_t at = 0; at < count; ++at) {
+    const auto text = source.files.empty() ? Text::built_in() : Text::from_file(source.files[at]);
+    WEIR_TRY(text.status());
+    if (source.files.empty()) name = text->name();
+    const auto bytes = text->bytes();
+    if (const auto separator = tokenizer.separator()) tokens.push_back(*separator);
+    const auto own = tokenizer.encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    WEIR_TRY(own.status());
+    tokens.insert(tokens.end(), own->begin(), own->end());
+  }
+  return Text(std::move(name), std::move(tokens), tokenizer.separator());
+}
+
 }  // namespace
 
 Result<TrainingData> open_data(const DataSource& source) {
-  const auto with = [](Result<Text> text,
-                       std::shared_ptr<const Tokenizer> tokenizer) -> Result<TrainingData> {
-    WEIR_TRY(text.status());
-    return TrainingData{std::move(*text), std::move(tokenizer)};
-  };
-  const auto bytes = std::make_shared<const BytesAsTokens>();
-  if (source.files.empty()) return with(open_bytes(source), bytes);
-  const auto format = format_of(source);
+  std::shared_ptr<const Tokenizer> tokenizer = std::make_shared<const BytesAsTokens>();
+  std::vector<std::string> tokenizer_files;
+  if (!source.tokenizer.empty()) {
+    const auto bpe = BpeTokenizer::open(source.tokenizer);
+    WEIR_TRY(bpe.status());
+    tokenizer = *bpe;
+    tokenizer_files = (*bpe)->files();
+  }
+  const auto format = source.files.empty() ? Result<DataFormat>(DataFormat::text) : format_of(source);
   WEIR_TRY(format.status());
-  if (*format == DataFormat::text) return with(open_bytes(source), bytes);
-  if (*format == DataFormat::json_lines) return with(open_documents(source, *bytes), bytes);
-  Result<Text> text = open_shards(source, *format);
+  const bool is_text = *format == DataFormat::text, is_lines = *format == DataFormat::json_lines;
+  Result<Text> text = is_lines                             ? open_documents(source, *tokenizer)
+                      : is_text && tokenizer_files.empty() ? open_bytes(source)
+                      : is_text                            ? encode_files(source, *tokenizer)
+                                                           : open_shards(source, *format);
   WEIR_TRY(text.status());
-  const std::optional<Token> separator = text->separator();
-  return with(std::move(text), std::make_shared<const TokenNumbers>(separator));
+  if (!is_text && !is_lines && tokenizer_files.empty())
+    tokenizer = std::make_shared<const TokenNumbers>(text->separator());
+  return TrainingData{std::move(*text), std::move(tokenizer), std::move(tokenizer_files)};
+}
+
+void use_imported_tokenizer(const Settings& settings, DataSource& source) {
+  if (settings.imported == nullptr || !source.tokenizer.empty() || settings.config.vocabulary == kBytes)
+    return;
+  const std::string& folder = settings.imported->folder();
+  std::error_code error;
+  for (const char* name : {"/tokenizer.json", "/vocab.json"})
+    if (std::filesystem::exists(folder + name, error)) source.tokenizer = folder;
 }
 
 Status fit_settings(const DataSource& source, const TrainingData& data, bool is_new, Settings& settings) {

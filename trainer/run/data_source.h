@@ -26,6 +26,7 @@ enum class DataFormat {
 
 struct DataSource {
   std::vector<std::string> files{};  ///< of one format; empty: the built-in text
+  std::string tokenizer{};           ///< path of a tokenizer's files; empty: tokens are bytes
   DataFormat format = DataFormat::automatic;
   Index vocabulary = 0;  ///< that of a new model; 0: that of the tokens
   bool separates_documents = false;
@@ -34,10 +35,16 @@ struct DataSource {
 struct TrainingData {
   Text text;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< never null
+  std::vector<std::string> tokenizer_files{};  ///< paths; empty: it has none
 };
 
-/// Opens the files. Errors: files that cannot be read or are not of the format.
+/// Opens the files, and encodes text if there is a tokenizer. Errors: files that cannot be read or are not of
+/// the format.
 Result<TrainingData> open_data(const DataSource& source);
+
+/// Takes the tokenizer of an imported model whose tokens are not bytes, if it is in the model's folder and no
+/// other is given.
+void use_imported_tokenizer(const Settings& settings, DataSource& source);
 
 /// Completes the settings: the vocabulary of a new model (`is_new`: of a preset) is that of the tokens unless
 /// given; attention separates documents if asked to. Errors: invalid_argument if the size of the vocabulary

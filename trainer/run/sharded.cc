@@ -220,12 +220,15 @@ Result<StepResult> Sharded::step(Index step) {
   WEIR_TRY(loss.status());
   recorder_.add(Phase::wait, -1, begin);
   begin = Recorder::steady_ns();
-  WEIR_TRY(update(step, sums->gradient_norm));
+  // Of all ranks the same: both are sums over all of them.
+  const bool finite = std::isfinite(sums->gradient_norm) && std::isfinite(*loss);
+  if (finite) WEIR_TRY(update(step, sums->gradient_norm));
   recorder_.add(Phase::update, -1, begin);
   record_collectives();
   WEIR_TRY(complete_checkpoint());
   StepResult result = result_of(step, *sums, *loss);
   result.stop_signal = *signal;
+  result.skipped = !finite;
   return result;
 }
 

@@ -87,17 +87,15 @@ class Progress {
                             {"tokens_per_second", tokens / seconds},
                             {"communication_ms", result.busy_ms},
                             {"exposed_communication_ms", result.waited_ms},
+                            {"skipped", result.skipped},
                             {"bytes_on_the_wire", result.bytes},
                             {"memory_bytes", result.memory},
                             {"flops", tokens * settings_.config.operations_per_token() / seconds}}));
+    if (result.skipped) return skip(step, result);
+    skipped_in_a_row_ = 0;
     journal.add({static_cast<double>(step + 1), in_bits(result.loss), tokens / seconds, result.busy_ms,
                  result.waited_ms, static_cast<double>(result.bytes) / 1e6},
                 result.spans);
-    if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm))
-      return Status(
-          Code::invalid_usage,
-          fmt::format("step {}: the loss is {} and the gradient's norm {}; a lower --learning-rate may help",
-                      step + 1, result.loss, result.gradient_norm));
     waited_ms_ += result.waited_ms;
     busy_ms_ += result.busy_ms;
     bytes_ += result.bytes;
@@ -106,6 +104,14 @@ class Progress {
   }
 
   double total() const { return total_; }
+
+  /// Says how many steps were skipped, if there were any.
+  Status count_skipped(Metrics& metrics) const {
+    if (skipped_ == 0) return {};
+    if (report_.prints)
+      fmt::print("skipped steps, of which the loss or the gradient was not finite: {}\n", skipped_);
+    return metrics.write({{"skipped_steps", skipped_}});
+  }
 
   /// After the last step, reports the median step time and the predicted one.
   Status compare(Metrics& metrics) {
@@ -124,6 +130,18 @@ class Progress {
   }
 
  private:
+  Status skip(Index step, const StepResult& result) {
+    ++skipped_;
+    const std::string what = fmt::format("step {}: the loss is {} and the gradient's norm {}", step + 1,
+                                         result.loss, result.gradient_norm);
+    if (++skipped_in_a_row_ > kMostSkipped)
+      return Status(
+          Code::invalid_usage,
+          fmt::format("{}, as in the {} steps before; a lower --learning-rate may help", what, kMostSkipped));
+    if (report_.prints) fmt::print("{}; the step is skipped\n", what);
+    return {};
+  }
+
   void print(Index step, const StepResult& result, double tokens) {
     const auto steps = static_cast<double>(steps_);
     const double rate = tokens * steps / seconds_;
@@ -166,6 +184,8 @@ class Progress {
   double busy_ms_ = 0;
   uint64_t bytes_ = 0;
   Index steps_ = 0;
+  Index skipped_ = 0;
+  Index skipped_in_a_row_ = 0;
 };
 
 /// `seconds`: of training until here; nullopt: this run does not train.
@@ -265,6 +285,7 @@ Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const Rep
   WEIR_TRY(ending.status());
   const bool stopped = ending->stop_signal != 0;
   if (stopped) ignore_stop_signals();
+  WEIR_TRY(progress.count_skipped(metrics));
   WEIR_TRY(progress.compare(metrics));
   WEIR_TRY(print_digest(engine, report, metrics));
   const auto text = stopped ? Result<std::string>(std::string()) : sample(engine, report, metrics);

@@ -29,15 +29,19 @@ struct ReportSettings {
   bool prints = true;  ///< whether this rank prints and writes the metrics; true on one rank
 };
 
+/// Steps in a row whose loss or gradient may be not finite; with one more the run ends.
+inline constexpr Index kMostSkipped = 10;
+
 /// How the steps of a run ended; the same on all ranks.
 struct RunEnd {
   Index steps = 0;      ///< number of steps done, those before a checkpoint included
   int stop_signal = 0;  ///< signal for which the run stopped (stop_signals.h); 0: none
 };
 
-/// Runs all steps and reports to stdout and to the metrics file. Rates count the time of training only. If
-/// ranks are asked to stop, the current step is the last one: its state is saved, but neither evaluated nor
-/// sampled from; the signals are ignored from then on.
+/// Runs all steps and reports to stdout and to the metrics file. Steps whose loss or gradient is not finite
+/// change nothing; they are counted, and too many in a row are an error. Rates count the time of training
+/// only. If ranks are asked to stop, the current step is the last one: its state is saved, but neither
+/// evaluated nor sampled from; the signals are ignored from then on.
 Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report);
 
 /// Reports the loss on the held-out text, the digest and a generated text, as train() does at its end, of an

@@ -25,6 +25,7 @@
 #include "trainer/run/automatic.h"
 #include "trainer/run/command_line.h"
 #include "trainer/run/common_options.h"
+#include "trainer/run/data_source.h"
 #include "trainer/run/device.h"
 #include "trainer/run/model_source.h"
 #include "trainer/run/restart_words.h"
@@ -43,7 +44,8 @@ struct Arguments {
   Settings settings;
   ReportSettings report;
   ModelSource model;
-  std::string data;
+  DataSource data;
+  std::vector<std::string> tokenizer_files;  ///< copied beside the exported model
   std::string exported;  ///< folder into which the model is written at the end; empty: none
   std::string determinism = "run";
   DeviceChoice device = DeviceChoice::cpu;
@@ -51,6 +53,7 @@ struct Arguments {
   int ranks = 0;  ///< number of processes to start; 0: the launcher has started them
   bool automatic = false;
   bool regroup = false;
+  bool prompt_given = false;
   FixedSettings given;
   std::span<const char* const> command;  ///< the program and its arguments
   bool launched = false;                 ///< whether another program has started the ranks
@@ -66,10 +69,10 @@ void add_model(CLI::App& app, Arguments& arguments) {
   CLI::Option* const blocks =
       app.add_option("--blocks", arguments.model.blocks, "Number of transformer blocks; 0: as in the preset");
   blocks->check(CLI::Range(0, 1000))->capture_default_str();
-  CLI::Option* const imported = app.add_option(
-      "--import", arguments.model.imported,
-      "Folder of a model in Hugging Face's GPT-2 format with bytes as tokens, instead of a preset: "
-      "training begins with its parameters");
+  CLI::Option* const imported =
+      app.add_option("--import", arguments.model.imported,
+                     "Folder of a model in Hugging Face's GPT-2 or Llama format, instead of a preset: "
+                     "training begins with its parameters");
   imported->excludes(preset)->excludes(blocks);
   app.add_option("--export", arguments.exported,
                  "Folder into which the model is written at the end, in the same format");
@@ -77,8 +80,6 @@ void add_model(CLI::App& app, Arguments& arguments) {
                  "Checkpoint, or folder of which the newest one counts: evaluate and sample from it, without "
                  "training")
       ->excludes(imported);
-  app.add_option("--data", arguments.data,
-                 "File to train on, read as bytes (default: the built-in King James Bible)");
   app.add_option("--precision", settings.precision,
                  "Operand precision of matrix products: fp32 (default) or bf16")
       ->transform(CLI::CheckedTransformer(precisions));
@@ -99,6 +100,31 @@ void add_model(CLI::App& app, Arguments& arguments) {
       ->transform(CLI::CheckedTransformer(devices));
   app.add_option("--threads", arguments.threads, "Threads per rank for matrix products")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
+void add_data(CLI::App& app, DataSource& data, Settings& settings) {
+  const std::map<std::string, DataFormat> formats{
+      {"auto", DataFormat::automatic}, {"text", DataFormat::text},     {"jsonl", DataFormat::json_lines},
+      {"llm.c", DataFormat::llm_c},    {"uint16", DataFormat::uint16}, {"uint32", DataFormat::uint32}};
+  app.add_option("--data", data.files, "Files to train on (default: the built-in King James Bible)");
+  app.add_option(
+         "--data-format", data.format,
+         "text (its bytes are tokens), jsonl (lines with documents in the field \"text\"), llm.c (tokens "
+         "with llm.c's header), uint16 and uint32 (tokens alone, as nanoGPT writes them), or auto "
+         "(default): llm.c by the header, jsonl by the name, else text")
+      ->transform(CLI::CheckedTransformer(formats));
+  app.add_option(
+      "--tokenizer", data.tokenizer,
+      "tokenizer.json of GPT-2 or Llama, or a folder with it or with vocab.json and merges.txt: how "
+      "text and jsonl become tokens (default: that of --import, or bytes)");
+  app.add_option("--vocabulary", data.vocabulary, "Number of tokens of a new model; 0: as the data has them")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  app.add_flag("--separate-documents", data.separates_documents,
+               "Attention sees only tokens of the same document, in --data of llm.c or jsonl");
+  app.add_option("--evaluation-sequences", settings.evaluation_sequences,
+                 "Number of sequences of the held-out tenth of the text to evaluate; 0: all")
       ->capture_default_str();
 }
 
@@ -186,9 +212,6 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
 
 void add_report(CLI::App& app, Arguments& arguments) {
   ReportSettings& report = arguments.report;
-  app.add_option("--evaluation-sequences", arguments.settings.evaluation_sequences,
-                 "Number of sequences of the held-out tenth of the text to evaluate; 0: all")
-      ->capture_default_str();
   app.add_option("--evaluate-every", report.evaluate_every, "Steps between evaluations; 0: at the end only")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -218,7 +241,7 @@ void add_report(CLI::App& app, Arguments& arguments) {
   app.add_option("--page", report.journal.page, "HTML file with plots of the run");
   app.add_option("--prompt", report.prompt, "Beginning of the text that is generated at the end")
       ->capture_default_str();
-  app.add_option("--sample", report.sample_bytes, "Length of the generated text in bytes")
+  app.add_option("--sample", report.sample_tokens, "Length of the generated text in tokens")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   app.add_option("--temperature", report.temperature, "Sampling temperature of the generated text")
@@ -243,9 +266,15 @@ std::string name_of(const Config& config) {
 
 std::string model_words(const Model& model) {
   const Config& config = model.config();
-  return fmt::format("{}: {} blocks of width {}, {} heads, sequences of {} bytes, {:.2f} M parameters",
-                     name_of(config), config.layers, config.width, config.heads, config.length,
-                     static_cast<double>(model.parameter_floats()) / 1e6);
+  const std::string shared =
+      config.form == Form::llama
+          ? fmt::format(" ({} of keys and values), hidden width {}", config.key_value_heads, config.hidden)
+          : "";
+  return fmt::format(
+      "{}: {} blocks of width {}, {} heads{}, sequences of {} {}, {:.2f} M parameters", name_of(config),
+      config.layers, config.width, config.heads, shared, config.length,
+      config.vocabulary == kBytes ? "bytes" : fmt::format("tokens out of {}", config.vocabulary),
+      static_cast<double>(model.parameter_floats()) / 1e6);
 }
 
 std::string plural(int count, const char* what) {
@@ -274,6 +303,12 @@ std::string ranks_words(const Sharded& engine) {
   return words;
 }
 
+/// "kjv.txt: 4137850 bytes, the last 413785 held out"
+std::string text_words(const Text& text, const char* between) {
+  return fmt::format("{}{}{} {}, the last {} held out", text.name(), between, text.size(),
+                     text.is_bytes() ? "bytes" : "tokens", text.held_out_size());
+}
+
 /// The order that `--deterministic` needs. The environment may ask for that of the ranks, which promises
 /// more.
 int order_for(const std::string& determinism) {
@@ -292,8 +327,7 @@ void print_beginning(const Arguments& arguments, int ranks, const Text& text, co
                      const Sharded& engine, const std::string& order) {
   fmt::print("{}\n", model_words(engine.model()));
   if (ranks > 1) fmt::print("{}\n", ranks_words(engine));
-  fmt::print("text {}: {} bytes, the last {} held out\n", text.name(), text.bytes().size(),
-             text.held_out().size());
+  fmt::print("text {}\n", text_words(text, ": "));
   fmt::print("{}, {}: at most {:.3f} TFLOP/s measured\n", ops.description(),
              plural(arguments.threads, "thread"), arguments.report.peak / 1e12);
   fmt::print("{}\n", memory_words(engine));
@@ -306,8 +340,7 @@ Status tell_page(JournalSettings& journal, const Arguments& arguments, const Tex
   if (journal.page.empty()) return {};
   const Settings& settings = engine.settings();
   journal.facts = {{"model", model_words(engine.model())},
-                   {"text", fmt::format("{}, {} bytes, the last {} held out", text.name(),
-                                        text.bytes().size(), text.held_out().size())},
+                   {"text", text_words(text, ", ")},
                    {"ranks", ranks_words(engine)},
                    {"batch", fmt::format("{} sequences, learning rate {:g}, seed {}", settings.batch,
                                          settings.learning_rate, settings.seed)},
@@ -315,8 +348,9 @@ Status tell_page(JournalSettings& journal, const Arguments& arguments, const Tex
                                             arguments.report.peak / 1e12)},
                    {"memory", memory_words(engine)},
                    {"determinism", determinism_words(arguments, order)}};
+  if (!text.is_bytes()) return {};
   journal.levels = {{"order-1 entropy of the text", order_one_entropy(text.bytes())}};
-  const Result<double> xz = xz_bits(text.held_out());
+  const Result<double> xz = xz_bits(text.bytes().last(static_cast<size_t>(text.held_out_size())));
   if (!xz.ok()) return xz.status();
   journal.levels.push_back({"xz of the held-out tenth", *xz});
   return {};
@@ -372,7 +406,7 @@ Result<RunEnd> train_together(const World& world, const Arguments& arguments, co
                               ? train(**engine, (*engine)->settings(), report)
                               : sample_from(arguments.model.sample_from, **engine, report);
   if (ending.ok() && ending->stop_signal == 0 && !arguments.exported.empty()) {
-    const Status exported = export_model(world, **engine, arguments.exported);
+    const Status exported = export_model(world, **engine, arguments.exported, arguments.tokenizer_files);
     if (!exported.ok()) ending = exported;
     if (ending.ok() && report.prints) fmt::print("exported to {}\n", arguments.exported);
   }
@@ -411,15 +445,31 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
   return common;
 }
 
+/// What the report says of tokens, and a beginning for the generated text that is among them.
+Status prepare_report(const TrainingData& data, Arguments& arguments) {
+  ReportSettings& report = arguments.report;
+  report.tokenizer = data.tokenizer;
+  arguments.tokenizer_files = data.tokenizer_files;
+  report.tokens_are_bytes = data.text.is_bytes();
+  if (!report.tokens_are_bytes) report.journal.symbol = "token";
+  if (!arguments.prompt_given && data.tokenizer->vocabulary() == 0) report.prompt.clear();
+  const auto prompt = data.tokenizer->encode(report.prompt);
+  return prompt.ok() ? Status() : Status(prompt.status().code(), "--prompt: " + prompt.status().message());
+}
+
 Result<RunEnd> run(Arguments& arguments) {
   Settings& settings = arguments.settings;
   WEIR_TRY(choose_model(arguments.model, settings));
   settings.canonical = arguments.determinism == "canonical";
   settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
-  Result<Text> text = arguments.data.empty() ? Text::built_in() : Text::from_file(arguments.data);
-  if (!text.ok()) return text.status();
-  WEIR_TRY(text->check_length(settings.config.length));
+  use_imported_tokenizer(settings, arguments.data);
+  const auto data = open_data(arguments.data);
+  WEIR_TRY(data.status());
+  const bool is_new = settings.imported == nullptr && arguments.model.sample_from.empty();
+  WEIR_TRY(fit_settings(arguments.data, *data, is_new, settings));
+  WEIR_TRY(prepare_report(*data, arguments));
+  const Text& text = data->text;
 
   use_threads(arguments.threads);
   auto device = choose_device(arguments);
@@ -427,7 +477,7 @@ Result<RunEnd> run(Arguments& arguments) {
   Ops& ops = device->ops();
   settings.sharding.gpu = device->gpu_ops.get();
   arguments.report.peak = device->peak;
-  const auto common = all_common(arguments, *text, device->gpu != nullptr);
+  const auto common = all_common(arguments, text, device->gpu != nullptr);
   WEIR_TRY(common.status());
   auto world = World::join(order_for(arguments.determinism));
   WEIR_TRY(world.status());
@@ -444,7 +494,7 @@ Result<RunEnd> run(Arguments& arguments) {
     if (world->rank() == 0) fmt::print("{}\n", plan->describe());
   }
   for (;;) {
-    const Result<RunEnd> ending = train_together(*world, arguments, *text, ops);
+    const Result<RunEnd> ending = train_together(*world, arguments, text, ops);
     if (ending.ok() && ending->stop_signal != 0 && world->rank() == 0) {
       fmt::print("{}\n", restart_words(*ending, settings, arguments.command, arguments.launched));
       std::fflush(stdout);  // before the launcher sees a rank end, and ends the others
@@ -504,7 +554,7 @@ int plan_only(int argc, char** argv) {
 }
 
 int train_model(int argc, char** argv) {
-  CLI::App app("Trains a decoder-only transformer on bytes of text", "weir-train");
+  CLI::App app("Trains a decoder-only transformer on bytes of text, or on tokens", "weir-train");
   write_plainly(app);
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.footer(
@@ -516,6 +566,7 @@ int train_model(int argc, char** argv) {
       "  weir-train --ranks 2 --checkpoints folder\n  mpirun -x NCCL_COMM_ID=host0:29400 -np 8 weir-train");
   Arguments arguments;
   add_model(app, arguments);
+  add_data(app, arguments.data, arguments.settings);
   add_training(app, arguments);
   add_sharding(app, arguments);
   add_report(app, arguments);
@@ -523,6 +574,7 @@ int train_model(int argc, char** argv) {
   const auto given = [&](const char* option) { return app.count(option) > 0; };
   arguments.given = {given("--strategy"),  given("--shard-ranks"), given("--micro-batch"),
                      given("--recompute"), given("--prefetch"),    given("--limiter") || given("--gathers")};
+  arguments.prompt_given = given("--prompt");
   arguments.command = {argv, static_cast<size_t>(argc)};
   const Result<RunEnd> ending = start(arguments, argv);
   if (ending.ok()) return ending->stop_signal == 0 ? 0 : kExitSignal + ending->stop_signal;

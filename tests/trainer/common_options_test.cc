@@ -47,6 +47,8 @@ TEST_F(CommonOptions, EachIsNamed) {
       {"--preset", [&] { settings_.config.name = "other"; }},
       {"--blocks", [&] { ++settings_.config.layers; }},
       {"--data", [&] { text_ = text(std::string(4999, 'a') + "b"); }},
+      {"--vocabulary", [&] { ++settings_.config.vocabulary; }},
+      {"--separate-documents", [&] { settings_.separator = 0; }},
       {"--precision", [&] { settings_.precision = Precision::bf16; }},
       {"--recompute", [&] { settings_.recompute = Recompute::full; }},
       {"--steps", [&] { ++settings_.steps; }},
@@ -77,7 +79,7 @@ TEST_F(CommonOptions, EachIsNamed) {
       {"--trace", [&] { report_.journal.trace = "file"; }},
       {"--page", [&] { report_.journal.page = "file"; }},
       {"--prompt", [&] { report_.prompt = "two\nlines"; }},
-      {"--sample", [&] { ++report_.sample_bytes; }},
+      {"--sample", [&] { ++report_.sample_tokens; }},
       {"--temperature", [&] { report_.temperature += 1; }},
   };
   std::string last = before;

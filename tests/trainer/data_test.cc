@@ -17,7 +17,7 @@
 namespace weir::trainer {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Text, TheBuiltInOneIsTheBible) {
   const Result<Text> text = Text::built_in();
@@ -33,15 +33,20 @@ TEST(Text, TheBuiltInOneIsTheBible) {
 TEST(Text, TheLastTenthIsHeldOut) {
   const Text text(
       "test", std::vector<uint8_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20});
-  EXPECT_EQ(text.training().size(), 19u);
-  EXPECT_THAT(text.held_out(), testing::ElementsAre(19, 20));
+  EXPECT_EQ(text.size(), 21);
+  EXPECT_EQ(text.training_size(), 19);
+  EXPECT_EQ(text.held_out_size(), 2);
+  std::vector<Token> tokens(2);
+  text.copy(text.training_size(), 2, tokens.data());
+  EXPECT_THAT(tokens, ::testing::ElementsAre(19, 20));
 }
 
 TEST(Baselines, OfTheBibleAndOfTextsThatAreKnown) {
   const Result<Text> text = Text::built_in();
   ASSERT_TRUE(text.ok());
   EXPECT_NEAR(order_one_entropy(text->bytes()), 3.257, 5e-4);
-  EXPECT_NEAR(*xz_bits(text->held_out()), 2.171, 0.005) << "as the program xz has it";
+  EXPECT_NEAR(*xz_bits(text->bytes().last(static_cast<size_t>(text->held_out_size()))), 2.171, 0.005)
+      << "as the program xz has it";
   const std::vector<uint8_t> alternating = {0, 1, 0, 1, 0, 1, 0};
   EXPECT_EQ(order_one_entropy(alternating), 0);
   const std::vector<uint8_t> fair = {0, 0, 1, 1, 0};  // each byte follows each other one once
@@ -49,7 +54,7 @@ TEST(Baselines, OfTheBibleAndOfTextsThatAreKnown) {
 }
 
 TEST(Text, AFileIsReadWhole) {
-  const std::string path = testing::TempDir() + "/weir_text_" + std::to_string(getpid());
+  const std::string path = ::testing::TempDir() + "/weir_text_" + std::to_string(getpid());
   const std::string expected = std::string(3000000, 'x') + std::string(1, '\0') + "end";
   std::ofstream(path, std::ios::binary) << expected;
   const Result<Text> text = Text::from_file(path);
@@ -100,13 +105,28 @@ TEST(Samples, EveryPlaceIsDrawnAndNoneBeyondTheText) {
     EXPECT_NEAR(count, 1000, 5 * 29);  // five deviations of the binomial distribution
 }
 
-TEST(Samples, TargetsAreTheTokensAfter) {
-  const std::vector<uint8_t> text{10, 11, 12, 13, 14};
-  std::vector<uint8_t> tokens(3);
-  std::vector<uint8_t> targets(3);
-  copy_sample(text, 1, 3, tokens.data(), targets.data());
-  EXPECT_THAT(tokens, testing::ElementsAre(11, 12, 13));
-  EXPECT_THAT(targets, testing::ElementsAre(12, 13, 14));
+TEST(Text, TokensOfAnyWidthAndOfSeveralFilesAreCopied) {
+  const std::vector<uint8_t> bytes{1, 0, 2, 0, 255, 255, 7, 0};
+  const TokenShard narrow{nullptr, bytes, 2, 0, std::nullopt}, wide{nullptr, bytes, 4, 0, std::nullopt};
+  const Text text("two", {narrow, wide, narrow});
+  EXPECT_EQ(text.size(), 10);
+  EXPECT_FALSE(text.is_bytes());
+  const std::vector<Token> all{1, 2, 65535, 7, 0x20001, 0x7ffff, 1, 2, 65535, 7};
+  for (Index begin = 0; begin <= 10; ++begin)
+    for (Index count = 0; begin + count <= 10; ++count) {
+      std::vector<Token> some(static_cast<size_t>(count) + 1, 99);
+      text.copy(begin, count, some.data());
+      EXPECT_TRUE(std::equal(all.begin() + begin, all.begin() + begin + count, some.begin()));
+      EXPECT_EQ(some.back(), 99u);
+    }
+  EXPECT_TRUE(text.check_vocabulary(0x80000).ok());
+  EXPECT_EQ(text.check_vocabulary(0x7ffff).message(),
+            "two: token 5 is 524287; expected tokens below 524287, the size of the model's vocabulary");
+  const Text encoded("encoded", std::vector<Token>{5, 1 << 20}, Token{5});
+  std::vector<Token> copied(2);
+  encoded.copy(0, 2, copied.data());
+  EXPECT_THAT(copied, ::testing::ElementsAre(5, 1 << 20));
+  EXPECT_EQ(encoded.separator(), Token{5});
 }
 
 TEST(Samples, EvaluationCoversTheTextWithoutOverlap) {
@@ -117,8 +137,8 @@ TEST(Samples, EvaluationCoversTheTextWithoutOverlap) {
   std::vector<Index> some;
   for (Index number = 0; number < 5; ++number) all.push_back(evaluation_begin(number, 5, 21, 4));
   for (Index number = 0; number < 2; ++number) some.push_back(evaluation_begin(number, 2, 21, 4));
-  EXPECT_THAT(all, testing::ElementsAre(0, 4, 8, 12, 16));
-  EXPECT_THAT(some, testing::ElementsAre(0, 8));
+  EXPECT_THAT(all, ::testing::ElementsAre(0, 4, 8, 12, 16));
+  EXPECT_THAT(some, ::testing::ElementsAre(0, 8));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in the folders of Hugging Face's GPT-2. What its own code makes of them is in hugging_face_test.py.
+// Models in the folders of Hugging Face's GPT-2 and Llama. What its own code makes of them is in
+// hugging_face_test.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,9 +18,10 @@
 #include "tests/trainer/temporary_folder.h"
 #include "trainer/exchange/byte_tokenizer.h"
 #include "trainer/exchange/exported_model.h"
-#include "trainer/exchange/gpt2_config.h"
-#include "trainer/exchange/gpt2_tensors.h"
+#include "trainer/exchange/foreign_config.h"
+#include "trainer/exchange/foreign_tensor.h"
 #include "trainer/exchange/imported_model.h"
+#include "trainer/tokenizer/byte_letters.h"
 
 namespace weir::trainer {
 namespace {
@@ -28,9 +30,21 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Config& exchanged_config() {
-  static const Config config{.name = "imported", .layers = 2, .width = 24, .heads = 4, .length = 10};
-  return config;
+const Config& exchanged_config(Form form = Form::gpt2) {
+  static const Config gpt2{
+      .name = "imported", .layers = 2, .width = 24, .heads = 4, .length = 10, .vocabulary = 300};
+  static const Config llama{.name = "imported",
+                            .layers = 2,
+                            .width = 32,
+                            .heads = 8,
+                            .length = 10,
+                            .vocabulary = 300,
+                            .form = Form::llama,
+                            .key_value_heads = 4,
+                            .hidden = 40,
+                            .epsilon = 1e-6f,
+                            .rotary_base = 500000.0f};
+  return form == Form::llama ? llama : gpt2;
 }
 
 /// A unit's array: initial values, also where these are equal for all elements.
@@ -45,10 +59,10 @@ std::vector<float> values_of(const ParameterTable& table, uint64_t seed) {
 
 class Exchange : public ::testing::Test {
  protected:
-  void export_model(uint64_t seed) const {
-    auto file = ExportedModel::create(path(), exchanged_config());
+  void export_model(uint64_t seed, Form form = Form::gpt2) const {
+    auto file = ExportedModel::create(path(), exchanged_config(form));
     ASSERT_TRUE(file.ok()) << file.status().message();
-    const Model model(exchanged_config(), Recompute::none);
+    const Model model(exchanged_config(form), Recompute::none);
     for (const auto& unit : model.units())
       ASSERT_TRUE(file->add(unit->parameters(), values_of(unit->parameters(), seed)).ok());
     const Status finished = file->finish();
@@ -56,8 +70,8 @@ class Exchange : public ::testing::Test {
   }
   const std::string& path() const { return folder_.path(); }
   /// Replaces a field of the exported config.json.
-  void set(const char* field, const json& value) const {
-    auto all = json::parse(gpt2_config_text(exchanged_config()));
+  void set(const char* field, const json& value, Form form = Form::gpt2) const {
+    auto all = json::parse(foreign_config_text(exchanged_config(form)));
     if (value == "missing")
       all.erase(field);
     else
@@ -82,19 +96,29 @@ class Exchange : public ::testing::Test {
   checkpoint::TemporaryFolder folder_;
 };
 
-TEST_F(Exchange, WhatIsExportedIsImported) {
-  export_model(3);
+class ExchangeOf : public Exchange, public ::testing::WithParamInterface<Form> {};
+INSTANTIATE_TEST_SUITE_P(Forms, ExchangeOf, ::testing::Values(Form::gpt2, Form::llama));
+
+TEST_P(ExchangeOf, WhatIsExportedIsImported) {
+  const Config& config = exchanged_config(GetParam());
+  export_model(3, GetParam());
   const auto imported = ImportedModel::open(path());
   ASSERT_TRUE(imported.ok()) << imported.status().message();
-  EXPECT_EQ(imported->config().layers, 2);
-  EXPECT_EQ(imported->config().width, 24);
-  EXPECT_EQ(imported->config().heads, 4);
-  EXPECT_EQ(imported->config().length, 10);
+  EXPECT_EQ(imported->config().form, config.form);
+  EXPECT_EQ(imported->config().vocabulary, config.vocabulary);
+  EXPECT_EQ(imported->config().layers, config.layers);
+  EXPECT_EQ(imported->config().width, config.width);
+  EXPECT_EQ(imported->config().heads, config.heads);
+  EXPECT_EQ(imported->config().length, config.length);
+  EXPECT_EQ(imported->config().key_value_heads, config.key_value_heads);
+  EXPECT_EQ(imported->config().hidden, config.hidden);
+  EXPECT_EQ(imported->config().epsilon, config.epsilon);
+  EXPECT_EQ(imported->config().rotary_base, config.rotary_base);
   EXPECT_FALSE(imported->copies_embedding());
   // Whole, in slices, and in pieces.
   for (const int count : {1, 2, 4})
     for (int index = 0; index < count; ++index) {
-      const Model model(exchanged_config(), Recompute::none, {index, count});
+      const Model model(config, Recompute::none, {index, count});
       for (const auto& unit : model.units()) {
         const ParameterTable& table = unit->parameters();
         const std::vector<float> expected = values_of(table, 3);
@@ -116,32 +140,33 @@ TEST_F(Exchange, ChecksumsTellModelsApart) {
   EXPECT_NE(*ImportedModel::open(path())->checksum(), first);
 }
 
-TEST_F(Exchange, NamesMayBeWithoutTheirFirstPart) {
-  export_model(3);
-  put_tensors([](std::vector<TensorEntry>& tensors) {
+TEST_P(ExchangeOf, NamesMayBeWithoutTheirFirstPart) {
+  export_model(3, GetParam());
+  const std::string first = GetParam() == Form::llama ? "model." : "transformer.";
+  put_tensors([&](std::vector<TensorEntry>& tensors) {
     for (TensorEntry& tensor : tensors)
-      if (tensor.name.starts_with("transformer.")) tensor.name.erase(0, std::string("transformer.").size());
+      if (tensor.name.starts_with(first)) tensor.name.erase(0, first.size());
   });
   EXPECT_EQ(refusal(), "accepted");
 }
 
-TEST_F(Exchange, TiedWeightsBecomeTwoTensors) {
-  export_model(3);
-  set("tie_word_embeddings", true);
+TEST_P(ExchangeOf, TiedWeightsBecomeTwoTensors) {
+  export_model(3, GetParam());
+  set("tie_word_embeddings", true, GetParam());
   const auto imported = ImportedModel::open(path());
   ASSERT_TRUE(imported.ok()) << imported.status().message();
   EXPECT_TRUE(imported->copies_embedding());
-  const Model model(exchanged_config(), Recompute::none);
+  const Model model(exchanged_config(GetParam()), Recompute::none);
   const auto embedding = *imported->read(model.units().front()->parameters().tensors()[0]);
-  const auto head = *imported->read(model.units().back()->parameters().tensors()[2]);
-  EXPECT_EQ(head, transposed(256, 24, embedding));
+  const auto head = *imported->read(model.units().back()->parameters().tensors().back());
+  EXPECT_EQ(head, transposed(300, static_cast<uint64_t>(model.config().width), embedding));
 }
 
 TEST_F(Exchange, TensorsThatDoNotFitAreNamed) {
   export_model(3);
   put_tensors([](std::vector<TensorEntry>& tensors) { tensors.pop_back(); });
   EXPECT_EQ(refusal(),
-            path() + "/model.safetensors: has no tensor 'lm_head.weight'; expected one of shape [256, 24]");
+            path() + "/model.safetensors: has no tensor 'lm_head.weight'; expected one of shape [300, 24]");
   export_model(3);
   put_tensors([](std::vector<TensorEntry>& tensors) { std::ranges::reverse(tensors[4].shape); });
   EXPECT_EQ(refusal(), path() +
@@ -159,10 +184,10 @@ TEST_F(Exchange, ModelsOfAnotherFormAreRefused) {
     set(field, value);
     return refusal().substr(path().size() + std::string("/config.json: ").size());
   };
-  EXPECT_EQ(said("model_type", "llama"), "model_type is \"llama\"; expected \"gpt2\"");
-  EXPECT_EQ(said("model_type", "missing"), "model_type is null; expected \"gpt2\"");
-  EXPECT_EQ(said("vocab_size", 50257), "vocab_size is 50257; expected 256");
-  EXPECT_EQ(said("vocab_size", "missing"), "vocab_size is 50257; expected 256");
+  EXPECT_EQ(said("model_type", "bert"), "model_type is \"bert\"; expected \"gpt2\" or \"llama\"");
+  EXPECT_EQ(said("model_type", "missing"), "model_type is null; expected \"gpt2\" or \"llama\"");
+  EXPECT_EQ(said("vocab_size", 0), "vocab_size is 0; expected a number from 1 to 1048576");
+  set("vocab_size", 300);
   EXPECT_EQ(said("layer_norm_epsilon", 1e-6), "layer_norm_epsilon is 1e-06; expected 1e-05");
   EXPECT_EQ(said("n_inner", 50), "n_inner is 50; expected null or 96, four times n_embd");
   EXPECT_EQ(said("activation_function", "relu"),
@@ -181,8 +206,44 @@ TEST_F(Exchange, ModelsOfAnotherFormAreRefused) {
   EXPECT_THAT(refusal(), HasSubstr("/config.json: is not JSON: "));
 }
 
-TEST(Gpt2ConfigText, ChangedOnesAreReadOrRefused) {
-  const std::string sound = gpt2_config_text(exchanged_config());
+TEST_F(Exchange, LlamasOfAnotherFormAreRefused) {
+  export_model(3, Form::llama);
+  const auto said = [&](const char* field, const json& value) {
+    set(field, value, Form::llama);
+    return refusal().substr(path().size() + std::string("/config.json: ").size());
+  };
+  EXPECT_EQ(said("vocab_size", 0), "vocab_size is 0; expected a number from 1 to 1048576");
+  EXPECT_EQ(said("hidden_act", "gelu"), "hidden_act is \"gelu\"; expected \"silu\"");
+  EXPECT_EQ(said("attention_bias", true), "attention_bias is true; expected false");
+  EXPECT_EQ(said("mlp_bias", true), "mlp_bias is true; expected false");
+  EXPECT_EQ(said("rope_scaling", {{"type", "linear"}}), "rope_scaling is \"object\"; expected null");
+  EXPECT_EQ(said("rope_parameters", {{"rope_type", "llama3"}}),
+            "rope_type is \"llama3\"; expected \"default\"");
+  EXPECT_EQ(said("rope_theta", 0), "rope_theta is 0; expected a number above 0");
+  EXPECT_EQ(said("rms_norm_eps", "small"), "rms_norm_eps is \"small\"; expected a number above 0");
+  EXPECT_EQ(said("head_dim", 16), "head_dim is 16; expected null or 4, hidden_size / num_attention_heads");
+  EXPECT_EQ(said("num_attention_heads", 5),
+            "hidden_size is 32; expected a multiple of num_attention_heads, 5");
+  EXPECT_EQ(said("num_key_value_heads", 3),
+            "num_attention_heads is 8; expected a multiple of num_key_value_heads, 3");
+  EXPECT_EQ(said("num_attention_heads", 32),
+            "hidden_size / num_attention_heads is 1; expected an even number");
+  set("head_dim", 4, Form::llama);
+  EXPECT_EQ(refusal(), "accepted");
+  set("rope_parameters", {{"rope_theta", 123.0}, {"rope_type", "default"}}, Form::llama);
+  EXPECT_EQ(ImportedModel::open(path())->config().rotary_base, 123.0f) << "as newer releases write it";
+  export_model(3, Form::llama);
+  put_tensors([](std::vector<TensorEntry>& tensors) { tensors[3].shape[0] = 32; });
+  EXPECT_EQ(refusal(), path() +
+                           "/model.safetensors: tensor 'model.layers.0.self_attn.k_proj.weight' has shape "
+                           "[32, 32]; expected [16, 32]");
+}
+
+class ForeignConfigText : public ::testing::TestWithParam<Form> {};
+INSTANTIATE_TEST_SUITE_P(Forms, ForeignConfigText, ::testing::Values(Form::gpt2, Form::llama));
+
+TEST_P(ForeignConfigText, ChangedOnesAreReadOrRefused) {
+  const std::string sound = foreign_config_text(exchanged_config(GetParam()));
   std::mt19937 random(1);
   int refusals = 0;
   const int rounds = weir::testing::enough(5000);
@@ -193,16 +254,17 @@ TEST(Gpt2ConfigText, ChangedOnesAreReadOrRefused) {
       text[at] = static_cast<char>(random());
     else
       text.replace(at, random() % 4, sound.substr(random() % sound.size(), random() % 6));
-    const auto read = parse_gpt2_config(text);
+    const auto read = parse_foreign_config(text);
     refusals += read.ok() ? 0 : 1;
     EXPECT_NE(read.ok(), !read.status().message().empty());
   }
   EXPECT_GT(refusals, rounds / 3);
   EXPECT_LT(refusals, rounds);
   const std::string deep(100'000, '['), end(100'000, ']');
-  EXPECT_EQ(
-      parse_gpt2_config("{\"model_type\": \"gpt2\", \"vocab_size\": " + deep + end + "}").status().message(),
-      "vocab_size is \"array\"; expected 256");
+  EXPECT_EQ(parse_foreign_config("{\"model_type\": \"gpt2\", \"vocab_size\": " + deep + end + "}")
+                .status()
+                .message(),
+            "vocab_size is \"array\"; expected a number from 1 to 1048576");
 }
 
 TEST_F(Exchange, FoldersAreMadeOrNamed) {
@@ -218,12 +280,12 @@ TEST(Gpt2Tensors, HaveTheNamesAndShapesOfTheirs) {
   std::vector<std::string> said;
   for (const auto& unit : model.units())
     for (const Tensor& tensor : unit->parameters().tensors()) {
-      const Gpt2Tensor theirs = gpt2_tensor(tensor);
+      const ForeignTensor theirs = foreign_tensor(Form::gpt2, tensor);
       said.push_back(theirs.name + " " + shape_words(theirs.shape) +
                      (theirs.transposed ? " transposed" : ""));
     }
   ASSERT_EQ(said.size(), 2u + 2 * 12 + 3);
-  EXPECT_EQ(said[0], "transformer.wte.weight [256, 24]");
+  EXPECT_EQ(said[0], "transformer.wte.weight [300, 24]");
   EXPECT_EQ(said[1], "transformer.wpe.weight [10, 24]");
   EXPECT_THAT(
       std::vector<std::string>(said.begin() + 14, said.begin() + 26),
@@ -234,7 +296,32 @@ TEST(Gpt2Tensors, HaveTheNamesAndShapesOfTheirs) {
                   "transformer.h.1.ln_2.bias [24]", "transformer.h.1.mlp.c_fc.weight [24, 96] transposed",
                   "transformer.h.1.mlp.c_fc.bias [96]", "transformer.h.1.mlp.c_proj.weight [96, 24]",
                   "transformer.h.1.mlp.c_proj.bias [24]"));
-  EXPECT_EQ(said.back(), "lm_head.weight [256, 24] transposed");
+  EXPECT_EQ(said.back(), "lm_head.weight [300, 24] transposed");
+}
+
+TEST(LlamaTensors, HaveTheNamesAndShapesOfTheirs) {
+  const Model model(exchanged_config(Form::llama), Recompute::none);
+  std::vector<std::string> said;
+  for (const auto& unit : model.units())
+    for (const Tensor& tensor : unit->parameters().tensors()) {
+      const ForeignTensor theirs = foreign_tensor(Form::llama, tensor);
+      said.push_back(theirs.name + " " + shape_words(theirs.shape) +
+                     (theirs.transposed ? " transposed" : ""));
+    }
+  ASSERT_EQ(said.size(), 1u + 2 * 9 + 2);
+  EXPECT_EQ(said[0], "model.embed_tokens.weight [300, 32]");
+  EXPECT_THAT(std::vector<std::string>(said.begin() + 10, said.begin() + 19),
+              ElementsAre("model.layers.1.input_layernorm.weight [32]",
+                          "model.layers.1.self_attn.q_proj.weight [32, 32]",
+                          "model.layers.1.self_attn.k_proj.weight [16, 32]",
+                          "model.layers.1.self_attn.v_proj.weight [16, 32]",
+                          "model.layers.1.self_attn.o_proj.weight [32, 32] transposed",
+                          "model.layers.1.post_attention_layernorm.weight [32]",
+                          "model.layers.1.mlp.gate_proj.weight [40, 32]",
+                          "model.layers.1.mlp.up_proj.weight [40, 32]",
+                          "model.layers.1.mlp.down_proj.weight [32, 40] transposed"));
+  EXPECT_EQ(said[19], "model.norm.weight [32]");
+  EXPECT_EQ(said.back(), "lm_head.weight [300, 32] transposed");
 }
 
 TEST(ByteTokenizer, EachByteHasALetterOfItsOwn) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the first step of a small model as JSON: its parameters, its sequences, its loss and its gradients.
+// With the argument "llama", of a model of Llama's form.
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "trainer/data/samples.h"
 #include "trainer/data/text.h"
@@ -10,9 +13,16 @@
 using nlohmann::json;
 using namespace weir::trainer;
 
-int main() {
+int main(int argc, char** argv) {
   Settings settings;
   settings.config = {.name = "test", .layers = 2, .width = 48, .heads = 3, .length = 16};
+  if (argc > 1 && std::string_view(argv[1]) == "llama") {
+    settings.config.form = Form::llama;
+    settings.config.heads = 6;
+    settings.config.key_value_heads = 2;
+    settings.config.hidden = 80;
+    settings.config.rotary_base = 300;
+  }
   settings.batch = 3;
   const auto text = Text::built_in();
   if (!text.ok()) return 1;
@@ -40,15 +50,17 @@ int main() {
   add("gradients", [&](size_t unit) { return engine.gradients(unit); });
 
   json sequences = json::array();
-  const auto bytes = text->training();
   for (Index number = 0; number < settings.batch; ++number) {
-    const Index begin =
-        sample_begin(settings.seed, 0, number, static_cast<Index>(bytes.size()), settings.config.length);
-    const auto part =
-        bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(settings.config.length) + 1);
-    sequences.push_back(std::vector<int>(part.begin(), part.end()));
+    std::vector<Token> part(static_cast<size_t>(settings.config.length) + 1);
+    text->copy(sample_begin(settings.seed, 0, number, text->training_size(), settings.config.length),
+               settings.config.length + 1, part.data());
+    sequences.push_back(part);
   }
   const json all{{"layers", settings.config.layers},
+                 {"is_llama", settings.config.form == Form::llama},
+                 {"key_value_heads", settings.config.key_value_heads},
+                 {"epsilon", settings.config.epsilon},
+                 {"rotary_base", settings.config.rotary_base},
                  {"heads", settings.config.heads},
                  {"tensors", tensors},
                  {"sequences", sequences},

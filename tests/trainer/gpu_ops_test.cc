@@ -39,7 +39,7 @@ class OnGpu {
   ~OnGpu() { gpu_.free(memory_); }
 
   float* floats() const { return static_cast<float*>(memory_); }
-  uint8_t* bytes() const { return static_cast<uint8_t*>(memory_); }
+  Token* tokens() const { return static_cast<Token*>(memory_); }
   Floats values(GpuOps& ops) const {
     Floats values(bytes_ / sizeof(float));
     EXPECT_TRUE(gpu_.copy(values.data(), memory_, bytes_, ops.stream()).ok());
@@ -106,13 +106,18 @@ struct Pass {
 
 constexpr Index kSequences = 2;
 
-Pass pass_on_cpu(const Model& model, const std::vector<Floats>& parameters,
-                 const std::vector<uint8_t>& tokens, Precision precision) {
+Pass pass_on_cpu(const Model& model, const std::vector<Floats>& parameters, const std::vector<Token>& tokens,
+                 Precision precision) {
   CpuOps ops(precision);
   Pass pass;
   pass.losses.resize(tokens.size());
   const Index length = model.config().length;
-  const Batch batch{kSequences, length, 0, tokens.data(), tokens.data(), pass.losses.data(), 1.0f, false};
+  const Batch batch{.sequences = kSequences,
+                    .length = length,
+                    .tokens = tokens.data(),
+                    .targets = tokens.data(),
+                    .losses = pass.losses.data(),
+                    .loss_scale = 1};
   Floats scratch(static_cast<size_t>(model.scratch_floats(batch)));
   const Compute compute{ops, scratch.data()};
   const size_t activations = tokens.size() * static_cast<size_t>(model.config().width);
@@ -136,10 +141,14 @@ Pass pass_on_cpu(const Model& model, const std::vector<Floats>& parameters,
 }
 
 Pass pass_on_gpu(GpuOps& ops, const Model& model, const std::vector<Floats>& parameters,
-                 const std::vector<uint8_t>& tokens) {
+                 const std::vector<Token>& tokens) {
   const OnGpu tokens_there(ops, tokens), losses(ops, Floats(tokens.size()));
-  const Batch batch{kSequences,           model.config().length, 0,    tokens_there.bytes(),
-                    tokens_there.bytes(), losses.floats(),       1.0f, false};
+  const Batch batch{.sequences = kSequences,
+                    .length = model.config().length,
+                    .tokens = tokens_there.tokens(),
+                    .targets = tokens_there.tokens(),
+                    .losses = losses.floats(),
+                    .loss_scale = 1};
   const auto room = [&](Index floats) {
     return std::make_unique<OnGpu>(ops.gpu(), static_cast<size_t>(floats) * sizeof(float));
   };
@@ -175,9 +184,9 @@ TEST_P(GpuArithmetic, AModelsLossesAndGradients) {
     parameters.emplace_back(static_cast<size_t>(unit->parameters().size()));
     initialise(unit->parameters(), 5, 0, unit->parameters().size(), parameters.back().data());
   }
-  std::vector<uint8_t> tokens;
+  std::vector<Token> tokens;
   for (Index at = 0; at < kSequences * config.length; ++at)
-    tokens.push_back(static_cast<uint8_t>(at * 37 % 101));
+    tokens.push_back(static_cast<Token>(at * 37 % 101));
   const Pass expected = pass_on_cpu(model, parameters, tokens, GetParam());
   const Pass got = pass_on_gpu(*ops_, model, parameters, tokens);
   // In bf16 a last place of fp32 may decide how an operand is rounded.

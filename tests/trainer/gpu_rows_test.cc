@@ -4,6 +4,7 @@
 // gradients of biases and gains.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "tests/trainer/reference.h"
@@ -105,6 +106,46 @@ TEST_P(GpuRowsOfWidth, GradientsOfInputsHaveTheBitsOfTheCpu) {
   EXPECT_EQ(got, expected);
 }
 
+TEST_P(GpuRowsOfWidth, RmsNorm) {
+  const Floats x = matrix(1), gain = vector(2), gradient = matrix(4);
+  Floats statistics(2 * kRows), out(x.size());
+  expect_same({out, statistics}, [&](Arrays& a) -> RowCall {
+    return RmsNormForward{kRows, width(), 1e-5f, x.data(), gain.data(), a[0].data(), a[1].data()};
+  });
+  CpuOps(Precision::fp32)
+      .run(RmsNormForward{kRows, width(), 1e-5f, x.data(), gain.data(), out.data(), statistics.data()});
+  expect_same(
+      {matrix(5), vector(6)},
+      [&](Arrays& a) -> RowCall {
+        return RmsNormBackward{kRows,       width(),           gradient.data(), x.data(),
+                               gain.data(), statistics.data(), a[0].data(),     a[1].data()};
+      },
+      1e-5f);
+}
+
+TEST_P(GpuRowsOfWidth, SwiGlu) {
+  const Floats gate = matrix(1), up = matrix(2);
+  expect_same({Floats(gate.size())}, [&](Arrays& a) -> RowCall {
+    return SwiGluForward{kRows * width(), gate.data(), up.data(), a[0].data()};
+  });
+  expect_same({matrix(3), Floats(gate.size())}, [&](Arrays& a) -> RowCall {
+    return SwiGluBackward{kRows * width(), gate.data(), up.data(), a[0].data(), a[1].data()};
+  });
+}
+
+TEST_P(GpuRowsOfWidth, RotaryEmbedding) {
+  const HeadShape shape{2, 7, 3, 2 * width()};
+  Floats frequencies(static_cast<size_t>(width()));
+  expect_same({frequencies}, [&](Arrays& a) -> RowCall {
+    return RotaryFrequencies{2 * width(), 10000.0f, a[0].data()};
+  });
+  CpuOps(Precision::fp32).run(RotaryFrequencies{2 * width(), 10000.0f, frequencies.data()});
+  for (const bool back : {false, true})
+    expect_same({random_floats(2 * 7 * 3 * 2 * width(), 1)}, [&](Arrays& a) -> RowCall {
+      return Rotate{shape, frequencies.data(), back, a[0].data()};
+    });
+}
+
 TEST_P(GpuRowsOfWidth, BiasAndGelu) {
   const Floats bias = vector(1), residual = matrix(2);
   expect_same({matrix(3)}, [&](Arrays& a) -> RowCall {
@@ -128,19 +169,28 @@ TEST_P(GpuRowsOfWidth, BiasAndGelu) {
 }
 
 TEST_P(GpuRowsOfWidth, Softmax) {
-  const Index squares = 2 * width() * width();
+  const Index rows = std::min<Index>(width(), 5);  // the last ones of a square
+  const Index squares = 2 * rows * width();
   const Floats probabilities = random_floats(squares, 1);
-  expect_same({random_floats(squares, 2)}, [&](Arrays& a) -> RowCall {
-    return CausalSoftmaxForward{2, width(), 0.25f, a[0].data()};
-  });
-  expect_same({random_floats(squares, 3)}, [&](Arrays& a) -> RowCall {
-    return CausalSoftmaxBackward{2, width(), 0.25f, probabilities.data(), a[0].data()};
-  });
+  // One matrix of each sequence; all see the first position, or what is in their document.
+  std::vector<Token> starts;
+  for (Index position = 0; position < 2 * width(); ++position)
+    starts.push_back(static_cast<Token>(position % width() / 3 * 3));
+  for (const Token* from : {static_cast<const Token*>(nullptr), static_cast<const Token*>(starts.data())}) {
+    const SeenFrom seen{1, width(), from};
+    expect_same({random_floats(squares, 2)}, [&](Arrays& a) -> RowCall {
+      return CausalSoftmaxForward{2, rows, width(), width() - rows, seen, 0.25f, a[0].data()};
+    });
+    expect_same({random_floats(squares, 3)}, [&](Arrays& a) -> RowCall {
+      return CausalSoftmaxBackward{
+          2, rows, width(), width() - rows, seen, 0.25f, probabilities.data(), a[0].data()};
+    });
+  }
 }
 
 TEST_P(GpuRowsOfWidth, CrossEntropy) {
   const Floats logits = matrix(1);
-  std::vector<uint8_t> targets;
+  std::vector<Token> targets;
   for (Index row = 0; row < kRows; ++row) targets.push_back(static_cast<uint8_t>(row % width()));
   expect_same(
       {Floats(kRows)},
@@ -155,17 +205,25 @@ TEST_P(GpuRowsOfWidth, CrossEntropy) {
 
 TEST_P(GpuRowsOfWidth, Embedding) {
   constexpr Index kLength = 23;
-  const Floats tokens_of_table = random_floats(gpu::kTokens * width(), 1);
+  const Floats tokens_of_table = random_floats(256 * width(), 1);
   const Floats positions = random_floats(kLength * width(), 2), gradient = matrix(3);
-  std::vector<uint8_t> tokens;
+  std::vector<Token> tokens;
   for (Index row = 0; row < kRows; ++row) tokens.push_back(static_cast<uint8_t>(row * 91 % 17 * 16));
   expect_same({matrix(4)}, [&](Arrays& a) -> RowCall {
     return EmbeddingForward{
         kRows, kLength, width(), tokens.data(), tokens_of_table.data(), positions.data(), a[0].data()};
   });
+  expect_same({matrix(4)}, [&](Arrays& a) -> RowCall {
+    return EmbeddingForward{kRows,   kLength,    width(), tokens.data(), tokens_of_table.data(),
+                            nullptr, a[0].data()};
+  });
+  expect_same({tokens_of_table}, [&](Arrays& a) -> RowCall {
+    return EmbeddingBackward{kRows,         kLength,         width(),     256,
+                             tokens.data(), gradient.data(), a[0].data(), nullptr};
+  });
   expect_same({tokens_of_table, positions}, [&](Arrays& a) -> RowCall {
-    return EmbeddingBackward{kRows,           kLength,     width(),    tokens.data(),
-                             gradient.data(), a[0].data(), a[1].data()};
+    return EmbeddingBackward{kRows,         kLength,         width(),     256,
+                             tokens.data(), gradient.data(), a[0].data(), a[1].data()};
   });
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|orders|plain|parts|switches [few].
+"""What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|llama|orders|plain|parts|switches [few].
 
 Canonical runs end with one digest of parameters and moments, whatever ranks, strategy, limiter, prefetch, micro-batch and transport;
 so do runs that stop at a checkpoint and go on with other ranks, another strategy and transport. Runs in the library's own order keep to the
@@ -41,10 +41,10 @@ def some_text():
   return file
 
 
-def train(program, ranks, *options, steps=STEPS, launch=None, **variables):
+def train(program, ranks, *options, steps=STEPS, launch=None, preset="tiny", **variables):
   """(digest, losses by step). `launch`: what starts the ranks, and the program with its text, instead of the program itself."""
   with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
-    command = [*(launch or (program, "--ranks", f"{ranks}", "--data", some_text().name)), "--preset", "tiny", "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
+    command = [*(launch or (program, "--ranks", f"{ranks}", "--data", some_text().name)), "--preset", preset, "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
                "--evaluation-sequences", "4", "--sample", "0", "--metrics", metrics.name, *options]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | variables)
     assert run.returncode == 0, (command, run.stdout, run.stderr)
@@ -145,6 +145,28 @@ def parts(program):
     assert len(digests) == 1, digests
 
 
+def llama(program):
+  """The same promises for blocks of Llama's form."""
+  run = functools.partial(train, program, preset="llama-tiny")
+  canonical_way = ("--deterministic", "canonical")
+  expected, _ = run(1, *canonical_way)
+  for ranks, options in some(((2, ("--strategy", "full")), (3, ("--micro-batch", "1", "--recompute", "full")),
+                              (4, ("--strategy", "hybrid", "--shard-ranks", "2", "--recompute", "selective")),
+                              (8, ("--strategy", "gradients",)), (4, cut(2, 1)), (6, cut(6, 1)))):
+    digest, _ = run(ranks, *canonical_way, *options)
+    assert digest == expected, (ranks, options, digest, expected)
+  assert expected != train(program, 1, *canonical_way)[0], "the digest does not tell forms apart"
+  _, expected = run(1)
+  for ranks, options in some(((4, ("--strategy", "full")), (2, cut(1, 2)), (4, cut(2, 2)))):
+    _, losses = run(ranks, *options)
+    off = max(abs(loss - expected[step]) for step, loss in losses.items())
+    assert losses.keys() == expected.keys() and off < FP32_LOSS, (ranks, options, off)
+  with tempfile.TemporaryDirectory() as folder:
+    digests = {run(ranks, *options, "--checkpoints", folder, "--stop-after", "2")[0]
+               for ranks, options in ((4, cut(2, 2)), (1, ()), (3, ()))}
+  assert len(digests) == 1, digests
+
+
 def switches(program):
   steps = 8
   expected, _ = train(program, 1, "--deterministic", "canonical", steps=steps)
@@ -159,4 +181,4 @@ def switches(program):
 
 
 if __name__ == "__main__":
-  {"canonical": canonical, "orders": orders, "plain": plain, "parts": parts, "switches": switches}[sys.argv[2]](sys.argv[1])
+  {"canonical": canonical, "llama": llama, "orders": orders, "plain": plain, "parts": parts, "switches": switches}[sys.argv[2]](sys.argv[1])

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <tuple>
 
 #include "tests/trainer/reference.h"
 #include "trainer/math/buffer.h"
@@ -18,10 +19,22 @@ namespace {
 
 using reference::Values;
 
-const Config kConfig{.name = "test", .layers = 2, .width = 24, .heads = 3, .length = 7};
+const Config kGpt2{.name = "test", .layers = 2, .width = 24, .heads = 3, .length = 7};
+const Config kLlama{.name = "test",
+                    .layers = 2,
+                    .width = 24,
+                    .heads = 3,
+                    .length = 7,
+                    .form = Form::llama,
+                    .key_value_heads = 1,
+                    .hidden = 40,
+                    .epsilon = 1e-6f,
+                    .rotary_base = 100.0f};
+const Config& config_of(Form form) { return form == Form::llama ? kLlama : kGpt2; }
+constexpr auto kForms = {Form::gpt2, Form::llama};
 
-std::vector<uint8_t> bytes(Index count, uint32_t stream) {
-  std::vector<uint8_t> drawn;
+std::vector<Token> bytes(Index count, uint32_t stream) {
+  std::vector<Token> drawn;
   for (Index at = 0; at < count; ++at)
     drawn.push_back(
         static_cast<uint8_t>(random_block(9, Purpose::samples, stream, static_cast<uint64_t>(at))[0]));
@@ -53,8 +66,8 @@ class Collected final : public Gradients {
 /// A model with parameters, which computes the gradients of a global batch.
 class Learner {
  public:
-  Learner(Recompute recompute, Precision precision, bool canonical)
-      : model_(kConfig, recompute), ops_(precision), canonical_(canonical) {
+  Learner(Form form, Recompute recompute, Precision precision, bool canonical)
+      : config_(config_of(form)), model_(config_, recompute), ops_(precision), canonical_(canonical) {
     for (const auto& unit : model_.units()) {
       Buffer values(unit->parameters().size());
       initialise(unit->parameters(), 5, 0, values.size(), values.data());
@@ -83,7 +96,7 @@ class Learner {
       sums.emplace_back(static_cast<size_t>(values.size()));
       pieces.emplace_back(values.size());
     }
-    losses_.assign(static_cast<size_t>(sequences * kConfig.length), 0);
+    losses_.assign(static_cast<size_t>(sequences * config_.length), 0);
     for (Index first = 0; first < sequences; first += at_once)
       micro_batch(sequences, first, std::min(at_once, sequences - first), sums, pieces);
     if (canonical_)
@@ -95,16 +108,16 @@ class Learner {
  private:
   void micro_batch(Index all, Index first, Index sequences, std::vector<std::vector<float>>& sums,
                    std::vector<Collected>& pieces) {
-    const std::vector<uint8_t> tokens = bytes(all * kConfig.length, 1);
-    const std::vector<uint8_t> targets = bytes(all * kConfig.length, 2);
-    const Index before = first * kConfig.length;
+    const std::vector<Token> tokens = bytes(all * config_.length, 1);
+    const std::vector<Token> targets = bytes(all * config_.length, 2);
+    const Index before = first * config_.length;
     const Batch batch{.sequences = sequences,
-                      .length = kConfig.length,
+                      .length = config_.length,
                       .first = first,
                       .tokens = tokens.data() + before,
                       .targets = targets.data() + before,
                       .losses = losses_.data() + before,
-                      .loss_scale = 1.0f / static_cast<float>(all * kConfig.length),
+                      .loss_scale = 1.0f / static_cast<float>(all * config_.length),
                       .by_sequence = canonical_};
     Buffer scratch(model_.scratch_floats(batch));
     const Compute compute{ops_, scratch.data()};
@@ -112,13 +125,13 @@ class Learner {
     std::vector<Buffer> activations;
     std::vector<Buffer> saved;
     for (size_t at = 0; at < units; ++at) {
-      activations.emplace_back(batch.rows() * kConfig.width);
+      activations.emplace_back(batch.rows() * config_.width);
       saved.emplace_back(model_.units()[at]->saved_floats(batch));
       model_.units()[at]->forward(compute, batch, parameters_[at].data(),
                                   at > 0 ? activations[at - 1].data() : nullptr,
                                   at + 1 < units ? activations[at].data() : nullptr, saved[at].data());
     }
-    Buffer gradient(batch.rows() * kConfig.width);
+    Buffer gradient(batch.rows() * config_.width);
     for (size_t at = units; at-- > 0;) {
       PlainGradients plain(sums[at].data());
       model_.units()[at]->backward(compute, batch, parameters_[at].data(),
@@ -127,6 +140,7 @@ class Learner {
     }
   }
 
+  const Config& config_;
   Model model_;
   CpuOps ops_;
   bool canonical_;
@@ -144,23 +158,27 @@ double largest_difference(const std::vector<std::vector<float>>& a,
   return largest;
 }
 
-TEST(ModelGradients, AreThoseOfTheModelInFp64) {
+class ModelGradients : public testing::TestWithParam<Form> {};
+INSTANTIATE_TEST_SUITE_P(Forms, ModelGradients, testing::ValuesIn(kForms));
+
+TEST_P(ModelGradients, AreThoseOfTheModelInFp64) {
+  const Config& config = config_of(GetParam());
   constexpr Index kSequences = 2;
-  Learner run(Recompute::none, Precision::fp32, false);
+  Learner run(GetParam(), Recompute::none, Precision::fp32, false);
   const auto gradients = run.gradients(kSequences, kSequences);
-  const std::vector<uint8_t> tokens = bytes(kSequences * kConfig.length, 1);
-  const std::vector<uint8_t> targets = bytes(kSequences * kConfig.length, 2);
+  const std::vector<Token> tokens = bytes(kSequences * config.length, 1);
+  const std::vector<Token> targets = bytes(kSequences * config.length, 2);
   std::vector<Values> parameters;
   for (const Buffer& values : run.parameters())
     parameters.emplace_back(values.values().begin(), values.values().end());
   const auto mean_loss = [&] {
-    return reference::model_loss(kConfig, run.model(), parameters, tokens, targets) /
-           static_cast<double>(kSequences * kConfig.length);
+    return reference::model_loss(config, run.model(), parameters, tokens, targets) /
+           static_cast<double>(kSequences * config.length);
   };
 
   double loss = 0;
   for (const float token : run.losses()) loss += static_cast<double>(token);
-  EXPECT_NEAR(loss / static_cast<double>(kSequences * kConfig.length), mean_loss(), 1e-5);
+  EXPECT_NEAR(loss / static_cast<double>(kSequences * config.length), mean_loss(), 1e-5);
   // Six elements of every tensor; of the embedding, rows that occur.
   for (size_t unit = 0; unit < parameters.size(); ++unit) {
     for (const Tensor& tensor : run.model().units()[unit]->parameters().tensors()) {
@@ -178,9 +196,9 @@ TEST(ModelGradients, AreThoseOfTheModelInFp64) {
   }
 }
 
-TEST(ModelGradients, OfBf16AreClose) {
-  Learner exact(Recompute::none, Precision::fp32, false);
-  Learner rounded(Recompute::none, Precision::bf16, false);
+TEST_P(ModelGradients, OfBf16AreClose) {
+  Learner exact(GetParam(), Recompute::none, Precision::fp32, false);
+  Learner rounded(GetParam(), Recompute::none, Precision::bf16, false);
   const auto gradients = exact.gradients(2, 2);
   double largest = 0;
   for (const auto& unit : gradients)
@@ -190,47 +208,56 @@ TEST(ModelGradients, OfBf16AreClose) {
   EXPECT_LT(difference, 0.03 * largest);
 }
 
-class Recomputed : public testing::TestWithParam<Recompute> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, Recomputed, testing::Values(Recompute::selective, Recompute::full));
+class Recomputed : public testing::TestWithParam<std::tuple<Form, Recompute>> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, Recomputed,
+                         testing::Combine(testing::ValuesIn(kForms),
+                                          testing::Values(Recompute::selective, Recompute::full)));
 
 TEST_P(Recomputed, GradientsHaveTheSameBitsAndLessIsSaved) {
-  Learner all(Recompute::none, Precision::fp32, false);
-  Learner again(GetParam(), Precision::fp32, false);
+  const auto [form, recompute] = GetParam();
+  Learner all(form, Recompute::none, Precision::fp32, false);
+  Learner again(form, recompute, Precision::fp32, false);
   EXPECT_EQ(all.gradients(3, 3), again.gradients(3, 3));
-  const Batch batch{.sequences = 3, .length = kConfig.length};
+  const Batch batch{.sequences = 3, .length = config_of(form).length};
   EXPECT_LT(again.model().units()[1]->saved_floats(batch), all.model().units()[1]->saved_floats(batch));
-  if (GetParam() == Recompute::full) {
+  if (recompute == Recompute::full) {
     for (const auto& unit : again.model().units()) EXPECT_EQ(unit->saved_floats(batch), 0);
   }
 }
 
-class Canonical : public testing::TestWithParam<Precision> {};
-INSTANTIATE_TEST_SUITE_P(Precisions, Canonical, testing::Values(Precision::fp32, Precision::bf16));
+class Canonical : public testing::TestWithParam<std::tuple<Form, Precision>> {};
+INSTANTIATE_TEST_SUITE_P(Precisions, Canonical,
+                         testing::Combine(testing::ValuesIn(kForms),
+                                          testing::Values(Precision::fp32, Precision::bf16)));
 
 TEST_P(Canonical, MicroBatchesDoNotChangeABit) {
-  Learner one(Recompute::none, GetParam(), true);
+  const auto [form, precision] = GetParam();
+  Learner one(form, Recompute::none, precision, true);
   const auto gradients = one.gradients(11, 11);
   const std::vector<float> losses = one.losses();
   for (const Index at_once : {1, 2, 3, 4, 8}) {
-    Learner other(Recompute::none, GetParam(), true);
+    Learner other(form, Recompute::none, precision, true);
     EXPECT_EQ(other.gradients(11, at_once), gradients) << at_once;
     EXPECT_EQ(other.losses(), losses) << at_once;
     EXPECT_EQ(other.products().shapes(), one.products().shapes()) << "a product of another shape has run";
   }
-  Learner plain(Recompute::none, Precision::fp32, false);
+  Learner plain(form, Recompute::none, Precision::fp32, false);
   EXPECT_LT(largest_difference(plain.gradients(11, 4), gradients),
-            GetParam() == Precision::fp32 ? 1e-6 : 1e-2);
+            precision == Precision::fp32 ? 1e-6 : 1e-2);
 }
 
 TEST(Micro, BatchesOfUnequalSizeWeighTokensAlike) {
-  Learner whole(Recompute::none, Precision::fp32, false);
-  Learner parts(Recompute::none, Precision::fp32, false);
+  Learner whole(Form::gpt2, Recompute::none, Precision::fp32, false);
+  Learner parts(Form::gpt2, Recompute::none, Precision::fp32, false);
   EXPECT_LT(largest_difference(whole.gradients(11, 11), parts.gradients(11, 4)), 1e-6);
 }
 
 TEST(Initialise, DoesNotDependOnHowAnArrayIsCut) {
-  const Model model(kConfig, Recompute::none);
-  for (const auto& unit : model.units()) {
+  const Model gpt2(kGpt2, Recompute::none), llama(kLlama, Recompute::none);
+  std::vector<const Unit*> units;
+  for (const Model* model : {&gpt2, &llama})
+    for (const auto& unit : model->units()) units.push_back(unit.get());
+  for (const Unit* unit : units) {
     const Index size = unit->parameters().size();
     std::vector<float> whole(static_cast<size_t>(size));
     std::vector<float> parts(static_cast<size_t>(size));
@@ -245,7 +272,7 @@ TEST(Initialise, DoesNotDependOnHowAnArrayIsCut) {
 }
 
 TEST(Initialise, TensorsAndSeedsDiffer) {
-  const Model model(kConfig, Recompute::none);
+  const Model model(kGpt2, Recompute::none);
   const auto first_four = [&](size_t unit, uint64_t seed) {
     std::vector<float> values(static_cast<size_t>(model.units()[unit]->parameters().size()));
     initialise(model.units()[unit]->parameters(), seed, 0, static_cast<Index>(values.size()), values.data());
@@ -258,7 +285,7 @@ TEST(Initialise, TensorsAndSeedsDiffer) {
 }
 
 TEST(Optimise, PartsGiveTheSameBitsAndVectorsDoNotDecay) {
-  const Model model(kConfig, Recompute::none);
+  const Model model(kGpt2, Recompute::none);
   const ParameterTable& table = model.units()[1]->parameters();
   const Index size = table.size();
   const std::vector<float> gradients =
@@ -298,6 +325,16 @@ TEST(Config, PresetsAreFoundByName) {
     const Result<Config> config = preset(name);
     ASSERT_TRUE(config.ok());
     EXPECT_EQ(config->width % config->heads, 0);
+    const Model model(*config, Recompute::full);
+    if (config->form == Form::llama) {
+      EXPECT_EQ(config->heads % config->key_value_heads, 0);
+      EXPECT_EQ(config->width / config->heads % 2, 0);
+    }
+    // Six operations for each parameter of a product; norms, biases and the embedding's tables take part in
+    // none.
+    const double products = 6 * static_cast<double>(model.parameter_floats() - config->width * kBytes);
+    const double squares = 12.0 * static_cast<double>(config->layers * config->length * config->width);
+    EXPECT_NEAR(config->operations_per_token() - squares, products, 0.08 * products) << name;
   }
   EXPECT_THAT(preset("huge").status().message(), testing::HasSubstr("tiny, small, medium, 124M"));
   // 12 blocks of width 768 with 1024 positions, bytes instead of 50257 tokens: 85 M in blocks, 1.2 M around

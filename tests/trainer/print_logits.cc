@@ -19,8 +19,8 @@ namespace {
 
 Result<Array> array_of(Index floats) { return Array::make(floats, nullptr); }
 
-/// [tokens, kVocabulary], row-major.
-Result<std::vector<float>> logits_of(const ImportedModel& imported, const std::vector<uint8_t>& tokens) {
+/// [tokens, vocabulary], row-major.
+Result<std::vector<float>> logits_of(const ImportedModel& imported, const std::vector<Token>& tokens) {
   const Model model(imported.config(), Recompute::none);
   CpuOps ops(Precision::fp32);
   const Batch batch{.sequences = 1,
@@ -28,7 +28,8 @@ Result<std::vector<float>> logits_of(const ImportedModel& imported, const std::v
                     .tokens = tokens.data(),
                     .targets = tokens.data()};
   auto scratch = array_of(model.scratch_floats(batch)), input = array_of(batch.rows() * model.config().width),
-       output = array_of(batch.rows() * model.config().width), logits = array_of(batch.rows() * kVocabulary);
+       output = array_of(batch.rows() * model.config().width),
+       logits = array_of(batch.rows() * model.config().vocabulary);
   for (const auto* array : {&scratch, &input, &output, &logits}) WEIR_TRY(array->status());
   const Compute compute{ops, scratch->data()};
   for (const auto& unit : model.units()) {
@@ -50,7 +51,8 @@ Result<std::vector<float>> logits_of(const ImportedModel& imported, const std::v
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const std::vector<uint8_t> tokens(std::istreambuf_iterator<char>(std::cin), {});
+  const std::vector<uint8_t> bytes(std::istreambuf_iterator<char>(std::cin), {});
+  const std::vector<Token> tokens(bytes.begin(), bytes.end());
   const auto imported = ImportedModel::open(argv[1]);
   const auto logits =
       imported.ok() ? logits_of(*imported, tokens) : Result<std::vector<float>>(imported.status());

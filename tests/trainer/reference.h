@@ -44,6 +44,31 @@ inline Values layer_norm(size_t rows, size_t width, const double* x, const doubl
   return out;
 }
 
+inline Values rms_norm(size_t rows, size_t width, const double* x, const double* gain, double epsilon) {
+  Values out(rows * width);
+  for (size_t row = 0; row < rows; ++row) {
+    double square = 0;
+    for (size_t at = 0; at < width; ++at)
+      square += std::pow(x[row * width + at], 2) / static_cast<double>(width);
+    for (size_t at = 0; at < width; ++at)
+      out[row * width + at] = x[row * width + at] / std::sqrt(square + epsilon) * gain[at];
+  }
+  return out;
+}
+
+inline double silu(double x) { return x / (1 + std::exp(-x)); }
+
+/// Turns one head of `size` elements at a position, in Llama's form.
+inline void turn(size_t position, size_t size, double base, double* head) {
+  for (size_t at = 0; at < size / 2; ++at) {
+    const double angle = static_cast<double>(position) *
+                         std::pow(base, -2 * static_cast<double>(at) / static_cast<double>(size));
+    const double low = head[at], high = head[at + size / 2];
+    head[at] = low * std::cos(angle) - high * std::sin(angle);
+    head[at + size / 2] = high * std::cos(angle) + low * std::sin(angle);
+  }
+}
+
 inline double gelu(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
@@ -96,7 +121,7 @@ inline Values attention(size_t sequences, size_t length, size_t heads, size_t wi
   return out;
 }
 
-inline double cross_entropy(size_t rows, size_t classes, const double* logits, const uint8_t* targets) {
+inline double cross_entropy(size_t rows, size_t classes, const double* logits, const Token* targets) {
   double loss = 0;
   for (size_t row = 0; row < rows; ++row) {
     double sum = 0;
@@ -109,7 +134,7 @@ inline double cross_entropy(size_t rows, size_t classes, const double* logits, c
 /// The sum of the losses of a whole model; `parameters` holds an array for each unit, laid out as its table
 /// says.
 double model_loss(const Config& config, const Model& model, const std::vector<Values>& parameters,
-                  std::span<const uint8_t> tokens, std::span<const uint8_t> targets);
+                  std::span<const Token> tokens, std::span<const Token> targets);
 
 /// d f / d x[at] by central differences.
 inline double slope(const std::function<double()>& f, double& x, double step = 1e-5) {

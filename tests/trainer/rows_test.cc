@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "tests/trainer/reference.h"
+#include "trainer/math/row_parts.h"
 
 namespace weir::trainer {
 namespace {
@@ -75,6 +76,69 @@ TEST_P(Rows, LayerNorm) {
   expect_near(bias_gradient, slopes(expected, weights, bias), 1e-5);
 }
 
+TEST_P(Rows, RmsNorm) {
+  Values x = random_values(all(), 1);
+  Values gain = random_values(size(), 2, 1.0);
+  const Values weights = random_values(all(), 3);
+  const auto expected = [&] { return reference::rms_norm(kRows, size(), x.data(), gain.data(), 0.01); };
+
+  std::vector<float> out(all());
+  std::vector<float> statistics(2 * kRows);
+  rms_norm_forward(kRows, width(), 0.01f, to_floats(x).data(), to_floats(gain).data(), out.data(),
+                   statistics.data());
+  expect_near(out, expected(), 2e-6);
+
+  std::vector<float> x_gradient(all(), 1.0f);  // to which it is added
+  std::vector<float> gain_gradient(size());
+  rms_norm_backward(kRows, width(), to_floats(weights).data(), to_floats(x).data(), to_floats(gain).data(),
+                    statistics.data(), x_gradient.data(), gain_gradient.data());
+  Values x_expected = slopes(expected, weights, x);
+  for (double& value : x_expected) value += 1;
+  expect_near(x_gradient, x_expected, 1e-5);
+  expect_near(gain_gradient, slopes(expected, weights, gain), 1e-5);
+}
+
+TEST_P(Rows, SwiGlu) {
+  Values gate = random_values(all(), 1), up = random_values(all(), 2);
+  const Values weights = random_values(all(), 3);
+  const auto expected = [&] {
+    Values out;
+    for (size_t at = 0; at < all(); ++at) out.push_back(reference::silu(gate[at]) * up[at]);
+    return out;
+  };
+  std::vector<float> out(all()), gradient = to_floats(weights), gate_gradient(all());
+  swiglu_forward(kRows * width(), to_floats(gate).data(), to_floats(up).data(), out.data());
+  expect_near(out, expected(), 1e-6);
+  swiglu_backward(kRows * width(), to_floats(gate).data(), to_floats(up).data(), gradient.data(),
+                  gate_gradient.data());
+  expect_near(gate_gradient, slopes(expected, weights, gate), 1e-5);
+  expect_near(gradient, slopes(expected, weights, up), 1e-5);
+}
+
+TEST_P(Rows, HeadsAreTurnedByTheirPosition) {
+  const HeadShape shape{.sequences = 2, .length = 3, .heads = 2, .size = 2 * width()};
+  const size_t floats = 2 * 3 * 2 * 2 * size();
+  Values expected = random_values(floats, 1);
+  std::vector<float> heads = to_floats(expected);
+  const std::vector<float> before = heads;
+  for (size_t row = 0; row < 12; ++row)
+    reference::turn(row % 3, 2 * size(), 500, expected.data() + row * 2 * size());
+  std::vector<float> frequencies(size());
+  rotary_frequencies(shape.size, 500, frequencies.data());
+  rotate(shape, frequencies.data(), false, heads.data());
+  expect_near(heads, expected, 1e-6);
+  rotate(shape, frequencies.data(), true, heads.data());
+  expect_near(heads, {before.begin(), before.end()}, 1e-6);
+}
+
+TEST(Rotary, AnglesOfAnySizeAreExact) {
+  for (const float angle : {0.0f, 0.5f, 1.0f, 2.0f, 3.0f, 4.0f, 5.5f, 100.3f, 4095.0f, 131071.4f, 1e7f}) {
+    const parts::Turn turn = parts::turn_of(angle);
+    EXPECT_NEAR(turn.cosine, std::cos(static_cast<double>(angle)), 6e-8) << angle;
+    EXPECT_NEAR(turn.sine, std::sin(static_cast<double>(angle)), 6e-8) << angle;
+  }
+}
+
 TEST_P(Rows, BiasAndGelu) {
   const Values without = random_values(all(), 1);
   const Values bias = random_values(size(), 2);
@@ -118,19 +182,33 @@ TEST_P(Rows, CausalSoftmax) {
   // A second matrix shows that each begins where the last ended.
   std::vector<float> probabilities = to_floats(scores);
   probabilities.insert(probabilities.end(), probabilities.begin(), probabilities.end());
-  causal_softmax_forward(2, width(), static_cast<float>(scale), probabilities.data());
+  causal_softmax_forward(
+      CausalSoftmaxForward{2, width(), width(), 0, {}, static_cast<float>(scale), probabilities.data()});
   const auto half = probabilities.begin() + static_cast<Index>(length * length);
   expect_near({probabilities.begin(), half}, expected(), 1e-6);
   EXPECT_TRUE(std::equal(probabilities.begin(), half, half));
 
   std::vector<float> gradient = to_floats(weights);
-  causal_softmax_backward(1, width(), static_cast<float>(scale), probabilities.data(), gradient.data());
+  causal_softmax_backward(CausalSoftmaxBackward{
+      1, width(), width(), 0, {}, static_cast<float>(scale), probabilities.data(), gradient.data()});
   expect_near(gradient, slopes(expected, weights, scores), 1e-6);
+
+  // The last three rows alone, as a tile of the square.
+  const Index before = (width() - 3) * width();
+  std::vector<float> tile = to_floats(scores), tile_gradient = to_floats(weights);
+  tile.erase(tile.begin(), tile.begin() + before);
+  tile_gradient.erase(tile_gradient.begin(), tile_gradient.begin() + before);
+  causal_softmax_forward(
+      CausalSoftmaxForward{1, 3, width(), width() - 3, {}, static_cast<float>(scale), tile.data()});
+  EXPECT_TRUE(std::equal(tile.begin(), tile.end(), probabilities.begin() + before));
+  causal_softmax_backward(CausalSoftmaxBackward{
+      1, 3, width(), width() - 3, {}, static_cast<float>(scale), tile.data(), tile_gradient.data()});
+  EXPECT_TRUE(std::equal(tile_gradient.begin(), tile_gradient.end(), gradient.begin() + before));
 }
 
 TEST_P(Rows, CrossEntropy) {
   Values logits = random_values(all(), 1);
-  const std::vector<uint8_t> targets{0, 4, 2};
+  const std::vector<Token> targets{0, 4, 2};
   std::vector<float> losses(kRows);
   cross_entropy_forward(kRows, width(), to_floats(logits).data(), targets.data(), losses.data());
   for (size_t row = 0; row < kRows; ++row)
@@ -150,7 +228,7 @@ TEST_P(Rows, CrossEntropy) {
 
 TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
   const std::vector<float> logits{1000.0f, -1000.0f, 0.0f};
-  const uint8_t target = 1;
+  const Token target = 1;
   float loss = 0;
   cross_entropy_forward(1, 3, logits.data(), &target, &loss);
   EXPECT_FLOAT_EQ(loss, 2000.0f);
@@ -159,7 +237,7 @@ TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
 TEST_P(Rows, EmbeddingAddsTokenAndPosition) {
   const Values tokens_table = random_values(4 * size(), 1);
   const Values positions_table = random_values(2 * size(), 2);
-  const std::vector<uint8_t> tokens{3, 1, 3, 0};  // two sequences of two
+  const std::vector<Token> tokens{3, 1, 3, 0};  // two sequences of two
   std::vector<float> out(4 * size());
   embedding_forward(4, 2, width(), tokens.data(), to_floats(tokens_table).data(),
                     to_floats(positions_table).data(), out.data());
@@ -183,6 +261,16 @@ TEST_P(Rows, EmbeddingAddsTokenAndPosition) {
   expect_near(out, expected, 1e-6);
   expect_near(token_gradient, token_expected, 1e-6);
   expect_near(position_gradient, position_expected, 1e-6);
+
+  // Without a table of positions.
+  std::vector<float> plain(4 * size()), plain_gradient(4 * size());
+  embedding_forward(4, 2, width(), tokens.data(), to_floats(tokens_table).data(), nullptr, plain.data());
+  for (size_t row = 0; row < 4; ++row)
+    for (size_t at = 0; at < size(); ++at)
+      ASSERT_EQ(plain[row * size() + at], static_cast<float>(tokens_table[tokens[row] * size() + at]));
+  embedding_backward(4, 2, width(), tokens.data(), to_floats(out_gradient).data(), plain_gradient.data(),
+                     nullptr);
+  EXPECT_EQ(plain_gradient, token_gradient);
 }
 
 TEST_P(Rows, HeadsAreCutAndJoined) {

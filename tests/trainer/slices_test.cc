@@ -17,6 +17,14 @@ namespace weir::trainer {
 namespace {
 
 const Config kSlicedConfig{.name = "test", .layers = 2, .width = 48, .heads = 4, .length = 7};
+const Config kSlicedLlama{.name = "test",
+                          .layers = 2,
+                          .width = 48,
+                          .heads = 8,
+                          .length = 7,
+                          .form = Form::llama,
+                          .key_value_heads = 4,
+                          .hidden = 64};
 constexpr Index kSequences = 3;
 
 /// Slices on threads, of which one computes at a time (what oneDNN synchronises, thread sanitizer does not
@@ -67,8 +75,8 @@ struct Learnt {
   std::vector<std::vector<float>> gradients;  ///< by unit, of the slice
 };
 
-std::vector<uint8_t> bytes(uint32_t stream) {
-  std::vector<uint8_t> drawn;
+std::vector<Token> bytes(uint32_t stream) {
+  std::vector<Token> drawn;
   for (Index at = 0; at < kSequences * kSlicedConfig.length; ++at)
     drawn.push_back(
         static_cast<uint8_t>(random_block(9, Purpose::samples, stream, static_cast<uint64_t>(at))[0]));
@@ -77,7 +85,7 @@ std::vector<uint8_t> bytes(uint32_t stream) {
 
 /// Losses and gradients of one batch, as the rank with this slice has them.
 Learnt learn(const Model& model, OtherSlices* others) {
-  const std::vector<uint8_t> tokens = bytes(1), targets = bytes(2);
+  const std::vector<Token> tokens = bytes(1), targets = bytes(2);
   Learnt learnt;
   learnt.losses.resize(tokens.size());
   const Batch batch{.sequences = kSequences,
@@ -113,19 +121,19 @@ Learnt learn(const Model& model, OtherSlices* others) {
   return learnt;
 }
 
-class Slices : public testing::TestWithParam<std::tuple<int, Recompute>> {};
+class Slices : public testing::TestWithParam<std::tuple<int, Recompute, const Config*>> {};
 INSTANTIATE_TEST_SUITE_P(Counts, Slices,
                          testing::Combine(testing::Values(2, 4),
-                                          testing::Values(Recompute::none, Recompute::full)));
+                                          testing::Values(Recompute::none, Recompute::full),
+                                          testing::Values(&kSlicedConfig, &kSlicedLlama)));
 
 TEST_P(Slices, ComputeWhatTheWholeComputes) {
-  const auto [count, recompute] = GetParam();
-  const Learnt whole = learn(Model(kSlicedConfig, recompute), nullptr);
+  const auto [count, recompute, config] = GetParam();
+  const Learnt whole = learn(Model(*config, recompute), nullptr);
   Threads threads(count);
   std::vector<Learnt> learnt(static_cast<size_t>(count));
   std::vector<Model> models;
-  for (int index = 0; index < count; ++index)
-    models.emplace_back(kSlicedConfig, recompute, Slice{index, count});
+  for (int index = 0; index < count; ++index) models.emplace_back(*config, recompute, Slice{index, count});
   std::vector<std::jthread> ranks;
   for (int index = 0; index < count; ++index)
     ranks.emplace_back([&, index] {
@@ -150,14 +158,17 @@ TEST_P(Slices, ComputeWhatTheWholeComputes) {
   }
 }
 
-TEST(SliceTables, CoverTheWholeOnceAndCopiesOften) {
+class SliceTables : public testing::TestWithParam<const Config*> {};
+INSTANTIATE_TEST_SUITE_P(Forms, SliceTables, testing::Values(&kSlicedConfig, &kSlicedLlama));
+
+TEST_P(SliceTables, CoverTheWholeOnceAndCopiesOften) {
   constexpr int kCount = 4;
-  const Model whole(kSlicedConfig, Recompute::none);
+  const Model whole(*GetParam(), Recompute::none);
   for (size_t unit = 0; unit < whole.units().size(); ++unit) {
     const ParameterTable& table = whole.units()[unit]->parameters();
     std::vector<int> covered(static_cast<size_t>(table.size()));
     for (int index = 0; index < kCount; ++index) {
-      const Model model(kSlicedConfig, Recompute::none, {index, kCount});
+      const Model model(*GetParam(), Recompute::none, {index, kCount});
       const ParameterTable& slice = model.units()[unit]->parameters();
       EXPECT_EQ(slice.whole_size(), table.size());
       for (const ContiguousRange& stretch : slice.stretches())
@@ -170,10 +181,10 @@ TEST(SliceTables, CoverTheWholeOnceAndCopiesOften) {
   }
 }
 
-TEST(SliceTables, InitialValuesAreThoseOfTheWhole) {
-  const Model whole(kSlicedConfig, Recompute::none);
+TEST_P(SliceTables, InitialValuesAreThoseOfTheWhole) {
+  const Model whole(*GetParam(), Recompute::none);
   for (const Slice slice : {Slice{0, 2}, Slice{1, 2}, Slice{3, 4}}) {
-    const Model model(kSlicedConfig, Recompute::none, slice);
+    const Model model(*GetParam(), Recompute::none, slice);
     for (size_t unit = 0; unit < whole.units().size(); ++unit) {
       const ParameterTable& table = model.units()[unit]->parameters();
       Buffer all(table.whole_size()), own(table.size());
@@ -188,8 +199,8 @@ TEST(SliceTables, InitialValuesAreThoseOfTheWhole) {
   }
 }
 
-TEST(SliceTables, OfOneAreTheWhole) {
-  const Model whole(kSlicedConfig, Recompute::none);
+TEST_P(SliceTables, OfOneAreTheWhole) {
+  const Model whole(*GetParam(), Recompute::none);
   for (const auto& unit : whole.units()) {
     const std::vector<ContiguousRange> stretches = unit->parameters().stretches();
     ASSERT_EQ(stretches.size(), 1u);

@@ -2,8 +2,6 @@
 
 #include "trainer/data/samples.h"
 
-#include <cstring>
-
 #include "trainer/math/philox.h"
 
 namespace weir::trainer {
@@ -14,12 +12,6 @@ Index sample_begin(uint64_t seed, Index step, Index number, Index size, Index le
   // 64 bits modulo the few million positions of a text: the bias is below 1e-12.
   const uint64_t bits = uint64_t{block[0]} << 32 | block[1];
   return static_cast<Index>(bits % static_cast<uint64_t>(size - length));
-}
-
-void copy_sample(std::span<const uint8_t> text, Index begin, Index length, uint8_t* tokens,
-                 uint8_t* targets) {
-  std::memcpy(tokens, text.data() + begin, static_cast<size_t>(length));
-  std::memcpy(targets, text.data() + begin + 1, static_cast<size_t>(length));
 }
 
 Index evaluation_limit(Index size, Index length) { return (size - 1) / length; }

@@ -5,19 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "trainer/math/lanes.h"
 
 namespace weir::trainer {
 
-/// The position at which sequence `number` of global batch `step` begins in a text of `size` bytes: any
+/// The position at which sequence `number` of global batch `step` begins in a text of `size` tokens: any
 /// position with at least `length` + 1 bytes from there to the end, all equally likely. REQUIRES: size >
 /// length.
 Index sample_begin(uint64_t seed, Index step, Index number, Index size, Index length);
-
-/// Copies that sequence: `length` tokens, and for each the next token as its target.
-void copy_sample(std::span<const uint8_t> text, Index begin, Index length, uint8_t* tokens, uint8_t* targets);
 
 /// The position at which sequence `number` of the `count` evaluation sequences begins: evenly spread over the
 /// text, without overlap as long as count <= evaluation_limit().

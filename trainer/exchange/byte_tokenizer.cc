@@ -5,32 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "trainer/model/config.h"
+#include "trainer/tokenizer/byte_letters.h"
 
 namespace weir::trainer {
-namespace {
-
 using nlohmann::ordered_json;
-
-bool is_printable(int byte) {
-  return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-}
-
-}  // namespace
-
-std::string letter_of_byte(uint8_t byte) {
-  int point = byte;
-  if (!is_printable(byte)) {
-    point = 0x100;
-    for (int before = 0; before < byte; ++before) point += is_printable(before) ? 0 : 1;
-  }
-  if (point < 0x80) return std::string(1, static_cast<char>(point));
-  return {static_cast<char>(0xc0 | point >> 6), static_cast<char>(0x80 | (point & 0x3f))};
-}
 
 std::string tokenizer_text() {
   ordered_json vocabulary = ordered_json::object();
-  for (Index byte = 0; byte < kVocabulary; ++byte)
-    vocabulary[letter_of_byte(static_cast<uint8_t>(byte))] = byte;
+  for (Index byte = 0; byte < kBytes; ++byte) vocabulary[letter_of_byte(static_cast<uint8_t>(byte))] = byte;
   const ordered_json by_bytes = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
   const ordered_json all = {{"version", "1.0"},

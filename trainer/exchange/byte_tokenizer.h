@@ -2,21 +2,15 @@
 /// The files by which Hugging Face's AutoTokenizer turns text into the bytes that this model has as tokens.
 /// Pure.
 ///
-/// A byte-pair encoding without pairs: GPT-2's writing of bytes as printable letters, each of which is a
-/// token whose number is that of the byte.
-/// Tests: tests/trainer/exchange_test.cc
+/// A byte-pair encoding without pairs: GPT-2's writing of bytes as printable letters (byte_letters.h), each
+/// of which is a token whose number is that of the byte. Tests: tests/trainer/exchange_test.cc
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "trainer/math/lanes.h"
 
 namespace weir::trainer {
-
-/// The letter for a byte in GPT-2's vocabulary, in UTF-8: itself if it is printable in Latin-1, else one of
-/// the letters from U+0100 on, in order.
-std::string letter_of_byte(uint8_t byte);
 
 /// The content of `tokenizer.json`.
 std::string tokenizer_text();

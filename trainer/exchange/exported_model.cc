@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "trainer/exchange/byte_tokenizer.h"
-#include "trainer/exchange/gpt2_config.h"
-#include "trainer/exchange/gpt2_tensors.h"
+#include "trainer/exchange/foreign_config.h"
+#include "trainer/exchange/foreign_tensor.h"
 #include "trainer/report/trace.h"
 
 namespace weir::trainer {
 
-Result<ExportedModel> ExportedModel::create(const std::string& folder, const Config& config) {
+Result<ExportedModel> ExportedModel::create(const std::string& folder, const Config& config,
+                                            std::vector<std::string> tokenizer_files) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
@@ -25,18 +26,18 @@ Result<ExportedModel> ExportedModel::create(const std::string& folder, const Con
   const Model model(config, Recompute::none);
   for (const auto& unit : model.units())
     for (const Tensor& tensor : unit->parameters().tensors()) {
-      Gpt2Tensor theirs = gpt2_tensor(tensor);
+      ForeignTensor theirs = foreign_tensor(config.form, tensor);
       tensors.push_back({.name = std::move(theirs.name), .type = "F32", .shape = std::move(theirs.shape)});
     }
   auto writer = SafetensorsWriter::create(folder + "/model.safetensors", std::move(tensors));
   WEIR_TRY(writer.status());
-  return ExportedModel(folder, config, std::move(*writer));
+  return ExportedModel(folder, config, std::move(tokenizer_files), std::move(*writer));
 }
 
 Status ExportedModel::add(const ParameterTable& table, std::span<const float> values) {
   for (const Tensor& tensor : table.tensors()) {
     const auto own = values.subspan(static_cast<size_t>(tensor.offset), static_cast<size_t>(tensor.size()));
-    const Gpt2Tensor theirs = gpt2_tensor(tensor);
+    const ForeignTensor theirs = foreign_tensor(config_.form, tensor);
     WEIR_TRY(theirs.transposed ? writer_.write(transposed(theirs.shape[1], theirs.shape[0], own))
                                : writer_.write(own));
   }
@@ -45,9 +46,27 @@ Status ExportedModel::add(const ParameterTable& table, std::span<const float> va
 
 Status ExportedModel::finish() {
   WEIR_TRY(writer_.finish());
-  WEIR_TRY(write_file(folder_ + "/config.json", gpt2_config_text(config_), "model"));
+  WEIR_TRY(write_file(folder_ + "/config.json", foreign_config_text(config_), "model"));
+  if (!tokenizer_files_.empty()) return copy_tokenizer();
+  if (config_.vocabulary != kBytes) return {};
   WEIR_TRY(write_file(folder_ + "/tokenizer.json", tokenizer_text(), "tokenizer"));
   return write_file(folder_ + "/tokenizer_config.json", tokenizer_config_text(config_.length), "tokenizer");
+}
+
+/// A model that goes on in the folder that it came from has them there.
+Status ExportedModel::copy_tokenizer() const {
+  namespace fs = std::filesystem;
+  for (const std::string& file : tokenizer_files_) {
+    const fs::path path(file), to = fs::path(folder_) / path.filename();
+    std::error_code error;
+    if (fs::equivalent(path, to, error)) continue;
+    fs::copy_file(path, to, fs::copy_options::overwrite_existing, error);
+    if (error)
+      return Status(Code::system_error, fmt::format("{}: the tokenizer's file cannot be copied to {}: {}",
+                                                    path.string(), to.string(), error.message()));
+  }
+  const fs::path own = fs::path(folder_) / "tokenizer_config.json";
+  return write_file(own.string(), tokenizer_config_text(config_.length), "tokenizer");
 }
 
 }  // namespace weir::trainer

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes a model into a folder, as Hugging Face's GPT2LMHeadModel: `model.safetensors`, `config.json`,
-/// `tokenizer.json` and `tokenizer_config.json`.
+/// Writes a model into a folder, as Hugging Face's GPT2LMHeadModel or LlamaForCausalLM:
+/// `model.safetensors`, `config.json`, `tokenizer.json` and `tokenizer_config.json`. For
+/// tokens that are not bytes, the files of their tokenizer are copied if they are known.
 /// Tests: tests/trainer/exchange_test.cc
 #pragma once
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trainer/exchange/safetensors_writer.h"
 #include "trainer/model/model.h"
@@ -16,8 +18,10 @@ namespace weir::trainer {
 /// the path.
 class ExportedModel {
  public:
-  /// Makes the folder and what is missing above it. Nothing in it changes before finish().
-  static Result<ExportedModel> create(const std::string& folder, const Config& config);
+  /// `tokenizer_files`: paths of files that are copied into the folder; empty: those of bytes are written if
+  /// tokens are bytes. Makes the folder and what is missing above it. Nothing in it changes before finish().
+  static Result<ExportedModel> create(const std::string& folder, const Config& config,
+                                      std::vector<std::string> tokenizer_files = {});
 
   /// Adds the next unit: its whole array, as `table` describes it.
   Status add(const ParameterTable& table, std::span<const float> values);
@@ -25,11 +29,16 @@ class ExportedModel {
   Status finish();
 
  private:
-  ExportedModel(std::string folder, Config config, SafetensorsWriter writer)
-      : folder_(std::move(folder)), config_(std::move(config)), writer_(std::move(writer)) {}
+  ExportedModel(std::string folder, Config config, std::vector<std::string> files, SafetensorsWriter writer)
+      : folder_(std::move(folder)),
+        config_(std::move(config)),
+        tokenizer_files_(std::move(files)),
+        writer_(std::move(writer)) {}
+  Status copy_tokenizer() const;
 
   std::string folder_;
   Config config_;
+  std::vector<std::string> tokenizer_files_;
   SafetensorsWriter writer_;
 };
 

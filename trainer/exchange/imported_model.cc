@@ -11,7 +11,7 @@
 
 #include "trainer/checkpoint/checksum.h"
 #include "trainer/checkpoint/files.h"
-#include "trainer/exchange/gpt2_tensors.h"
+#include "trainer/exchange/foreign_tensor.h"
 #include "trainer/model/model.h"
 
 namespace weir::trainer {
@@ -32,7 +32,7 @@ Result<ImportedModel> ImportedModel::open(const std::string& folder) {
   const std::string path = folder + "/config.json";
   const Result<std::string> text = checkpoint::read_file(path);
   WEIR_TRY(text.status());
-  Result<Gpt2Config> config = parse_gpt2_config(*text);
+  Result<ForeignConfig> config = parse_foreign_config(*text);
   if (!config.ok()) return Status(config.status().code(), path + ": " + config.status().message());
   const std::string weights = folder + "/model.safetensors";
   std::error_code error;
@@ -54,22 +54,23 @@ Status ImportedModel::check() const {
   const Model model(config(), Recompute::none);
   for (const auto& unit : model.units())
     for (const Tensor& tensor : unit->parameters().tensors()) {
-      const Gpt2Tensor theirs = gpt2_tensor(tensor);
+      const ForeignTensor theirs = foreign_tensor(config().form, tensor);
       WEIR_TRY(reader_.check(name_in_file(theirs.name), theirs.shape));
     }
   return {};
 }
 
 std::string ImportedModel::name_in_file(const std::string& name) const {
-  constexpr std::string_view kBefore = "transformer.";
-  const std::string& wanted = name == kGpt2Head && copies_embedding() ? kGpt2Embedding : name;
-  if (!reader_.has(wanted) && wanted.starts_with(kBefore) && reader_.has(wanted.substr(kBefore.size())))
-    return wanted.substr(kBefore.size());
+  const std::string_view before = foreign_prefix(config().form);
+  const std::string wanted =
+      name == kForeignHead && copies_embedding() ? foreign_embedding(config().form) : name;
+  if (!reader_.has(wanted) && wanted.starts_with(before) && reader_.has(wanted.substr(before.size())))
+    return wanted.substr(before.size());
   return wanted;
 }
 
 Result<std::vector<float>> ImportedModel::read(const Tensor& tensor) const {
-  const Gpt2Tensor theirs = gpt2_tensor(tensor);
+  const ForeignTensor theirs = foreign_tensor(config().form, tensor);
   Result<std::vector<float>> values = reader_.read(name_in_file(theirs.name), theirs.shape);
   if (!values.ok() || !theirs.transposed) return values;
   return transposed(theirs.shape[0], theirs.shape[1], *values);

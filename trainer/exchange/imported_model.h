@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A model in the folder of Hugging Face's GPT-2, of which the parameters of a run are read.
+/// A model in a folder of Hugging Face's GPT-2 or Llama, of which the parameters of a run are read.
 /// Tests: tests/trainer/exchange_test.cc
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/exchange/gpt2_config.h"
+#include "trainer/exchange/foreign_config.h"
 #include "trainer/exchange/safetensors_reader.h"
 #include "trainer/model/parameters.h"
 
@@ -17,7 +17,8 @@ namespace weir::trainer {
 class ImportedModel {
  public:
   /// Reads `config.json` and the header of `model.safetensors`; the names of tensors may also be without
-  /// "transformer.". invalid_argument if a tensor is missing or has another shape.
+  /// their first part, "transformer." or "model.". invalid_argument if a tensor is missing or has another
+  /// shape.
   static Result<ImportedModel> open(const std::string& folder);
 
   const Config& config() const { return config_.config; }
@@ -33,13 +34,13 @@ class ImportedModel {
   Status fill(const ParameterTable& table, Index begin, Index end, float* values) const;
 
  private:
-  ImportedModel(std::string folder, Gpt2Config config, SafetensorsReader reader)
+  ImportedModel(std::string folder, ForeignConfig config, SafetensorsReader reader)
       : folder_(std::move(folder)), config_(std::move(config)), reader_(std::move(reader)) {}
   Status check() const;
   std::string name_in_file(const std::string& name) const;
 
   std::string folder_;
-  Gpt2Config config_;
+  ForeignConfig config_;
   SafetensorsReader reader_;
 };
 

@@ -15,6 +15,19 @@ void carry_out(const LayerNormBackward& c) {
   layer_norm_backward(c.rows, c.width, c.out_gradient, c.x, c.gain, c.statistics, c.x_gradient_sum,
                       c.gain_gradient_sum, c.bias_gradient_sum);
 }
+void carry_out(const RmsNormForward& c) {
+  rms_norm_forward(c.rows, c.width, c.epsilon, c.x, c.gain, c.out, c.statistics);
+}
+void carry_out(const RmsNormBackward& c) {
+  rms_norm_backward(c.rows, c.width, c.out_gradient, c.x, c.gain, c.statistics, c.x_gradient_sum,
+                    c.gain_gradient_sum);
+}
+void carry_out(const SwiGluForward& c) { swiglu_forward(c.count, c.gate, c.up, c.out); }
+void carry_out(const SwiGluBackward& c) {
+  swiglu_backward(c.count, c.gate, c.up, c.gradient, c.gate_gradient);
+}
+void carry_out(const RotaryFrequencies& c) { rotary_frequencies(c.size, c.base, c.frequencies); }
+void carry_out(const Rotate& c) { rotate(c.shape, c.frequencies, c.back, c.heads); }
 void carry_out(const AddBiasAndResidual& c) {
   add_bias_and_residual(c.rows, c.width, c.out, c.bias, c.residual);
 }
@@ -30,12 +43,8 @@ void carry_out(const JoinQueriesKeysValues& c) {
 }
 void carry_out(const SplitHeads& c) { split_heads(c.shape, c.rows, c.heads); }
 void carry_out(const JoinHeads& c) { join_heads(c.shape, c.heads, c.rows); }
-void carry_out(const CausalSoftmaxForward& c) {
-  causal_softmax_forward(c.matrices, c.length, c.scale, c.scores);
-}
-void carry_out(const CausalSoftmaxBackward& c) {
-  causal_softmax_backward(c.matrices, c.length, c.scale, c.probabilities, c.gradient);
-}
+void carry_out(const CausalSoftmaxForward& c) { causal_softmax_forward(c); }
+void carry_out(const CausalSoftmaxBackward& c) { causal_softmax_backward(c); }
 void carry_out(const CrossEntropyForward& c) {
   cross_entropy_forward(c.rows, c.classes, c.logits, c.targets, c.losses);
 }

@@ -22,17 +22,18 @@ namespace {
 
 using Type = dnnl::memory::data_type;
 
-dnnl::memory::desc matrices(Index count, Index rows, Index columns, bool transposed, Type type) {
-  const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{rows * columns, 1, rows}
-                                                : dnnl::memory::dims{rows * columns, columns, 1};
+/// `step`: elements from one matrix to the next.
+dnnl::memory::desc matrices(Index count, Index step, Index rows, Index columns, bool transposed, Type type) {
+  const dnnl::memory::dims strides =
+      transposed ? dnnl::memory::dims{step, 1, rows} : dnnl::memory::dims{step, columns, 1};
   if (count == 1) return {{rows, columns}, type, {strides[1], strides[2]}};
   return {{count, rows, columns}, type, strides};
 }
 
 dnnl::matmul::primitive_desc describe(const ProductShape& shape, Type type, const dnnl::engine& engine) {
-  const auto a = matrices(shape.count, shape.rows, shape.depth, shape.transpose_a, type);
-  const auto b = matrices(shape.count, shape.depth, shape.columns, shape.transpose_b, type);
-  const auto c = matrices(shape.count, shape.rows, shape.columns, false, Type::f32);
+  const auto a = matrices(shape.count, shape.step_a(), shape.rows, shape.depth, shape.transpose_a, type);
+  const auto b = matrices(shape.count, shape.step_b(), shape.depth, shape.columns, shape.transpose_b, type);
+  const auto c = matrices(shape.count, shape.step_c(), shape.rows, shape.columns, false, Type::f32);
   dnnl::primitive_attr attributes;
   if (shape.accumulate) {
     dnnl::post_ops after;
@@ -80,8 +81,7 @@ class Products::State {
   void run(const ProductShape& shape, const float* a, const float* b, float* c) {
     if (!status_.ok()) return;
     try {
-      execute(shape, operand(shape.count * shape.rows * shape.depth, a, a_),
-              operand(shape.count * shape.depth * shape.columns, b, b_), c);
+      execute(shape, operand(shape.span_a(), a, a_), operand(shape.span_b(), b, b_), c);
       ++runs_;
     } catch (const dnnl::error& error) {
       status_ =
@@ -124,7 +124,7 @@ class Products::State {
                       {}};
     if (!turned) return prepared;
     prepared.turned = prepared.a;
-    prepared.a = memory(matrices(1, shape.rows, shape.depth, true, type));
+    prepared.a = memory(matrices(1, 0, shape.rows, shape.depth, true, type));
     prepared.turn.emplace(prepared.a, prepared.turned);
     return prepared;
   }

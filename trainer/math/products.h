@@ -18,7 +18,8 @@ namespace weir::trainer {
 enum class Precision { fp32, bf16 };
 
 /// `count` products C = op(A) op(B), with op(A) of `rows` x `depth` and op(B) of `depth` x `columns`. The
-/// matrices are dense, row-major and consecutive; of a transposed operand the transpose is stored.
+/// matrices are dense and row-major, and consecutive unless there are strides; of a transposed operand the
+/// transpose is stored.
 struct ProductShape {
   Index count = 1;
   Index rows = 0;
@@ -27,6 +28,17 @@ struct ProductShape {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;  ///< add to C instead of replacing it
+  /// Floats from the beginning of one matrix of A, B or C to that of the next; 0: they are consecutive.
+  Index stride_a = 0;
+  Index stride_b = 0;
+  Index stride_c = 0;
+
+  Index step_a() const { return stride_a > 0 ? stride_a : rows * depth; }
+  Index step_b() const { return stride_b > 0 ? stride_b : depth * columns; }
+  Index step_c() const { return stride_c > 0 ? stride_c : rows * columns; }
+  /// Floats from the first element of all matrices to the last one.
+  Index span_a() const { return count > 0 ? (count - 1) * step_a() + rows * depth : 0; }
+  Index span_b() const { return count > 0 ? (count - 1) * step_b() + depth * columns : 0; }
 
   auto operator<=>(const ProductShape&) const = default;
 };

@@ -10,6 +10,9 @@
 
 namespace weir::trainer {
 
+/// The number of a symbol of the vocabulary.
+using Token = uint32_t;
+
 /// Rearranges rows by head and back, see rows.h.
 struct HeadShape {
   Index sequences;
@@ -39,6 +42,17 @@ struct LayerNormBackward {
   const float *out_gradient, *x, *gain, *statistics;
   float *x_gradient_sum, *gain_gradient_sum, *bias_gradient_sum;
 };
+struct RmsNormForward {
+  Index rows, width;
+  float epsilon;
+  const float *x, *gain;
+  float *out, *statistics;
+};
+struct RmsNormBackward {
+  Index rows, width;
+  const float *out_gradient, *x, *gain, *statistics;
+  float *x_gradient_sum, *gain_gradient_sum;
+};
 struct AddBiasAndResidual {
   Index rows, width;
   float* out;
@@ -65,6 +79,27 @@ struct GeluBackward {
   const float* x;
   float* gradient;
 };
+struct SwiGluForward {
+  Index count;
+  const float *gate, *up;
+  float* out;
+};
+struct SwiGluBackward {
+  Index count;
+  const float *gate, *up;
+  float *gradient, *gate_gradient;
+};
+struct RotaryFrequencies {
+  Index size;
+  float base;
+  float* frequencies;
+};
+struct Rotate {
+  HeadShape shape;
+  const float* frequencies;
+  bool back;
+  float* heads;
+};
 struct SplitQueriesKeysValues {
   HeadShape shape;
   const float *rows, *bias;
@@ -85,13 +120,22 @@ struct JoinHeads {
   const float* heads;
   float* rows;
 };
+/// Where a row of attention's scores begins: `starts` are [sequences, length], the position of the first
+/// token that each token sees; null: all see the first one. A sequence has `matrices` squares.
+struct SeenFrom {
+  Index matrices;
+  Index length;
+  const Token* starts;
+};
 struct CausalSoftmaxForward {
-  Index matrices, length;
+  Index matrices, rows, columns, first;
+  SeenFrom from;
   float scale;
   float* scores;
 };
 struct CausalSoftmaxBackward {
-  Index matrices, length;
+  Index matrices, rows, columns, first;
+  SeenFrom from;
   float scale;
   const float* probabilities;
   float* gradient;
@@ -99,25 +143,25 @@ struct CausalSoftmaxBackward {
 struct CrossEntropyForward {
   Index rows, classes;
   const float* logits;
-  const uint8_t* targets;
+  const Token* targets;
   float* losses;
 };
 struct CrossEntropyBackward {
   Index rows, classes;
   float scale;
   const float* logits;
-  const uint8_t* targets;
+  const Token* targets;
   float* logit_gradient;
 };
 struct EmbeddingForward {
   Index rows, length, width;
-  const uint8_t* tokens;
+  const Token* tokens;
   const float *token_table, *position_table;
   float* out;
 };
 struct EmbeddingBackward {
-  Index rows, length, width;
-  const uint8_t* tokens;
+  Index rows, length, width, vocabulary;
+  const Token* tokens;
   const float* out_gradient;
   float *token_table_gradient_sum, *position_table_gradient_sum;
 };
@@ -165,7 +209,8 @@ using RowCall =
                  GeluForward, GeluBackward, SplitQueriesKeysValues, JoinQueriesKeysValues, SplitHeads,
                  JoinHeads, CausalSoftmaxForward, CausalSoftmaxBackward, CrossEntropyForward,
                  CrossEntropyBackward, EmbeddingForward, EmbeddingBackward, Add, Scale, ToBfloat16,
-                 FromBfloat16, AddBfloat16, AdamWStep, SquareBlocks>;
+                 FromBfloat16, AddBfloat16, AdamWStep, SquareBlocks, RmsNormForward, RmsNormBackward,
+                 SwiGluForward, SwiGluBackward, RotaryFrequencies, Rotate>;
 
 /// A visitor with one function per alternative: std::visit(Each{[](const Add& call) {...}, ...}, call).
 template <typename... Visitors>

@@ -76,7 +76,59 @@ WEIR_TRAINER_INLINE MeanGradients mean_gradients(Index width, const float* out_g
   return {sum_of(plain) / static_cast<float>(width), sum_of(normalised) / static_cast<float>(width)};
 }
 
+// --- SwiGLU
+WEIR_TRAINER_INLINE Lanes logistic(Lanes x) { return 1.0f / (1.0f + exponential(-x)); }
+WEIR_TRAINER_INLINE Lanes silu_gradient(Lanes x) {
+  const Lanes open = logistic(x);
+  return open + x * open * (1.0f - open);
+}
+
+// --- Rotary position embedding
+/// Radians per position of the pair `at` of `size` / 2.
+WEIR_TRAINER_INLINE float rotary_frequency(Index at, Index size, float base) {
+  return static_cast<float>(
+      1.0 / pow(static_cast<double>(base), 2.0 * static_cast<double>(at) / static_cast<double>(size)));
+}
+
+struct Turn {
+  float cosine, sine;
+};
+
+/// Cosine and sine of an angle below 1e9 by their Taylor series, rounded once from fp64: the same bits on all
+/// processors, which those of C libraries are not.
+WEIR_TRAINER_INLINE Turn turn_of(float angle) {
+  constexpr double kHalfPi = 1.5707963267948966;
+  constexpr double kRounds = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+  const double quarters = static_cast<double>(angle) * (1.0 / kHalfPi) + kRounds - kRounds;
+  const double r = static_cast<double>(angle) - quarters * kHalfPi;
+  const double z = r * r;
+  double sine = 1.0 - z * (1.0 / 156.0);
+  sine = 1.0 - z * (1.0 / 110.0) * sine;
+  sine = 1.0 - z * (1.0 / 72.0) * sine;
+  sine = 1.0 - z * (1.0 / 42.0) * sine;
+  sine = 1.0 - z * (1.0 / 20.0) * sine;
+  sine = r * (1.0 - z * (1.0 / 6.0) * sine);
+  double cosine = 1.0 - z * (1.0 / 132.0);
+  cosine = 1.0 - z * (1.0 / 90.0) * cosine;
+  cosine = 1.0 - z * (1.0 / 56.0) * cosine;
+  cosine = 1.0 - z * (1.0 / 30.0) * cosine;
+  cosine = 1.0 - z * (1.0 / 12.0) * cosine;
+  cosine = 1.0 - z * 0.5 * cosine;
+  const auto quadrant = static_cast<int64_t>(quarters) & 3;
+  const double first = (quadrant & 1) != 0 ? sine : cosine;
+  const double second = (quadrant & 1) != 0 ? cosine : sine;
+  return {static_cast<float>(quadrant == 1 || quadrant == 2 ? -first : first),
+          static_cast<float>(quadrant >= 2 ? -second : second)};
+}
+
 // --- Softmax
+/// The first position that a position of one of the matrices sees.
+WEIR_TRAINER_INLINE Index start_of(const SeenFrom& from, Index matrix, Index position) {
+  return from.starts != nullptr
+             ? static_cast<Index>(from.starts[matrix / from.matrices * from.length + position])
+             : 0;
+}
+
 inline constexpr float kLowest = -3.402823466e38f;
 
 WEIR_TRAINER_INLINE float row_maximum(Index count, const float* x) {
@@ -111,6 +163,11 @@ WEIR_TRAINER_INLINE float inner_product(Index count, const float* a, const float
   for (; at + kLanes <= count; at += kLanes) sums += load(a + at) * load(b + at);
   if (at < count) sums += load_first(a + at, count - at, 0.0f) * load_first(b + at, count - at, 0.0f);
   return sum_of(sums);
+}
+
+/// The moments of an RMS norm: those of a layer norm whose mean is taken as 0.
+WEIR_TRAINER_INLINE Moments root_mean_square(Index width, const float* x, float epsilon) {
+  return {0.0f, 1.0f / std::sqrt(inner_product(width, x, x) / static_cast<float>(width) + epsilon)};
 }
 
 /// -ln softmax(logits)[target]

@@ -21,6 +21,26 @@ void layer_norm_backward(Index rows, Index width, const float* out_gradient, con
                          const float* gain, const float* statistics, float* x_gradient_sum,
                          float* gain_gradient_sum, float* bias_gradient_sum);
 
+// --- rms_norm.cc: x / sqrt(mean of x^2 + epsilon) * gain over each row (Zhang and Sennrich, 2019).
+// `statistics` are a layer norm's, 2 * rows floats, with means of 0.
+void rms_norm_forward(Index rows, Index width, float epsilon, const float* x, const float* gain, float* out,
+                      float* statistics);
+void rms_norm_backward(Index rows, Index width, const float* out_gradient, const float* x, const float* gain,
+                       const float* statistics, float* x_gradient_sum, float* gain_gradient_sum);
+
+// --- swiglu.cc: out = SiLU(gate) * up with SiLU(x) = x / (1 + e^-x) (Shazeer, 2020).
+void swiglu_forward(Index count, const float* gate, const float* up, float* out);
+/// `gradient` is that of the output on entry and that of `up` on return.
+void swiglu_backward(Index count, const float* gate, const float* up, float* gradient, float* gate_gradient);
+
+// --- rotary.cc: rotary position embedding (Su et al., 2021) in Llama's form: the elements i and i + size / 2
+// of a head are turned together, by position * base^(-2 i / size). REQUIRES: size is even.
+/// Writes the size / 2 angles per position.
+void rotary_frequencies(Index size, float base, float* frequencies);
+/// Turns all rows of [sequences, heads, length, size] in place; `back`: by the negative angles, which gives
+/// gradients.
+void rotate(const HeadShape& shape, const float* frequencies, bool back, float* heads);
+
 // --- bias.cc
 /// out[row] += bias + residual[row]
 void add_bias_and_residual(Index rows, Index width, float* out, const float* bias, const float* residual);
@@ -43,25 +63,26 @@ void split_heads(const HeadShape& shape, const float* rows, float* heads);
 void join_heads(const HeadShape& shape, const float* heads, float* rows);
 
 // --- softmax.cc
-/// scores[matrix, i, j] becomes the softmax over j <= i of scale * scores[matrix, i, j], and 0 for j > i.
-void causal_softmax_forward(Index matrices, Index length, float scale, float* scores);
-/// `gradient` is that of the probabilities on entry and that of the scores on return (0 for j > i).
-void causal_softmax_backward(Index matrices, Index length, float scale, const float* probabilities,
-                             float* gradient);
+/// scores[matrix, i, j] with i < rows, j < columns becomes the softmax over start <= j <= first + i of scale
+/// * scores[matrix, i, j], and 0 for other j; the start is that of position first + i. REQUIRES: columns >=
+/// first + rows.
+void causal_softmax_forward(const CausalSoftmaxForward& call);
+/// `gradient` is that of the probabilities on entry and that of the scores on return (0 for those j).
+void causal_softmax_backward(const CausalSoftmaxBackward& call);
 
 /// losses[row] = -ln softmax(logits[row])[target[row]], in nats.
-void cross_entropy_forward(Index rows, Index classes, const float* logits, const uint8_t* targets,
+void cross_entropy_forward(Index rows, Index classes, const float* logits, const Token* targets,
                            float* losses);
 /// Gradient of scale * (sum of the losses) with respect to the logits.
-void cross_entropy_backward(Index rows, Index classes, float scale, const float* logits,
-                            const uint8_t* targets, float* logit_gradient);
+void cross_entropy_backward(Index rows, Index classes, float scale, const float* logits, const Token* targets,
+                            float* logit_gradient);
 
-// --- embedding.cc: out[row] = token_table[tokens[row]] + position_table[row % length]
-void embedding_forward(Index rows, Index length, Index width, const uint8_t* tokens, const float* token_table,
+// --- embedding.cc: out[row] = token_table[tokens[row]] + position_table[row % length]. Without a table of
+// positions (null), and so without its gradient, only the first.
+void embedding_forward(Index rows, Index length, Index width, const Token* tokens, const float* token_table,
                        const float* position_table, float* out);
-void embedding_backward(Index rows, Index length, Index width, const uint8_t* tokens,
-                        const float* out_gradient, float* token_table_gradient_sum,
-                        float* position_table_gradient_sum);
+void embedding_backward(Index rows, Index length, Index width, const Token* tokens, const float* out_gradient,
+                        float* token_table_gradient_sum, float* position_table_gradient_sum);
 
 // --- elements.cc
 /// sum += addend

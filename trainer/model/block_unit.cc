@@ -33,26 +33,21 @@ ParameterTable block_table(const Config& config, Index layer, uint32_t stream, S
   return table;
 }
 
-void sum_over_slices(const Compute& compute, Index count, float* array) {
-  if (compute.slices != nullptr) compute.slices->sum(count, array);
-}
-
 }  // namespace
 
 // What backward reads besides the input. Stored in the saved array or in scratch, depending on recomputation.
 struct BlockUnit::State {
-  State(const HeadShape& shape, Index width, Recompute recompute, Carver& saved, Carver& scratch) {
+  State(const AttentionShape& shape, Index width, Recompute recompute, Carver& saved, Carver& scratch) {
     Carver& cheap = recompute == Recompute::none ? saved : scratch;
     Carver& dear = recompute == Recompute::full ? scratch : saved;
     const Index rows = shape.sequences * shape.length;
     const Index whole = rows * width;
-    const Index floats = rows * shape.heads * shape.size;
+    const Index floats = shape.query_floats();
     normal1 = cheap.take(whole);
     statistics1 = dear.take(2 * rows);
     queries = dear.take(floats);
     keys = dear.take(floats);
     values = dear.take(floats);
-    probabilities = cheap.take(rows * shape.heads * shape.length);
     mixed = dear.take(floats);
     middle = dear.take(whole);
     normal2 = cheap.take(whole);
@@ -66,9 +61,8 @@ struct BlockUnit::State {
   float* queries;      ///< ordered by head, like keys and values
   float* keys;
   float* values;
-  float* probabilities;  ///< [sequences, heads, length, length]
-  float* mixed;          ///< the heads' outputs, side by side again
-  float* middle;         ///< the residual stream between attention and MLP
+  float* mixed;   ///< the heads' outputs, side by side again
+  float* middle;  ///< the residual stream between attention and MLP
   float* normal2;
   float* statistics2;
   float* widened;    ///< input of GELU, with its bias added
@@ -86,18 +80,17 @@ BlockUnit::Offsets BlockUnit::offsets_of(const ParameterTable& table) {
   return {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10), at(11)};
 }
 
-HeadShape BlockUnit::head_shape(const Batch& piece) const {
-  return {piece.sequences, piece.length, heads_, inner_ / heads_};
+AttentionShape BlockUnit::attention_shape(const Batch& piece) const {
+  return {piece.sequences, piece.length, heads_, heads_, inner_ / heads_, piece.starts};
 }
 
 Unit::Sizes BlockUnit::sizes(const Batch& piece) const {
   Carver saved(nullptr);
   Carver scratch(nullptr);
-  const HeadShape shape = head_shape(piece);
+  const AttentionShape shape = attention_shape(piece);
   State(shape, width(), recompute(), saved, scratch);
   const Index whole = piece.rows() * width();
   const Index floats = piece.rows() * inner_;
-  const Index squares = piece.rows() * heads_ * piece.length;
   // The larger of the two halves' backward passes; forward needs less than attention's backward pass.
   Carver mlp = scratch;
   mlp.take(4 * floats);
@@ -105,8 +98,8 @@ Unit::Sizes BlockUnit::sizes(const Batch& piece) const {
   scratch.take(whole);
   scratch.take(3 * floats);
   scratch.take(floats);
-  scratch.take(squares);
   for (int part = 0; part < 3; ++part) scratch.take(floats);
+  scratch.take(causal_attention_scratch(shape));
   return {saved.used(), std::max(mlp.used(), scratch.used())};
 }
 
@@ -117,34 +110,18 @@ void BlockUnit::attention_input(const Compute& compute, const Batch& piece, cons
                                    parameters + at_.norm1_bias, state.normal1, state.statistics1});
   float* all_three = scratch.take(3 * rows * inner_);
   project(compute, rows, attention_layer(), state.normal1, parameters + at_.attention_weights, all_three);
-  compute.ops.run(SplitQueriesKeysValues{head_shape(piece), all_three, parameters + at_.attention_bias,
-                                         state.queries, state.keys, state.values});
-}
-
-void BlockUnit::probabilities(const Compute& compute, const Batch& piece, const State& state) const {
-  const HeadShape shape = head_shape(piece);
-  const Index matrices = shape.sequences * shape.heads;
-  compute.ops.run(ProductShape{.count = matrices,
-                               .rows = shape.length,
-                               .depth = shape.size,
-                               .columns = shape.length,
-                               .transpose_b = true},
-                  state.queries, state.keys, state.probabilities);
-  compute.ops.run(CausalSoftmaxForward{
-      matrices, shape.length, 1.0f / std::sqrt(static_cast<float>(shape.size)), state.probabilities});
+  compute.ops.run(SplitQueriesKeysValues{attention_shape(piece).queries(), all_three,
+                                         parameters + at_.attention_bias, state.queries, state.keys,
+                                         state.values});
 }
 
 void BlockUnit::attention_output(const Compute& compute, const Batch& piece, const float* parameters,
                                  const float* input, const State& state, Carver scratch) const {
-  const HeadShape shape = head_shape(piece);
+  const AttentionShape shape = attention_shape(piece);
   const Index rows = piece.rows();
   float* by_head = scratch.take(rows * inner_);
-  compute.ops.run(ProductShape{.count = shape.sequences * shape.heads,
-                               .rows = shape.length,
-                               .depth = shape.length,
-                               .columns = shape.size},
-                  state.probabilities, state.values, by_head);
-  compute.ops.run(JoinHeads{shape, by_head, state.mixed});
+  causal_attention(compute.ops, shape, state.queries, state.keys, state.values, by_head, scratch);
+  compute.ops.run(JoinHeads{shape.queries(), by_head, state.mixed});
   project(compute, rows, mix_layer(), state.mixed, parameters + at_.mix_weights, state.middle);
   sum_over_slices(compute, rows * width(), state.middle);
   compute.ops.run(AddBiasAndResidual{rows, width(), state.middle, parameters + at_.mix_bias, input});
@@ -164,9 +141,8 @@ void BlockUnit::forward_piece(const Compute& compute, const Batch& piece, const 
                               const float* input, float* output, float* saved) const {
   Carver kept(saved);
   Carver scratch(compute.scratch);
-  const State state(head_shape(piece), width(), recompute(), kept, scratch);
+  const State state(attention_shape(piece), width(), recompute(), kept, scratch);
   attention_input(compute, piece, parameters, input, state, scratch);
-  probabilities(compute, piece, state);
   attention_output(compute, piece, parameters, input, state, scratch);
   mlp_input(compute, piece, parameters, state);
   project(compute, piece.rows(), narrow_layer(), state.activated, parameters + at_.narrow_weights, output);
@@ -181,14 +157,12 @@ void BlockUnit::restore(const Compute& compute, const Batch& piece, const float*
   const Index rows = piece.rows();
   if (recompute() == Recompute::full) {
     attention_input(compute, piece, parameters, input, state, scratch);
-    probabilities(compute, piece, state);
     attention_output(compute, piece, parameters, input, state, scratch);
     mlp_input(compute, piece, parameters, state);
   }
   if (recompute() == Recompute::selective) {
     compute.ops.run(LayerNormForward{rows, width(), input, parameters + at_.norm1_gain,
                                      parameters + at_.norm1_bias, state.normal1, state.statistics1});
-    probabilities(compute, piece, state);
     compute.ops.run(LayerNormForward{rows, width(), state.middle, parameters + at_.norm2_gain,
                                      parameters + at_.norm2_bias, state.normal2, state.statistics2});
     compute.ops.run(GeluForward{rows * 4 * inner_, state.widened, state.activated});
@@ -200,7 +174,7 @@ void BlockUnit::backward_piece(const Compute& compute, const Batch& piece, const
                                float* parameter_gradients) const {
   Carver kept(saved);
   Carver scratch(compute.scratch);
-  const State state(head_shape(piece), width(), recompute(), kept, scratch);
+  const State state(attention_shape(piece), width(), recompute(), kept, scratch);
   restore(compute, piece, parameters, input, state, scratch);
   mlp_backward(compute, piece, parameters, state, scratch, gradient, parameter_gradients);
   attention_backward(compute, piece, parameters, input, state, scratch, gradient, parameter_gradients);
@@ -247,32 +221,16 @@ void BlockUnit::attention_backward(const Compute& compute, const Batch& piece, c
 
 void BlockUnit::heads_backward(const Compute& compute, const Batch& piece, const State& state, Carver scratch,
                                const float* mixed_gradient, float* rows_gradient) const {
-  const HeadShape shape = head_shape(piece);
-  const Index matrices = shape.sequences * shape.heads;
+  const AttentionShape shape = attention_shape(piece);
   const Index floats = piece.rows() * inner_;
   float* by_head = scratch.take(floats);
-  float* scores = scratch.take(matrices * shape.length * shape.length);
   float* queries = scratch.take(floats);
   float* keys = scratch.take(floats);
   float* values = scratch.take(floats);
-  const ProductShape to_scores{.count = matrices,
-                               .rows = shape.length,
-                               .depth = shape.size,
-                               .columns = shape.length,
-                               .transpose_b = true};
-  const ProductShape to_heads{
-      .count = matrices, .rows = shape.length, .depth = shape.length, .columns = shape.size};
-  ProductShape transposed_to_heads = to_heads;
-  transposed_to_heads.transpose_a = true;
-
-  compute.ops.run(SplitHeads{shape, mixed_gradient, by_head});
-  compute.ops.run(transposed_to_heads, state.probabilities, by_head, values);
-  compute.ops.run(to_scores, by_head, state.values, scores);
-  compute.ops.run(CausalSoftmaxBackward{
-      matrices, shape.length, 1.0f / std::sqrt(static_cast<float>(shape.size)), state.probabilities, scores});
-  compute.ops.run(to_heads, scores, state.keys, queries);
-  compute.ops.run(transposed_to_heads, scores, state.queries, keys);
-  compute.ops.run(JoinQueriesKeysValues{shape, queries, keys, values, rows_gradient});
+  compute.ops.run(SplitHeads{shape.queries(), mixed_gradient, by_head});
+  causal_attention_backward(compute.ops, shape, state.queries, state.keys, state.values, by_head,
+                            {queries, keys, values}, scratch);
+  compute.ops.run(JoinQueriesKeysValues{shape.queries(), queries, keys, values, rows_gradient});
 }
 
 }  // namespace weir::trainer

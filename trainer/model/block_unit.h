@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One block of the transformer: x + attention(norm(x)), then + MLP(norm of that).
+/// One block of GPT-2: x + attention(norm(x)), then + MLP(norm of that).
 #pragma once
 
+#include "trainer/model/attention.h"
 #include "trainer/model/carver.h"
 #include "trainer/model/config.h"
 #include "trainer/model/unit.h"
@@ -29,7 +30,7 @@ class BlockUnit final : public Unit {
   void backward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
                       float* saved, float* gradient, float* parameter_gradients) const override;
 
-  HeadShape head_shape(const Batch& piece) const;
+  AttentionShape attention_shape(const Batch& piece) const;
   Layer attention_layer() const { return {width(), 3 * inner_, true}; }
   Layer mix_layer() const { return {inner_, width()}; }
   Layer widen_layer() const { return {width(), 4 * inner_, true}; }
@@ -38,7 +39,6 @@ class BlockUnit final : public Unit {
   // The parts of forward; each writes the fields of the state that it is named after.
   void attention_input(const Compute& compute, const Batch& piece, const float* parameters,
                        const float* input, const State& state, Carver scratch) const;
-  void probabilities(const Compute& compute, const Batch& piece, const State& state) const;
   void attention_output(const Compute& compute, const Batch& piece, const float* parameters,
                         const float* input, const State& state, Carver scratch) const;
   void mlp_input(const Compute& compute, const Batch& piece, const float* parameters,

@@ -14,6 +14,38 @@ const std::vector<Config>& presets() {
       {.name = "small", .layers = 4, .width = 256, .heads = 4, .length = 128},
       {.name = "medium", .layers = 6, .width = 384, .heads = 6, .length = 256},
       {.name = "124M", .layers = 12, .width = 768, .heads = 12, .length = 1024},
+      {.name = "llama-tiny",
+       .layers = 4,
+       .width = 128,
+       .heads = 4,
+       .length = 64,
+       .form = Form::llama,
+       .key_value_heads = 2,
+       .hidden = 352},
+      {.name = "llama-small",
+       .layers = 4,
+       .width = 256,
+       .heads = 4,
+       .length = 128,
+       .form = Form::llama,
+       .key_value_heads = 2,
+       .hidden = 704},
+      {.name = "llama-medium",
+       .layers = 6,
+       .width = 384,
+       .heads = 6,
+       .length = 256,
+       .form = Form::llama,
+       .key_value_heads = 2,
+       .hidden = 1024},
+      {.name = "llama-110M",
+       .layers = 12,
+       .width = 768,
+       .heads = 12,
+       .length = 1024,
+       .form = Form::llama,
+       .key_value_heads = 4,
+       .hidden = 2048},
   };
   return all;
 }
@@ -23,7 +55,12 @@ const std::vector<Config>& presets() {
 double Config::operations_per_token() const {
   const auto l = static_cast<double>(layers);
   const auto w = static_cast<double>(width);
-  return 6.0 * (12.0 * l * w * w + w * kVocabulary) + 12.0 * l * static_cast<double>(length) * w;
+  double block = 12.0 * w * w;
+  if (form == Form::llama) {
+    const double shared = w * static_cast<double>(key_value_heads) / static_cast<double>(heads);
+    block = 2.0 * w * (w + shared) + 3.0 * w * static_cast<double>(hidden);
+  }
+  return 6.0 * (l * block + w * static_cast<double>(vocabulary)) + 12.0 * l * static_cast<double>(length) * w;
 }
 
 Result<Config> preset(std::string_view name) {

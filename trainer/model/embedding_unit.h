@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The first unit: a row of a table for each token, plus one for its position.
+/// The first unit: a row of a table for each token, in GPT-2's form plus one for its position.
 #pragma once
+
+#include <optional>
 
 #include "trainer/model/config.h"
 #include "trainer/model/unit.h"
@@ -18,8 +20,9 @@ class EmbeddingUnit final : public Unit {
   void backward_piece(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
                       float* saved, float* gradient, float* parameter_gradients) const override;
 
+  Index vocabulary_;
   Index tokens_;
-  Index positions_;
+  std::optional<Index> positions_;  ///< none in Llama's form, which turns queries and keys instead
 };
 
 }  // namespace weir::trainer

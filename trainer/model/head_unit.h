@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The last unit: layer norm, logits of the next byte, and their loss.
+/// The last unit: the model's norm, logits of the next token, and their loss.
 #pragma once
 
 #include "trainer/model/config.h"
@@ -11,7 +11,7 @@ class HeadUnit final : public Unit {
  public:
   HeadUnit(const Config& config, Recompute recompute, uint32_t stream, Slice slice = {});
 
-  /// The logits of every position, [rows, kVocabulary], as forward computes them; for sampling text.
+  /// The logits of every position, [rows, vocabulary], as forward computes them; for sampling text.
   void logits(const Compute& compute, const Batch& batch, const float* parameters, const float* input,
               float* logits) const;
 
@@ -26,8 +26,11 @@ class HeadUnit final : public Unit {
   void compute_logits(const Compute& compute, const Batch& piece, const float* parameters, const float* input,
                       const State& state) const;
 
+  Index vocabulary_;
+  Form form_;
+  float epsilon_;  ///< of RMS norms
   Index gain_;
-  Index bias_;
+  Index bias_;  ///< of layer norms
   Index weights_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "trainer/model/block_unit.h"
 #include "trainer/model/embedding_unit.h"
+#include "trainer/model/llama_block_unit.h"
 
 namespace weir::trainer {
 namespace {
@@ -20,8 +21,12 @@ Model::Model(Config config, Recompute recompute, Slice slice) : config_(std::mov
   uint32_t stream = 0;
   const auto next_stream = [&] { return std::exchange(stream, stream + kStreamsPerUnit); };
   units_.push_back(std::make_unique<EmbeddingUnit>(config_, next_stream(), slice_));
-  for (Index layer = 0; layer < config_.layers; ++layer)
-    units_.push_back(std::make_unique<BlockUnit>(config_, layer, recompute, next_stream(), slice_));
+  for (Index layer = 0; layer < config_.layers; ++layer) {
+    if (config_.form == Form::llama)
+      units_.push_back(std::make_unique<LlamaBlockUnit>(config_, layer, recompute, next_stream(), slice_));
+    else
+      units_.push_back(std::make_unique<BlockUnit>(config_, layer, recompute, next_stream(), slice_));
+  }
   auto head = std::make_unique<HeadUnit>(config_, recompute, next_stream(), slice_);
   head_ = head.get();
   units_.push_back(std::move(head));

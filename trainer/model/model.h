@@ -15,7 +15,8 @@ namespace weir::trainer {
 class Model {
  public:
   /// `slice` selects the part of each block: heads, and equal shares of the widths. Embedding and head are
-  /// whole. REQUIRES: the number of heads is a multiple of the number of slices.
+  /// whole. REQUIRES: the numbers of heads, in Llama's form also that of keys and values and the hidden
+  /// width, are multiples of the number of slices.
   Model(Config config, Recompute recompute, Slice slice = {});
 
   const Config& config() const { return config_; }

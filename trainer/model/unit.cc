@@ -23,6 +23,7 @@ void for_each_piece(const Batch& batch, Visit visit) {
     piece.first += piece.sequences;
     piece.tokens += piece.rows();
     if (piece.targets != nullptr) piece.targets += piece.rows();
+    if (piece.starts != nullptr) piece.starts += piece.rows();
     if (piece.losses != nullptr) piece.losses += piece.rows();
   }
 }
@@ -70,7 +71,7 @@ void Unit::project(const Compute& compute, Index rows, const Layer& layer, const
 
 void Unit::project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
                             const float* weights, const float* result_gradient, float* x_gradient,
-                            float* weight_gradient_sum) {
+                            float* weight_gradient_sum, bool adds) {
   ProductShape to_weights{
       .rows = layer.in, .depth = rows, .columns = layer.out, .transpose_a = true, .accumulate = true};
   const float* left = x;
@@ -80,10 +81,16 @@ void Unit::project_backward(const Compute& compute, Index rows, const Layer& lay
     std::swap(left, right);
   }
   compute.ops.run(to_weights, left, right, weight_gradient_sum);
-  compute.ops.run(
-      ProductShape{
-          .rows = rows, .depth = layer.out, .columns = layer.in, .transpose_b = !layer.rows_are_outputs},
-      result_gradient, weights, x_gradient);
+  compute.ops.run(ProductShape{.rows = rows,
+                               .depth = layer.out,
+                               .columns = layer.in,
+                               .transpose_b = !layer.rows_are_outputs,
+                               .accumulate = adds},
+                  result_gradient, weights, x_gradient);
+}
+
+void Unit::sum_over_slices(const Compute& compute, Index count, float* array) {
+  if (compute.slices != nullptr) compute.slices->sum(count, array);
 }
 
 }  // namespace weir::trainer

@@ -18,20 +18,23 @@ namespace weir::trainer {
 /// How much a unit recomputes in backward so that less memory is kept until then. The gradients have the same
 /// bits in all three cases.
 enum class Recompute {
-  none,       ///< everything that backward reads is saved
-  selective,  ///< attention's probabilities, GELU and layer norms are recomputed, but no weight product
+  none,       ///< everything that backward reads is saved, except attention's probabilities (attention.h)
+  selective,  ///< activations and norms are recomputed, but no weight product
   full,       ///< only the unit's input is saved
 };
 
 /// Sequences that pass through the model together, a piece of the global batch.
 struct Batch {
   Index sequences = 0;
-  Index length = 0;                  ///< tokens per sequence
-  Index first = 0;                   ///< number of the first sequence in the global batch
-  const uint8_t* tokens = nullptr;   ///< [sequences, length]
-  const uint8_t* targets = nullptr;  ///< [sequences, length]: the next token at each position
-  float* losses = nullptr;           ///< [sequences, length]: written by the head, in nats
-  float loss_scale = 0;              ///< gradients are of loss_scale * (sum of the losses)
+  Index length = 0;                ///< tokens per sequence
+  Index first = 0;                 ///< number of the first sequence in the global batch
+  const Token* tokens = nullptr;   ///< [sequences, length]
+  const Token* targets = nullptr;  ///< [sequences, length]: the next token at each position
+  /// [sequences, length]: the position in the sequence of the first token that each token sees, which is that
+  /// of its document; null: all see the first one.
+  const Token* starts = nullptr;
+  float* losses = nullptr;  ///< [sequences, length]: written by the head, in nats
+  float loss_scale = 0;     ///< gradients are of loss_scale * (sum of the losses)
   /// Canonical sums: every product covers one sequence, so that no shape depends on `sequences`. Otherwise a
   /// product covers all of them, which is faster.
   bool by_sequence = false;
@@ -105,10 +108,12 @@ class Unit {
   static void project(const Compute& compute, Index rows, const Layer& layer, const float* x,
                       const float* weights, float* result);
   /// weight_gradient_sum += x^T result_gradient, and x_gradient = result_gradient weights^T, for weights [in,
-  /// out].
+  /// out]; `adds`: x_gradient += instead, where several layers read x.
   static void project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
                                const float* weights, const float* result_gradient, float* x_gradient,
-                               float* weight_gradient_sum);
+                               float* weight_gradient_sum, bool adds = false);
+  /// array[0 .. count) becomes the sum over the slices, if there are several.
+  static void sum_over_slices(const Compute& compute, Index count, float* array);
 
  private:
   virtual Sizes sizes(const Batch& piece) const = 0;

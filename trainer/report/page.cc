@@ -56,7 +56,7 @@ std::vector<std::pair<double, double>> column(const std::vector<StepRow>& rows, 
 
 std::string plots_of(const TrainingPage& content) {
   const auto& rows = content.steps;
-  Plot loss{"Loss", "bits per byte", {}, content.levels};
+  Plot loss{"Loss", "bits per " + content.symbol, {}, content.levels};
   loss.series = {{"each step", column(rows, &StepRow::bits)},
                  {"mean", smoothed(rows, std::max<size_t>(rows.size() / 50, 1))},
                  {"held out", content.held_out, true}};

@@ -14,8 +14,12 @@
 
 namespace weir::trainer {
 
-/// Checkpoints of earlier versions have only the first of them: three, ten or fourteen.
+/// Checkpoints of earlier versions have only the first of them: three, ten, fourteen or
+/// sixteen.
 std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& text);
+
+/// XXH3 of the text's tokens as they are stored, over the checksums of its files if there are several.
+uint64_t checksum_of(const Text& text);
 
 /// "seed (1, now 9), text": what differs between the words of a checkpoint and those of this run, apart from
 /// the shape of the model; empty: nothing.

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "trainer/checkpoint/checksum.h"
+#include "trainer/run/checkpoint_words.h"
 #include "trainer/shard/calls.h"
 
 namespace weir::trainer {
@@ -57,8 +58,10 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   const Config& config = settings.config;
   add("--preset", config.name);
   add("--blocks", config.layers);
-  add("--data", fmt::format("{} bytes with checksum {:016x}", text.bytes().size(),
-                            checkpoint::checksum(text.bytes().data(), text.bytes().size())));
+  add("--data", fmt::format("{} {} with checksum {:016x}", text.size(), text.is_bytes() ? "bytes" : "tokens",
+                            checksum_of(text)));
+  add("--vocabulary", config.vocabulary);
+  add("--separate-documents", settings.separator ? "given" : "not given");
   add("--precision", bf16(settings.precision == Precision::bf16));
   constexpr std::array kRecomputes = {"none", "selective", "full"};
   add("--recompute", kRecomputes[static_cast<size_t>(settings.recompute)]);
@@ -93,7 +96,7 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--trace-steps", report.journal.trace_steps);
   add("--page", report.journal.page.empty() ? "not given" : "given");
   add("--prompt", report.prompt);
-  add("--sample", report.sample_bytes);
+  add("--sample", report.sample_tokens);
   add("--temperature", report.temperature);
   return options;
 }

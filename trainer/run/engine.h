@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/status.h"
-#include "trainer/math/lanes.h"
+#include "trainer/math/row_calls.h"
 #include "trainer/run/span.h"
 
 namespace weir::trainer {
@@ -25,11 +25,12 @@ struct StepResult {
   double loss = 0;           ///< mean over the tokens of the global batch, in nats
   double gradient_norm = 0;  ///< norm before clipping
   float learning_rate = 0;
-  int stop_signal = 0;      ///< signal by which ranks were asked to stop; 0: none. The same on all ranks
-  double waited_ms = 0;     ///< time for which this rank's computing waited for communication
-  double busy_ms = 0;       ///< time during which collectives were in flight
-  uint64_t bytes = 0;       ///< bytes received and sent by collectives
-  uint64_t memory = 0;      ///< largest number of bytes that arrays have taken so far
+  bool skipped = false;  ///< whether loss or gradient were not finite, so that parameters and moments stayed
+  int stop_signal = 0;   ///< signal by which ranks were asked to stop; 0: none. The same on all ranks
+  double waited_ms = 0;  ///< time for which this rank's computing waited for communication
+  double busy_ms = 0;    ///< time during which collectives were in flight
+  uint64_t bytes = 0;    ///< bytes received and sent by collectives
+  uint64_t memory = 0;   ///< largest number of bytes that arrays have taken so far
   std::vector<Span> spans;  ///< timeline of this rank
 };
 
@@ -45,14 +46,15 @@ class TrainingEngine {
   virtual Status save(Index steps) = 0;
   /// Waits until the current checkpoint is complete.
   virtual Status finish_saving() = 0;
-  /// The mean loss on the held-out text, in nats per byte.
+  /// The mean loss on the held-out text, in nats per token.
   virtual Result<double> evaluate() = 0;
   /// A 64-bit digest of all parameters and moments, to compare their bits with those of another run with any
   /// number of ranks.
   virtual Result<uint64_t> digest() = 0;
-  /// `count` bytes that continue the prompt, sampled with the given temperature; they depend only on the
-  /// parameters and the seed.
-  virtual Result<std::string> generate(const std::string& prompt, Index count, float temperature) = 0;
+  /// The prompt, of at least one token, and `count` tokens that continue it, sampled with the given
+  /// temperature; they depend only on the parameters and the seed.
+  virtual Result<std::vector<Token>> generate(std::span<const Token> prompt, Index count,
+                                              float temperature) = 0;
   /// Collects the spans of all ranks; index: rank.
   virtual Result<Timeline> timeline(std::span<const Span> own) = 0;
 };

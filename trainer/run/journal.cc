@@ -36,7 +36,7 @@ Status Journal::write(const Timeline& all, const std::string& text) const {
   if (!settings_.trace.empty()) WEIR_TRY(write_file(settings_.trace, trace_of(all), "trace"));
   if (settings_.page.empty()) return {};
   TrainingPage content{"weir-train",     settings_.facts, rows_, held_out_,
-                       settings_.levels, {{}, all.units}, text};
+                       settings_.levels, {{}, all.units}, text,  settings_.symbol};
   int32_t last = 0;
   for (const auto& of_rank : all.spans)
     for (const Span& span : of_rank) last = std::max(last, span.step);

@@ -16,7 +16,8 @@ struct JournalSettings {
   int trace_steps = 20;                                    ///< number of last steps in the trace
   std::string page;                                        ///< path of the HTML file; empty: none
   std::vector<std::pair<std::string, std::string>> facts;  ///< pairs of name and value, shown on the page
-  std::vector<Level> levels;                               ///< reference losses, in bits per byte
+  std::vector<Level> levels;                               ///< reference losses, in bits per symbol
+  std::string symbol = "byte";                             ///< to which losses refer: "byte" or "token"
 
   bool any() const { return !trace.empty() || !page.empty(); }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where the model of a run comes from: a preset, a folder of Hugging Face's GPT-2, or a checkpoint.
+/// Where the model of a run comes from: a preset, a folder of Hugging Face's GPT-2 or Llama, or a checkpoint.
 /// Tests: tests/trainer/model_source_test.cc
 #pragma once
 

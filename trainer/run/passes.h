@@ -34,7 +34,7 @@ class Passes {
   /// backward.
   static Result<Passes> make(const With& with, const Batch& largest, int slots);
 
-  /// If `logits` is given, the head writes these instead of losses: [rows, kVocabulary].
+  /// If `logits` is given, the head writes these instead of losses: [rows, vocabulary].
   Status forward(const Batch& batch, int micro_batch, float* logits = nullptr);
   /// To be called after forward with the same batch.
   Status backward(const Batch& batch, int micro_batch);

@@ -23,6 +23,13 @@ Status check_parts(const Settings& settings) {
     return wrong(fmt::format(
         "--tensor {}: the model has {} heads; expected a number of slices that divides the number of heads",
         slices, settings.config.heads));
+  const Config& config = settings.config;
+  if (config.form == Form::llama && (config.key_value_heads % slices != 0 || config.hidden % slices != 0))
+    return wrong(
+        fmt::format("--tensor {}: the model has {} heads of keys and values and a hidden width of {}; "
+                    "expected a number of "
+                    "slices that divides both",
+                    slices, config.key_value_heads, config.hidden));
   if (slices > 1 && settings.config.width % kLanes != 0)
     return wrong(fmt::format("--tensor {}: the model's width is {}; expected a multiple of {}", slices,
                              settings.config.width, kLanes));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "trainer/math/products.h"
@@ -33,6 +34,8 @@ struct Settings {
   float clip = 1.0f;  ///< largest norm of the gradient; 0: no clipping
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
+  /// The token with which documents begin, if attention does not cross their borders.
+  std::optional<Token> separator;
   bool canonical = false;            ///< canonical sums: products per sequence, gradients in a tree
   size_t memory = 0;                 ///< bytes that the arrays of a rank may take (budget.h); 0: any number
   Index evaluation_sequences = 256;  ///< number of held-out sequences; 0: the whole held-out text

@@ -220,12 +220,15 @@ Result<StepResult> Sharded::step(Index step) {
   WEIR_TRY(loss.status());
   recorder_.add(Phase::wait, -1, begin);
   begin = Recorder::steady_ns();
-  WEIR_TRY(update(step, sums->gradient_norm));
+  // Of all ranks the same: both are sums over all of them.
+  const bool finite = std::isfinite(sums->gradient_norm) && std::isfinite(*loss);
+  if (finite) WEIR_TRY(update(step, sums->gradient_norm));
   recorder_.add(Phase::update, -1, begin);
   record_collectives();
   WEIR_TRY(complete_checkpoint());
   StepResult result = result_of(step, *sums, *loss);
   result.stop_signal = *signal;
+  result.skipped = !finite;
   return result;
 }
 
@@ -315,7 +318,7 @@ Status Sharded::update(Index step, float norm) {
 }
 
 Result<double> Sharded::evaluate() {
-  const Index limit = evaluation_limit(static_cast<Index>(text_.held_out().size()), settings_.config.length);
+  const Index limit = evaluation_limit(text_.held_out_size(), settings_.config.length);
   const Index asked = settings_.evaluation_sequences;
   const Index count = asked > 0 ? std::min(asked, limit) : limit;
   const shard::GrainPlan plan = deal_out(count);
@@ -445,37 +448,38 @@ Result<uint64_t> Sharded::digest() {
   return sum;
 }
 
-uint8_t Sharded::draw_byte(const float* logits, float temperature, Index place) const {
-  const float highest = *std::max_element(logits, logits + kVocabulary);
+Token Sharded::draw_token(std::span<const float> logits, float temperature, Index place) const {
+  const float highest = *std::ranges::max_element(logits);
   std::vector<double> cumulated;
   double sum = 0;
-  for (Index at = 0; at < kVocabulary; ++at)
-    cumulated.push_back(sum += std::exp(static_cast<double>((logits[at] - highest) / temperature)));
+  for (const float logit : logits)
+    cumulated.push_back(sum += std::exp(static_cast<double>((logit - highest) / temperature)));
   const PhiloxBlock block = random_block(settings_.seed, Purpose::generate, 0, static_cast<uint64_t>(place));
   const double drawn = to_unit(block[0]) * sum;
   const auto found = std::upper_bound(cumulated.begin(), cumulated.end() - 1, drawn);
-  return static_cast<uint8_t>(found - cumulated.begin());
+  return static_cast<Token>(found - cumulated.begin());
 }
 
-Result<std::string> Sharded::generate(const std::string& prompt, Index count, float temperature) {
+Result<std::vector<Token>> Sharded::generate(std::span<const Token> prompt, Index count, float temperature) {
   Tokens& tokens = tokens_.front();
   const Batch batch = tokens.batch({0, 1});
+  const auto vocabulary = static_cast<size_t>(settings_.config.vocabulary);
   Array computed;
-  WEIR_TRY(make(computed, batch.rows() * kVocabulary));
-  std::vector<float> logits(static_cast<size_t>(computed.size()));
-  std::string text = prompt.empty() ? "\n" : prompt;
+  WEIR_TRY(make(computed, batch.rows() * settings_.config.vocabulary));
+  std::vector<float> logits(vocabulary);
+  std::vector<Token> text(prompt.begin(), prompt.end());
   WEIR_TRY(team_->begin());
   for (Index drawn = 0; drawn < count; ++drawn) {
-    // The window ends at the last byte; causality hides the zeros after it.
-    const auto seen = std::min(static_cast<Index>(text.size()), settings_.config.length);
-    WEIR_TRY(tokens.put(std::span<const char>(text).last(static_cast<size_t>(seen))));
+    // The window ends at the last token; causality hides the zeros after it.
+    const size_t seen = std::min(text.size(), static_cast<size_t>(settings_.config.length));
+    WEIR_TRY(tokens.put(std::span<const Token>(text).last(seen)));
     WEIR_TRY(shards_->begin_evaluation());
     WEIR_TRY(passes_->forward(batch, 0, computed.data()));
-    where_.copy(computed.data(), logits.size() * sizeof(float), logits.data());
-    uint8_t byte = 0;
-    if (team_->is_last()) byte = draw_byte(logits.data() + (seen - 1) * kVocabulary, temperature, drawn);
-    WEIR_TRY(team_->share_of_last(&byte, 1));
-    text += static_cast<char>(byte);
+    where_.copy(computed.data() + (seen - 1) * vocabulary, vocabulary * sizeof(float), logits.data());
+    Token token = 0;
+    if (team_->is_last()) token = draw_token(logits, temperature, drawn);
+    WEIR_TRY(team_->share_of_last(&token, sizeof token));
+    text.push_back(token);
   }
   WEIR_TRY(team_->pipeline().all_sent());
   return text;

@@ -44,7 +44,7 @@ class Sharded final : public TrainingEngine {
   Status finish_saving() override;
   Result<double> evaluate() override;
   Result<uint64_t> digest() override;
-  Result<std::string> generate(const std::string& prompt, Index count, float temperature) override;
+  Result<std::vector<Token>> generate(std::span<const Token> prompt, Index count, float temperature) override;
   Result<Timeline> timeline(std::span<const Span> own) override;
 
   /// Loads the newest usable checkpoint of checkpoint::choice_of(path), to evaluate and to sample; no
@@ -95,7 +95,7 @@ class Sharded final : public TrainingEngine {
   Result<int> agreed_signal(uint64_t votes_of_part) const;
   void record_collectives();
   size_t used_memory() const;
-  uint8_t draw_byte(const float* logits, float temperature, Index place) const;
+  Token draw_token(std::span<const float> logits, float temperature, Index place) const;
   Status complete_checkpoint();
   checkpoint::WholeModel whole_model() const;
   std::vector<checkpoint::ShardArray> moments();

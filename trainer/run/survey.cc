@@ -282,7 +282,8 @@ plan::Model plan_model(const Model& model) {
   seen.width = static_cast<double>(config.width);
   seen.heads = static_cast<double>(config.heads);
   seen.sequence = static_cast<double>(config.length);
-  seen.vocabulary = static_cast<double>(kVocabulary);
+  seen.vocabulary = static_cast<double>(config.vocabulary);
+  seen.flash = true;
   for (size_t at = 0; at < model.units().size(); ++at) {
     const ParameterTable& table = model.units()[at]->parameters();
     plan::Unit unit;

@@ -14,9 +14,10 @@ Result<Tokens> Tokens::make(Index sequences, const Settings& settings, const sha
   tokens.inputs_.resize(rows);
   tokens.targets_.resize(rows);
   tokens.losses_.resize(rows);
+  if (settings.separator) tokens.starts_.resize(rows);
   if (where.gpu() == nullptr) return tokens;
-  auto there =
-      Array::make(static_cast<Index>(rows + (2 * rows + sizeof(float) - 1) / sizeof(float)), where.gpu());
+  static_assert(sizeof(Token) == sizeof(float));
+  auto there = Array::make(static_cast<Index>(4 * rows), where.gpu());
   WEIR_TRY(there.status());
   tokens.there_ = std::move(*there);
   return tokens;
@@ -25,42 +26,53 @@ Result<Tokens> Tokens::make(Index sequences, const Settings& settings, const sha
 Batch Tokens::batch(shard::GrainRange sequences) {
   const bool on_gpu = where_.gpu() != nullptr;
   float* const there = there_.data();
+  const auto* const tokens = reinterpret_cast<const Token*>(there);
   const auto rows = static_cast<Index>(inputs_.size());
   return {.sequences = static_cast<Index>(sequences.count()),
           .length = length_,
           .first = static_cast<Index>(sequences.first),
-          .tokens = on_gpu ? reinterpret_cast<const uint8_t*>(there + rows) : inputs_.data(),
-          .targets = on_gpu ? reinterpret_cast<const uint8_t*>(there + rows) + rows : targets_.data(),
+          .tokens = on_gpu ? tokens + rows : inputs_.data(),
+          .targets = on_gpu ? tokens + 2 * rows : targets_.data(),
+          .starts = starts_.empty() ? nullptr
+                    : on_gpu        ? tokens + 3 * rows
+                                    : starts_.data(),
           .losses = on_gpu ? there : losses_.data(),
           .loss_scale = 1,
           .by_sequence = by_sequence_};
 }
 
-Status Tokens::draw(const Text& text, Index step, const Batch& batch) {
-  const auto bytes = text.training();
-  for (Index sequence = 0; sequence < batch.sequences; ++sequence) {
-    const Index begin =
-        sample_begin(seed_, step, batch.first + sequence, static_cast<Index>(bytes.size()), length_);
-    const Index at = sequence * length_;
-    copy_sample(bytes, begin, length_, inputs_.data() + at, targets_.data() + at);
+/// Copies the sequence that begins there.
+void Tokens::copy(const Text& text, Index begin, Index sequence) {
+  const Index at = sequence * length_;
+  text.copy(begin, length_, inputs_.data() + at);
+  text.copy(begin + 1, length_, targets_.data() + at);
+  if (starts_.empty()) return;
+  Token start = 0;
+  for (Index place = 0; place < length_; ++place) {
+    if (inputs_[static_cast<size_t>(at + place)] == *separator_) start = static_cast<Token>(place);
+    starts_[static_cast<size_t>(at + place)] = start;
   }
+}
+
+Status Tokens::draw(const Text& text, Index step, const Batch& batch) {
+  for (Index sequence = 0; sequence < batch.sequences; ++sequence)
+    copy(text, sample_begin(seed_, step, batch.first + sequence, text.training_size(), length_), sequence);
   return bring();
 }
 
 Status Tokens::draw_held_out(const Text& text, Index count, const Batch& batch) {
-  const auto bytes = text.held_out();
-  for (Index sequence = 0; sequence < batch.sequences; ++sequence) {
-    const Index begin =
-        evaluation_begin(batch.first + sequence, count, static_cast<Index>(bytes.size()), length_);
-    const Index at = sequence * length_;
-    copy_sample(bytes, begin, length_, inputs_.data() + at, targets_.data() + at);
-  }
+  for (Index sequence = 0; sequence < batch.sequences; ++sequence)
+    copy(
+        text,
+        text.training_size() + evaluation_begin(batch.first + sequence, count, text.held_out_size(), length_),
+        sequence);
   return bring();
 }
 
-Status Tokens::put(std::span<const char> bytes) {
-  std::fill(inputs_.begin(), inputs_.begin() + length_, uint8_t{0});
-  std::ranges::copy(bytes, inputs_.begin());
+Status Tokens::put(std::span<const Token> tokens) {
+  std::fill(inputs_.begin(), inputs_.begin() + length_, Token{0});
+  std::ranges::copy(tokens, inputs_.begin());
+  std::ranges::fill(starts_, Token{0});
   return bring();
 }
 
@@ -68,9 +80,11 @@ Status Tokens::put(std::span<const char> bytes) {
 Status Tokens::bring() {
   if (where_.gpu() == nullptr) return {};
   const size_t rows = inputs_.size();
-  auto* const there = reinterpret_cast<uint8_t*>(there_.data() + rows);
-  where_.copy(inputs_.data(), rows, there);
-  where_.copy(targets_.data(), rows, there + rows);
+  float* there = there_.data() + rows;
+  for (const std::vector<Token>* tokens : {&inputs_, &targets_, &starts_}) {
+    where_.copy(tokens->data(), tokens->size() * sizeof(Token), there);
+    there += rows;
+  }
   return where_.status();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,8 +28,8 @@ class Tokens {
   Status draw(const Text& text, Index step, const Batch& batch);
   /// Draws sequences of the `count` with which the held-out text is evaluated.
   Status draw_held_out(const Text& text, Index count, const Batch& batch);
-  /// Fills in one sequence that begins with these bytes, followed by zeros.
-  Status put(std::span<const char> bytes);
+  /// Fills in one sequence that begins with these tokens, followed by zeros.
+  Status put(std::span<const Token> tokens);
   /// Appends the loss of each sequence of the batch.
   Status append_losses(const Batch& batch, std::vector<float>& sums);
 
@@ -37,17 +38,21 @@ class Tokens {
       : length_(settings.config.length),
         seed_(settings.seed),
         by_sequence_(settings.canonical),
+        separator_(settings.separator),
         where_(where) {}
+  void copy(const Text& text, Index begin, Index sequence);
   Status bring();
 
   Index length_;
   uint64_t seed_;
   bool by_sequence_;
+  std::optional<Token> separator_;
   shard::Arrays where_;
-  std::vector<uint8_t> inputs_;
-  std::vector<uint8_t> targets_;
+  std::vector<Token> inputs_;
+  std::vector<Token> targets_;
+  std::vector<Token> starts_;  ///< where each token's document begins; empty: documents are not separated
   std::vector<float> losses_;
-  Array there_;  ///< GPU array: losses, inputs and targets, consecutively
+  Array there_;  ///< GPU array: losses, inputs, targets and starts, consecutively
 };
 
 }  // namespace weir::trainer

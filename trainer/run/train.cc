@@ -30,6 +30,11 @@ double seconds_since(Clock::time_point begin) {
 
 double in_bits(double nats) { return nats / std::numbers::ln2; }
 
+const char* symbol_of(const ReportSettings& report) { return report.tokens_are_bytes ? "byte" : "token"; }
+
+/// "bits_per_byte"
+std::string bits_key(const ReportSettings& report) { return fmt::format("bits_per_{}", symbol_of(report)); }
+
 /// The metrics file, or nothing.
 class Metrics {
  public:
@@ -75,24 +80,22 @@ class Progress {
     const double tokens = static_cast<double>(settings_.batch * settings_.config.length);
     WEIR_TRY(metrics.write({{"step", step + 1},
                             {"loss", result.loss},
-                            {"bits_per_byte", in_bits(result.loss)},
+                            {bits_key(report_), in_bits(result.loss)},
                             {"gradient_norm", result.gradient_norm},
                             {"learning_rate", result.learning_rate},
                             {"seconds", seconds},
                             {"tokens_per_second", tokens / seconds},
                             {"communication_ms", result.busy_ms},
                             {"exposed_communication_ms", result.waited_ms},
+                            {"skipped", result.skipped},
                             {"bytes_on_the_wire", result.bytes},
                             {"memory_bytes", result.memory},
                             {"flops", tokens * settings_.config.operations_per_token() / seconds}}));
+    if (result.skipped) return skip(step, result);
+    skipped_in_a_row_ = 0;
     journal.add({static_cast<double>(step + 1), in_bits(result.loss), tokens / seconds, result.busy_ms,
                  result.waited_ms, static_cast<double>(result.bytes) / 1e6},
                 result.spans);
-    if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm))
-      return Status(
-          Code::invalid_usage,
-          fmt::format("step {}: the loss is {} and the gradient's norm {}; a lower --learning-rate may help",
-                      step + 1, result.loss, result.gradient_norm));
     waited_ms_ += result.waited_ms;
     busy_ms_ += result.busy_ms;
     bytes_ += result.bytes;
@@ -101,6 +104,14 @@ class Progress {
   }
 
   double total() const { return total_; }
+
+  /// Says how many steps were skipped, if there were any.
+  Status count_skipped(Metrics& metrics) const {
+    if (skipped_ == 0) return {};
+    if (report_.prints)
+      fmt::print("skipped steps, of which the loss or the gradient was not finite: {}\n", skipped_);
+    return metrics.write({{"skipped_steps", skipped_}});
+  }
 
   /// After the last step, reports the median step time and the predicted one.
   Status compare(Metrics& metrics) {
@@ -119,6 +130,18 @@ class Progress {
   }
 
  private:
+  Status skip(Index step, const StepResult& result) {
+    ++skipped_;
+    const std::string what = fmt::format("step {}: the loss is {} and the gradient's norm {}", step + 1,
+                                         result.loss, result.gradient_norm);
+    if (++skipped_in_a_row_ > kMostSkipped)
+      return Status(
+          Code::invalid_usage,
+          fmt::format("{}, as in the {} steps before; a lower --learning-rate may help", what, kMostSkipped));
+    if (report_.prints) fmt::print("{}; the step is skipped\n", what);
+    return {};
+  }
+
   void print(Index step, const StepResult& result, double tokens) {
     const auto steps = static_cast<double>(steps_);
     const double rate = tokens * steps / seconds_;
@@ -140,8 +163,8 @@ class Progress {
 
   /// Communication is measured on this rank, per step.
   void print_heads() {
-    fmt::print("{:>6}  {:>7}  {:>9}  {:>6}  {:>8}  {:>8}  {:>7}", "step", "nats", "bits/byte", "norm", "rate",
-               "tokens/s", "TFLOP/s");
+    fmt::print("{:>6}  {:>7}  {:>9}  {:>6}  {:>8}  {:>8}  {:>7}", "step", "nats",
+               fmt::format("bits/{}", symbol_of(report_)), "norm", "rate", "tokens/s", "TFLOP/s");
     fmt::print("  {:>7}", "MiB");
     if (report_.peak > 0) fmt::print("  {:>5}", "peak");
     if (report_.ranks > 1)
@@ -161,6 +184,8 @@ class Progress {
   double busy_ms_ = 0;
   uint64_t bytes_ = 0;
   Index steps_ = 0;
+  Index skipped_ = 0;
+  Index skipped_in_a_row_ = 0;
 };
 
 /// `seconds`: of training until here; nullopt: this run does not train.
@@ -175,7 +200,7 @@ Status evaluate(TrainingEngine& engine, const ReportSettings& report, Index step
   std::fflush(stdout);
   return metrics.write({{"step", step},
                         {"held_out_loss", *loss},
-                        {"held_out_bits_per_byte", in_bits(*loss)},
+                        {"held_out_" + bits_key(report), in_bits(*loss)},
                         {"training_seconds", seconds.value_or(0)}});
 }
 
@@ -220,13 +245,18 @@ Result<RunEnd> run_steps(TrainingEngine& engine, const Settings& settings, const
 
 /// Generates the text at the end; empty if none is wanted.
 Result<std::string> sample(TrainingEngine& engine, const ReportSettings& report, Metrics& metrics) {
-  if (report.sample_bytes == 0) return std::string();
-  Result<std::string> text = engine.generate(report.prompt, report.sample_bytes, report.temperature);
-  if (!text.ok()) return text.status();
-  std::string shown = printable(*text);
+  if (report.sample_tokens == 0) return std::string();
+  auto prompt = report.tokenizer->encode(report.prompt);
+  WEIR_TRY(prompt.status());
+  if (prompt->empty())
+    prompt->push_back(report.tokens_are_bytes ? Token{'\n'} : report.tokenizer->separator().value_or(0));
+  const auto tokens = engine.generate(*prompt, report.sample_tokens, report.temperature);
+  WEIR_TRY(tokens.status());
+  const std::string text = report.tokenizer->decode(*tokens);
+  std::string shown = printable(text);
   if (report.prints) {
     fmt::print("\n{}\n", shown);
-    WEIR_TRY(metrics.write({{"text", *text}}));
+    WEIR_TRY(metrics.write({{"text", text}}));
   }
   return shown;
 }
@@ -255,6 +285,7 @@ Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const Rep
   WEIR_TRY(ending.status());
   const bool stopped = ending->stop_signal != 0;
   if (stopped) ignore_stop_signals();
+  WEIR_TRY(progress.count_skipped(metrics));
   WEIR_TRY(progress.compare(metrics));
   WEIR_TRY(print_digest(engine, report, metrics));
   const auto text = stopped ? Result<std::string>(std::string()) : sample(engine, report, metrics);
@@ -268,7 +299,8 @@ Status evaluate_and_sample(TrainingEngine& engine, const Resumed& loaded, const 
   if (report.prints) {
     WEIR_TRY(metrics.open(report.metrics));
     for (const std::string& note : loaded.notes) fmt::print("{}\n", note);
-    fmt::print("checkpoint after step {}\n{:>6}  {:>7}  {:>9}\n", loaded.step, "step", "nats", "bits/byte");
+    fmt::print("checkpoint after step {}\n{:>6}  {:>7}  {:>9}\n", loaded.step, "step", "nats",
+               fmt::format("bits/{}", symbol_of(report)));
   }
   const JournalSettings no_files;
   Journal none(no_files);

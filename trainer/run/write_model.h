@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/base/status.h"
 #include "trainer/run/sharded.h"
@@ -15,8 +16,9 @@ namespace weir::trainer {
 /// success on the others. Collective: all get rank 0's error.
 Status try_export(const World& world, const std::string& folder, const Config& config);
 
-/// The parameters as they are now, as ExportedModel writes them. Collective; rank 0 writes, one unit at a
-/// time, and all get its error.
-Status export_model(const World& world, Sharded& engine, const std::string& folder);
+/// The parameters as they are now, and the files, as ExportedModel writes them. Collective; rank 0 writes,
+/// one unit at a time, and all get its error.
+Status export_model(const World& world, Sharded& engine, const std::string& folder,
+                    const std::vector<std::string>& tokenizer_files);
 
 }  // namespace weir::trainer

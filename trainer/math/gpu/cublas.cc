@@ -108,9 +108,9 @@ Status Cublas::multiply(const ProductShape& shape, bool half, const void* a, con
           ? table_->multiply(handle_, of_b, of_a, columns, rows, depth, &one, b, type, b_line, a, type,
                              a_line, &kept, c, kFloat32, columns, kAddInFloat32, kDefaultAlgorithm)
           : table_->multiply_many(handle_, of_b, of_a, columns, rows, depth, &one, b, type, b_line,
-                                  shape.depth * shape.columns, a, type, a_line, shape.rows * shape.depth,
-                                  &kept, c, kFloat32, columns, shape.rows * shape.columns,
-                                  number(shape.count), kAddInFloat32, kDefaultAlgorithm);
+                                  shape.step_b(), a, type, a_line, shape.step_a(), &kept, c, kFloat32,
+                                  columns, shape.step_c(), number(shape.count), kAddInFloat32,
+                                  kDefaultAlgorithm);
   if (code == 0) return {};
   return checked(code,
                  fmt::format("{} products of {} x {} by {} x {}", shape.count, rows, depth, depth, columns));

@@ -52,8 +52,8 @@ const void* GpuOps::operand(Index count, const float* values, Scratch& scratch) 
 
 void GpuOps::run(const ProductShape& shape, const float* a, const float* b, float* c) {
   if (!status_.ok()) return;
-  const void* const first = operand(shape.count * shape.rows * shape.depth, a, a_);
-  const void* const second = operand(shape.count * shape.depth * shape.columns, b, b_);
+  const void* const first = operand(shape.span_a(), a, a_);
+  const void* const second = operand(shape.span_b(), b, b_);
   if (!status_.ok()) return;
   note(cublas_->multiply(shape, precision_ == Precision::bf16, first, second, c));
 }

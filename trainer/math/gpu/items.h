@@ -12,7 +12,6 @@
 
 namespace weir::trainer::gpu {
 
-inline constexpr Index kTokens = 256;
 inline constexpr Index kSquareBlockValues = 1024;
 
 /// A piece has sixteen elements; the last one may have fewer.
@@ -24,23 +23,31 @@ WEIR_TRAINER_BOTH Index rows_of(const HeadShape& shape) {
 
 WEIR_TRAINER_BOTH Index items(const LayerNormForward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const LayerNormInput& c) { return c.call.rows; }
+WEIR_TRAINER_BOTH Index items(const RmsNormForward& c) { return c.rows; }
+WEIR_TRAINER_BOTH Index items(const RmsNormInput& c) { return c.call.rows; }
 WEIR_TRAINER_BOTH Index items(const ChunkSums& c) { return chunks_of(c.rows) * pieces(c.width); }
 WEIR_TRAINER_BOTH Index items(const ChunkTotals& c) { return pieces(c.width); }
 WEIR_TRAINER_BOTH Index items(const AddBiasAndResidual& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const BiasGeluForward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const GeluForward& c) { return pieces(c.count); }
 WEIR_TRAINER_BOTH Index items(const GeluBackward& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const SwiGluForward& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const SwiGluBackward& c) { return pieces(c.count); }
+WEIR_TRAINER_BOTH Index items(const RotaryFrequencies& c) { return pieces(c.size / 2); }
+WEIR_TRAINER_BOTH Index items(const Rotate& c) { return rows_of(c.shape); }
 WEIR_TRAINER_BOTH Index items(const SplitQueriesKeysValues& c) { return rows_of(c.shape); }
 WEIR_TRAINER_BOTH Index items(const JoinQueriesKeysValues& c) { return rows_of(c.shape); }
 WEIR_TRAINER_BOTH Index items(const SplitHeads& c) { return rows_of(c.shape); }
 WEIR_TRAINER_BOTH Index items(const JoinHeads& c) { return rows_of(c.shape); }
-WEIR_TRAINER_BOTH Index items(const CausalSoftmaxForward& c) { return c.matrices * c.length; }
-WEIR_TRAINER_BOTH Index items(const CausalSoftmaxBackward& c) { return c.matrices * c.length; }
+WEIR_TRAINER_BOTH Index items(const CausalSoftmaxForward& c) { return c.matrices * c.rows; }
+WEIR_TRAINER_BOTH Index items(const CausalSoftmaxBackward& c) { return c.matrices * c.rows; }
 WEIR_TRAINER_BOTH Index items(const CrossEntropyForward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const CrossEntropyBackward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const EmbeddingForward& c) { return c.rows; }
-/// First the row of each token in its table, then the row of each position.
-WEIR_TRAINER_BOTH Index items(const EmbeddingBackward& c) { return (kTokens + c.length) * pieces(c.width); }
+/// First the row of each token in its table, then the row of each position, if there is such a table.
+WEIR_TRAINER_BOTH Index items(const EmbeddingBackward& c) {
+  return (c.vocabulary + (c.position_table_gradient_sum != nullptr ? c.length : 0)) * pieces(c.width);
+}
 WEIR_TRAINER_BOTH Index items(const Add& c) { return pieces(c.count); }
 WEIR_TRAINER_BOTH Index items(const Scale& c) { return pieces(c.count); }
 WEIR_TRAINER_BOTH Index items(const ToBfloat16& c) { return pieces(c.count); }

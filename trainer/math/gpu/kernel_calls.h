@@ -10,6 +10,7 @@ namespace weir::trainer::gpu {
 /// Floats for the chunk sums that the operation keeps between its calls.
 inline Index partial_floats(const RowCall& call) {
   return std::visit(Each{[](const LayerNormBackward& c) { return 2 * chunks_of(c.rows) * c.width; },
+                         [](const RmsNormBackward& c) { return chunks_of(c.rows) * c.width; },
                          [](const BiasBackward& c) { return chunks_of(c.rows) * c.width; },
                          [](const auto&) { return Index{0}; }},
                     call);
@@ -29,6 +30,11 @@ void each_kernel_call(const RowCall& call, float* partials, Visit visit) {
              queue(LayerNormInput{c});
              queue(ChunkSums{c.rows, c.width, c.out_gradient, c.x, c.statistics, partials, gains});
              queue(ChunkTotals{chunks, c.width, partials, gains, c.bias_gradient_sum, c.gain_gradient_sum});
+           },
+           [&](const RmsNormBackward& c) {
+             queue(RmsNormInput{c});
+             queue(ChunkSums{c.rows, c.width, c.out_gradient, c.x, c.statistics, nullptr, partials});
+             queue(ChunkTotals{chunks_of(c.rows), c.width, nullptr, partials, nullptr, c.gain_gradient_sum});
            },
            [&](const BiasBackward& c) {
              queue(ChunkSums{c.rows, c.width, c.out_gradient, nullptr, nullptr, partials, nullptr});

@@ -15,10 +15,14 @@ namespace weir::trainer::gpu {
 /// parameter therefore depends only on the number of rows.
 inline constexpr Index kChunkRows = 32;
 
-/// The two halves of LayerNormBackward and of BiasBackward: gradients of x with sums over chunks of rows, and
-/// the sums of these. `x` and `gain_partials` are null for biases alone. Partials are [chunks, width].
+/// The two halves of LayerNormBackward, RmsNormBackward and BiasBackward: gradients of x with sums over
+/// chunks of rows, and the sums of these. `x` and `gain_partials` are null for biases alone, `bias_partials`
+/// for gains alone. Partials are [chunks, width].
 struct LayerNormInput {
   LayerNormBackward call;
+};
+struct RmsNormInput {
+  RmsNormBackward call;
 };
 struct ChunkSums {
   Index rows, width;
@@ -38,13 +42,15 @@ struct AdamWElements {
   float *mean, *variance;
 };
 
-/// The calls that the kernel implements; LayerNormBackward, BiasBackward and AdamWStep consist of others.
+/// The calls that the kernel implements; LayerNormBackward, RmsNormBackward, BiasBackward and AdamWStep
+/// consist of others.
 using KernelCall =
     std::variant<LayerNormForward, LayerNormInput, ChunkSums, ChunkTotals, AddBiasAndResidual,
                  BiasGeluForward, GeluForward, GeluBackward, SplitQueriesKeysValues, JoinQueriesKeysValues,
                  SplitHeads, JoinHeads, CausalSoftmaxForward, CausalSoftmaxBackward, CrossEntropyForward,
                  CrossEntropyBackward, EmbeddingForward, EmbeddingBackward, Add, Scale, ToBfloat16,
-                 FromBfloat16, AddBfloat16, AdamWElements, SquareBlocks>;
+                 FromBfloat16, AddBfloat16, AdamWElements, SquareBlocks, RmsNormForward, RmsNormInput,
+                 SwiGluForward, SwiGluBackward, RotaryFrequencies, Rotate>;
 
 struct RowLaunch {
   static constexpr size_t kCallBytes = 104;

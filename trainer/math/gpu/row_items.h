@@ -72,20 +72,81 @@ WEIR_TRAINER_INLINE void run_item(const ChunkSums& c, Index item) {
       if (c.x != nullptr)
         gain += gradient * ((c.x[row * c.width + at] - c.statistics[2 * row]) * c.statistics[2 * row + 1]);
     }
-    c.bias_partials[chunk * c.width + at] = bias;
+    if (c.bias_partials != nullptr) c.bias_partials[chunk * c.width + at] = bias;
     if (c.x != nullptr) c.gain_partials[chunk * c.width + at] = gain;
   });
 }
 
 WEIR_TRAINER_INLINE void run_item(const ChunkTotals& c, Index piece) {
   each_in_piece(piece, c.width, [&](Index at) {
-    float bias = c.bias_sum[at];
-    for (Index chunk = 0; chunk < c.chunks; ++chunk) bias += c.bias_partials[chunk * c.width + at];
-    c.bias_sum[at] = bias;
-    if (c.gain_sum == nullptr) return;
-    float gain = c.gain_sum[at];
-    for (Index chunk = 0; chunk < c.chunks; ++chunk) gain += c.gain_partials[chunk * c.width + at];
-    c.gain_sum[at] = gain;
+    const auto add_up = [&](const float* partials, float* sum) {
+      if (sum == nullptr) return;
+      float total = sum[at];
+      for (Index chunk = 0; chunk < c.chunks; ++chunk) total += partials[chunk * c.width + at];
+      sum[at] = total;
+    };
+    add_up(c.bias_partials, c.bias_sum);
+    add_up(c.gain_partials, c.gain_sum);
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const RmsNormForward& c, Index row) {
+  const float* x = c.x + row * c.width;
+  float* out = c.out + row * c.width;
+  const parts::Moments of = parts::root_mean_square(c.width, x, c.epsilon);
+  once([&] {
+    c.statistics[2 * row] = of.mean;
+    c.statistics[2 * row + 1] = of.reciprocal_deviation;
+  });
+  each_at(c.width, [&](Index at) { out[at] = x[at] * of.reciprocal_deviation * c.gain[at]; });
+}
+
+WEIR_TRAINER_INLINE void run_item(const RmsNormInput& both, Index row) {
+  const RmsNormBackward& c = both.call;
+  const float* x = c.x + row * c.width;
+  const float* out_gradient = c.out_gradient + row * c.width;
+  float* x_gradient_sum = c.x_gradient_sum + row * c.width;
+  const parts::Moments of{0.0f, c.statistics[2 * row + 1]};
+  const float mean = parts::mean_gradients(c.width, out_gradient, x, c.gain, of).normalised;
+  each_at(c.width, [&](Index at) {
+    const float normalised = x[at] * of.reciprocal_deviation;
+    x_gradient_sum[at] += (out_gradient[at] * c.gain[at] - normalised * mean) * of.reciprocal_deviation;
+  });
+}
+
+WEIR_TRAINER_INLINE void run_item(const SwiGluForward& c, Index piece) {
+  const Index at = piece * kLanes;
+  const Index rest = c.count - at < kLanes ? c.count - at : kLanes;
+  const Lanes x = load_first(c.gate + at, rest, 0.0f);
+  store_first(c.out + at, x * parts::logistic(x) * load_first(c.up + at, rest, 0.0f), rest);
+}
+
+WEIR_TRAINER_INLINE void run_item(const SwiGluBackward& c, Index piece) {
+  const Index at = piece * kLanes;
+  const Index rest = c.count - at < kLanes ? c.count - at : kLanes;
+  const Lanes x = load_first(c.gate + at, rest, 0.0f);
+  const Lanes out = load_first(c.gradient + at, rest, 0.0f);
+  store_first(c.gate_gradient + at, out * load_first(c.up + at, rest, 0.0f) * parts::silu_gradient(x), rest);
+  store_first(c.gradient + at, out * (x * parts::logistic(x)), rest);
+}
+
+WEIR_TRAINER_INLINE void run_item(const RotaryFrequencies& c, Index piece) {
+  each_in_piece(piece, c.size / 2,
+                [&](Index at) { c.frequencies[at] = parts::rotary_frequency(at, c.size, c.base); });
+}
+
+/// Items are rows of [sequences, heads, length].
+WEIR_TRAINER_INLINE void run_item(const Rotate& c, Index item) {
+  const Index half = c.shape.size / 2;
+  const auto position = static_cast<float>(item % c.shape.length);
+  float* const low = c.heads + item * c.shape.size;
+  float* const high = low + half;
+  each_at(half, [&](Index at) {
+    const parts::Turn turn = parts::turn_of(position * c.frequencies[at]);
+    const float sine = c.back ? -turn.sine : turn.sine;
+    const float before = low[at];
+    low[at] = before * turn.cosine - high[at] * sine;
+    high[at] = high[at] * turn.cosine + before * sine;
   });
 }
 
@@ -175,25 +236,34 @@ WEIR_TRAINER_INLINE void run_item(const JoinHeads& c, Index item) {
 }
 
 WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxForward& c, Index item) {
-  float* scores = c.scores + item * c.length;
-  const Index seen = item % c.length + 1;
-  const float maximum = parts::row_maximum(seen, scores);
-  const float factor = 1.0f / parts::exponentials(seen, scores, c.scale, maximum, scores);
-  each_at(c.length, [&](Index at) { scores[at] = at < seen ? scores[at] * factor : 0.0f; });
+  float* scores = c.scores + item * c.columns;
+  const Index position = c.first + item % c.rows;
+  const Index start = parts::start_of(c.from, item / c.rows, position);
+  float* seen = scores + start;
+  const Index count = position + 1 - start;
+  const float maximum = parts::row_maximum(count, seen);
+  const float factor = 1.0f / parts::exponentials(count, seen, c.scale, maximum, seen);
+  each_at(count, [&](Index at) { seen[at] *= factor; });
+  each_at(start, [&](Index at) { scores[at] = 0.0f; });
+  each_at(c.columns - position - 1, [&](Index at) { scores[position + 1 + at] = 0.0f; });
 }
 
 WEIR_TRAINER_INLINE void run_item(const CausalSoftmaxBackward& c, Index item) {
-  const float* probabilities = c.probabilities + item * c.length;
-  float* gradient = c.gradient + item * c.length;
-  const Index seen = item % c.length + 1;
-  const float mean = parts::inner_product(seen, probabilities, gradient);
-  each_at(c.length, [&](Index at) {
-    gradient[at] = at < seen ? c.scale * probabilities[at] * (gradient[at] - mean) : 0.0f;
+  const Index position = c.first + item % c.rows;
+  const Index start = parts::start_of(c.from, item / c.rows, position);
+  const float* probabilities = c.probabilities + item * c.columns;
+  float* gradient = c.gradient + item * c.columns;
+  const Index count = position + 1 - start;
+  const float mean = parts::inner_product(count, probabilities + start, gradient + start);
+  each_at(c.columns, [&](Index at) {
+    const bool seen = at >= start && at <= position;
+    gradient[at] = seen ? c.scale * probabilities[at] * (gradient[at] - mean) : 0.0f;
   });
 }
 
 WEIR_TRAINER_INLINE void run_item(const CrossEntropyForward& c, Index row) {
-  const float loss = parts::cross_entropy(c.classes, c.logits + row * c.classes, c.targets[row]);
+  const float loss =
+      parts::cross_entropy(c.classes, c.logits + row * c.classes, static_cast<Index>(c.targets[row]));
   once([&] { c.losses[row] = loss; });
 }
 
@@ -204,14 +274,18 @@ WEIR_TRAINER_INLINE void run_item(const CrossEntropyBackward& c, Index row) {
   const float factor = c.scale / parts::exponentials(c.classes, logits, 1.0f, maximum, gradient);
   each_at(c.classes, [&](Index at) {
     const float value = gradient[at] * factor;
-    gradient[at] = at == c.targets[row] ? value - c.scale : value;
+    gradient[at] = at == static_cast<Index>(c.targets[row]) ? value - c.scale : value;
   });
 }
 
 WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
-  const float* token = c.token_table + c.tokens[row] * c.width;
-  const float* position = c.position_table + row % c.length * c.width;
+  const float* token = c.token_table + static_cast<Index>(c.tokens[row]) * c.width;
   float* out = c.out + row * c.width;
+  if (c.position_table == nullptr) {
+    each_at(c.width, [&](Index at) { out[at] = token[at]; });
+    return;
+  }
+  const float* position = c.position_table + row % c.length * c.width;
   each_at(c.width, [&](Index at) { out[at] = token[at] + position[at]; });
 }
 
@@ -220,14 +294,14 @@ WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
 WEIR_TRAINER_INLINE void run_item(const EmbeddingBackward& c, Index item) {
   const Index line = item / pieces(c.width);
   each_in_piece(item % pieces(c.width), c.width, [&](Index at) {
-    if (line < kTokens) {
+    if (line < c.vocabulary) {
       float sum = c.token_table_gradient_sum[line * c.width + at];
       for (Index row = 0; row < c.rows; ++row)
-        if (c.tokens[row] == line) sum += c.out_gradient[row * c.width + at];
+        if (static_cast<Index>(c.tokens[row]) == line) sum += c.out_gradient[row * c.width + at];
       c.token_table_gradient_sum[line * c.width + at] = sum;
       return;
     }
-    const Index position = line - kTokens;
+    const Index position = line - c.vocabulary;
     float sum = c.position_table_gradient_sum[position * c.width + at];
     for (Index row = position; row < c.rows; row += c.length) sum += c.out_gradient[row * c.width + at];
     c.position_table_gradient_sum[position * c.width + at] = sum;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "trainer/exchange/gpt2_tensors.h"
+#include "trainer/exchange/foreign_tensor.h"
 
 #include <algorithm>
 #include <array>
@@ -15,15 +15,15 @@ struct Correspondence {
   bool transposed = false;
 };
 
-constexpr std::array kOutsideBlocks = {
-    Correspondence{"embedding.tokens", kGpt2Embedding},
+constexpr std::array kOutsideGpt2Blocks = {
+    Correspondence{"embedding.tokens", "transformer.wte.weight"},
     Correspondence{"embedding.positions", "transformer.wpe.weight"},
     Correspondence{"head.norm.gain", "transformer.ln_f.weight"},
     Correspondence{"head.norm.bias", "transformer.ln_f.bias"},
-    Correspondence{"head.weight", kGpt2Head, true},
+    Correspondence{"head.weight", kForeignHead, true},
 };
 
-constexpr std::array kInBlocks = {
+constexpr std::array kInGpt2Blocks = {
     Correspondence{"norm1.gain", "ln_1.weight"},
     Correspondence{"norm1.bias", "ln_1.bias"},
     Correspondence{"attention.weight", "attn.c_attn.weight", true},
@@ -38,26 +38,53 @@ constexpr std::array kInBlocks = {
     Correspondence{"narrow.bias", "mlp.c_proj.bias"},
 };
 
+constexpr std::array kOutsideLlamaBlocks = {
+    Correspondence{"embedding.tokens", "model.embed_tokens.weight"},
+    Correspondence{"head.norm.gain", "model.norm.weight"},
+    Correspondence{"head.weight", kForeignHead, true},
+};
+
+constexpr std::array kInLlamaBlocks = {
+    Correspondence{"norm1.gain", "input_layernorm.weight"},
+    Correspondence{"query.weight", "self_attn.q_proj.weight"},
+    Correspondence{"key.weight", "self_attn.k_proj.weight"},
+    Correspondence{"value.weight", "self_attn.v_proj.weight"},
+    Correspondence{"mix.weight", "self_attn.o_proj.weight", true},
+    Correspondence{"norm2.gain", "post_attention_layernorm.weight"},
+    Correspondence{"gate.weight", "mlp.gate_proj.weight"},
+    Correspondence{"up.weight", "mlp.up_proj.weight"},
+    Correspondence{"down.weight", "mlp.down_proj.weight", true},
+};
+
 }  // namespace
 
-Gpt2Tensor gpt2_tensor(const Tensor& tensor) {
+ForeignTensor foreign_tensor(Form form, const Tensor& tensor) {
+  using Table = std::span<const Correspondence>;
   constexpr std::string_view kBlock = "block";
+  const bool is_llama = form == Form::llama;
   std::string_view name = tensor.name;
   std::string before;
-  std::span<const Correspondence> table = kOutsideBlocks;
+  Table table = is_llama ? Table(kOutsideLlamaBlocks) : Table(kOutsideGpt2Blocks);
   if (name.starts_with(kBlock)) {
     const size_t dot = name.find('.');
-    before = "transformer.h." + std::string(name.substr(kBlock.size(), dot - kBlock.size())) + ".";
+    before = is_llama ? "model.layers." : "transformer.h.";
+    before += std::string(name.substr(kBlock.size(), dot - kBlock.size())) + ".";
     name.remove_prefix(dot + 1);
-    table = kInBlocks;
+    table = is_llama ? Table(kInLlamaBlocks) : Table(kInGpt2Blocks);
   }
   const auto found = std::ranges::find(table, name, &Correspondence::ours);
-  Gpt2Tensor theirs{
+  ForeignTensor theirs{
       .name = before + std::string(found->theirs), .shape = {}, .transposed = found->transposed};
   if (tensor.deviation > 0) theirs.shape.push_back(static_cast<uint64_t>(tensor.rows));
   theirs.shape.push_back(static_cast<uint64_t>(tensor.columns));
   if (theirs.transposed) std::ranges::reverse(theirs.shape);
   return theirs;
+}
+
+const char* foreign_prefix(Form form) { return form == Form::llama ? "model." : "transformer."; }
+
+const char* foreign_embedding(Form form) {
+  return form == Form::llama ? "model.embed_tokens.weight" : "transformer.wte.weight";
 }
 
 std::vector<float> transposed(uint64_t rows, uint64_t columns, std::span<const float> matrix) {

@@ -51,6 +51,7 @@ struct Arguments {
   DeviceChoice device = DeviceChoice::cpu;
   int threads = 1;
   int ranks = 0;  ///< number of processes to start; 0: the launcher has started them
+  std::string hosts;
   bool automatic = false;
   bool regroup = false;
   bool prompt_given = false;
@@ -163,9 +164,12 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
       {"off", shard::Limit::off}, {"block", shard::Limit::block}, {"sliding", shard::Limit::sliding}};
   const std::map<std::string, shard::Precision> precisions{{"fp32", shard::Precision::float32},
                                                            {"bf16", shard::Precision::bfloat16}};
-  app.add_option("--ranks", arguments.ranks,
-                 "Processes to start on this machine; default: those that the launcher started")
+  app.add_option(
+         "--ranks", arguments.ranks,
+         "Processes to start, on this machine or on --hosts; default: those that the launcher started")
       ->check(CLI::Range(1, 4096));
+  app.add_option("--hosts", arguments.hosts,
+                 "Hosts to start them on by ssh, as for weir run: host0:4,host1:4");
   app.add_option("--strategy", sharding.strategy,
                  "none, gradients, full (default) or hybrid: FSDP's NO_SHARD, SHARD_GRAD_OP (parameters stay "
                  "gathered for a step), FULL_SHARD (gathered for every use), HYBRID_SHARD (full inside "
@@ -522,12 +526,13 @@ Result<RunEnd> run_in_memory(Arguments& arguments) {
   }
 }
 
-// Starts the ranks that --ranks asks for, or is one of those that a launcher has started.
+// Starts the ranks that --ranks and --hosts ask for, or is one of those that a launcher has started.
 Result<RunEnd> start(Arguments& arguments, char** argv) {
   const auto launched = find_launched([](const char* name) { return std::getenv(name); });
-  arguments.launched = launched && arguments.ranks == 0;
+  const bool starts = arguments.ranks != 0 || !arguments.hosts.empty();
+  arguments.launched = launched && !starts;
+  if (starts && !launched) return start_ranks({arguments.ranks, arguments.hosts, arguments.regroup}, argv);
   if (arguments.ranks == 0) return run_in_memory(arguments);
-  if (!launched) return launch(arguments.ranks, arguments.regroup, argv);
   if (launched->wrong.empty() && launched->size != arguments.ranks)
     return Status(
         Code::invalid_argument,

@@ -40,6 +40,8 @@ class Hosts:
                "StrictModes no", "UsePAM no", "PidFile none", "PermitRootLogin yes")
     self.write("ssh_config", f"IdentityFile {self.folder}/user_key", f"UserKnownHostsFile {self.folder}/known_hosts",
                "GlobalKnownHostsFile none", "StrictHostKeyChecking yes", "BatchMode yes", "IdentitiesOnly yes", "ConnectTimeout 20")
+    self.write("ssh", "#!/bin/sh", f'exec {shutil.which("ssh")} -F {self.config} "$@"')
+    os.chmod(f"{self.folder}/ssh", 0o755)
     os.makedirs("/run/sshd", exist_ok=True)
     for host in (0, 1):
       server = subprocess.Popen(self.network.inside(host, SSHD, "-D", "-e", "-f", f"{self.folder}/sshd_config"),
@@ -63,13 +65,19 @@ class Hosts:
     with open(f"{self.folder}/{name}", "w", encoding="ascii") as file:
       file.write("\n".join(lines) + "\n")
 
-  def start(self, weir, *command, hosts=None):
-    """weir run on the first host."""
-    listed = hosts or ",".join(f"{address}:2" for address in self.addresses)
+  def listed(self):
+    return ",".join(f"{address}:2" for address in self.addresses)
+
+  def call(self, *command):
+    """The command on the first host, where `ssh` is that of this configuration."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NCCL_", "WEIR_"))}
-    environment["WEIR_CACHE_DIR"] = self.network.cache
-    return subprocess.Popen(self.network.inside(0, weir, "run", "--hosts", listed, "--rsh", f"ssh -F {self.config}", "--", *command),
-                            env=environment, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    environment.update(WEIR_CACHE_DIR=self.network.cache, PATH=f"{self.folder}:{environment['PATH']}")
+    return subprocess.Popen(self.network.inside(0, *command), env=environment, cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+  def start(self, weir, *command):
+    """weir run on the first host."""
+    return self.call(weir, "run", "--hosts", self.listed(), "--rsh", f"ssh -F {self.config}", "--", *command)
 
   def others(self):
     """Processes of the hosts that are no sshd."""
@@ -169,5 +177,22 @@ def a_host_without_sshd_is_named(programs):
     hosts.wait_until_alone()
 
 
+def trains_on_two_hosts(programs):
+  """With the bits that one machine gives."""
+  train = f"{programs}/weir-train"
+  if not os.path.exists(train):
+    print("weir-train is not built")
+    sys.exit(SKIPPED)
+  settings = ("--preset", "tiny", "--steps", "6", "--deterministic", "canonical")
+  with two_hosts() as hosts:
+    digests = []
+    for placed in (("--hosts", hosts.listed()), ("--ranks", "4")):
+      code, said, complained = end_of(hosts.call(train, *placed, *settings))
+      assert code == 0 and "4 ranks" in said, (said, complained)
+      digests.append(re.search(r"parameters and moments: (\w+)", said).group(1))
+    assert digests[0] == digests[1], digests
+
+
 if __name__ == "__main__":
-  run([ranks_of_two_hosts, a_death_ends_all_hosts, signals_reach_all_hosts, ranks_end_with_weir_run, a_host_without_sshd_is_named])
+  run([ranks_of_two_hosts, a_death_ends_all_hosts, signals_reach_all_hosts, ranks_end_with_weir_run, a_host_without_sshd_is_named,
+       trains_on_two_hosts])

@@ -47,13 +47,15 @@ World::~World() {
   if (comm_ != nullptr) (void)ncclCommDestroy(comm_);
 }
 
-Status launch(int ranks, bool regroups, char** arguments) {
+Status start_ranks(const Launch& launch, char** arguments) {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return Status(Code::system_error, fmt::format("cannot find this program: {}", error.message()));
   const std::string launcher = self.parent_path() / "weir";
-  std::vector<std::string> words = {"weir", "run", "-n", std::to_string(ranks), "--plain", "--grace", "0"};
-  if (regroups) words.emplace_back("--keep-going");
+  std::vector<std::string> words = {"weir", "run", "--plain", "--grace", "0"};
+  if (launch.ranks > 0) words.insert(words.end(), {"-n", std::to_string(launch.ranks)});
+  if (!launch.hosts.empty()) words.insert(words.end(), {"--hosts", launch.hosts});
+  if (launch.regroups) words.emplace_back("--keep-going");
   words.insert(words.end(), {"--", self.string()});
   for (char** word = arguments + 1; *word != nullptr; ++word) words.emplace_back(*word);
   std::vector<char*> pointers;
@@ -61,7 +63,7 @@ Status launch(int ranks, bool regroups, char** arguments) {
   pointers.push_back(nullptr);
   execv(launcher.c_str(), pointers.data());
   return Status(Code::system_error,
-                fmt::format("--ranks needs the launcher {}: {}", launcher, std::strerror(errno)));
+                fmt::format("--ranks and --hosts need the launcher {}: {}", launcher, std::strerror(errno)));
 }
 
 }  // namespace weir::trainer

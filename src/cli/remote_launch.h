@@ -15,7 +15,7 @@
 
 namespace weir::cli {
 
-constexpr const char* kRemoteShell = "ssh -T -o BatchMode=yes -o ServerAliveInterval=15";
+constexpr const char* kRemoteShell = "ssh -T -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15";
 
 /// The remote shells, one per host. Ranks are numbered in the order of the hosts. They get this process's
 /// variables for weir, NCCL, PyTorch and Python, its folder, and request.comm_id, or the first host's address

@@ -24,6 +24,7 @@
 #include "src/core/communicator/communicator.h"
 #include "src/core/communicator/selected_plans.h"
 #include "src/core/grains/tree_sums.h"
+#include "src/core/quantized/quantized_collectives.h"
 #include "src/survey/ras_server.h"
 
 namespace weir::api {
@@ -58,6 +59,7 @@ struct HandleState {
   std::vector<std::unique_ptr<core::Communicator>> bystanders;
   std::unique_ptr<core::SelectedPlans> selected_plans;  ///< plans that calls asked for; null: none yet
   std::shared_ptr<core::FloatPool> grain_arrays;        ///< pool for its sums over grains; null: not used yet
+  std::shared_ptr<core::BytePool> encoded_arrays;       ///< pool for quantized collectives; null: as above
   /// By ncclCommGetUniqueId, for the next ncclCommGrow; guarded as above.
   std::optional<ncclUniqueId> given_id;
   uint32_t operator_tag = 0;  ///< part of its operators' numbers, by which those of others are detected

@@ -30,6 +30,7 @@
 #include "trainer/run/model_source.h"
 #include "trainer/run/restart_words.h"
 #include "trainer/run/sharded.h"
+#include "trainer/run/sharding_options.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
 #include "trainer/run/write_model.h"
@@ -154,64 +155,16 @@ void add_training(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
 }
 
-void add_sharding(CLI::App& app, Arguments& arguments) {
-  shard::EngineOptions& sharding = arguments.settings.sharding;
-  const std::map<std::string, shard::Strategy> strategies{{"none", shard::Strategy::no_shard},
-                                                          {"gradients", shard::Strategy::shard_grad_op},
-                                                          {"full", shard::Strategy::full_shard},
-                                                          {"hybrid", shard::Strategy::hybrid_shard}};
-  const std::map<std::string, shard::Limit> limits{
-      {"off", shard::Limit::off}, {"block", shard::Limit::block}, {"sliding", shard::Limit::sliding}};
-  const std::map<std::string, shard::Precision> precisions{{"fp32", shard::Precision::float32},
-                                                           {"bf16", shard::Precision::bfloat16}};
+void add_ranks(CLI::App& app, Arguments& arguments) {
   app.add_option(
          "--ranks", arguments.ranks,
          "Processes to start, on this machine or on --hosts; default: those that the launcher started")
       ->check(CLI::Range(1, 4096));
   app.add_option("--hosts", arguments.hosts,
                  "Hosts to start them on by ssh, as for weir run: host0:4,host1:4");
-  app.add_option("--strategy", sharding.strategy,
-                 "none, gradients, full (default) or hybrid: FSDP's NO_SHARD, SHARD_GRAD_OP (parameters stay "
-                 "gathered for a step), FULL_SHARD (gathered for every use), HYBRID_SHARD (full inside "
-                 "groups of ranks, replicas across them)")
-      ->transform(CLI::CheckedTransformer(strategies));
-  app.add_option("--pipeline", arguments.settings.parts.stages,
-                 "Pipeline stages of the model; each has ranks of its own, among which --strategy applies")
-      ->capture_default_str();
-  app.add_option("--tensor", arguments.settings.parts.slices,
-                 "Tensor-parallel slices of each block, computed together by ranks of one host")
-      ->capture_default_str();
-  app.add_option("--shard-ranks", sharding.shard_ranks,
-                 "Ranks per copy of the parameters with --strategy hybrid; 0: those of one host")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--prefetch", sharding.forward_prefetch,
-                 "Units whose parameters are gathered ahead of the current one")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
-  app.add_option("--limiter", sharding.limiter.kind,
-                 "Limiter of gathers in flight: off, block (whole blocks) or sliding (window, default)")
-      ->transform(CLI::CheckedTransformer(limits));
-  app.add_option("--gathers", sharding.limiter.gathers, "Maximum number of gathers in flight; 0: any number")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--gather-bytes", sharding.limiter.bytes,
-                 "Maximum bytes of gathers in flight; 0: any number")
-      ->transform(CLI::AsSizeValue(false))
-      ->capture_default_str();
-  app.add_option("--memory", arguments.settings.memory,
-                 "Memory budget of a rank's arrays in bytes, from which --micro-batch and --gather-bytes "
-                 "follow if not given; 0: none")
-      ->transform(CLI::AsSizeValue(false))
-      ->capture_default_str();
   app.add_flag("--auto", arguments.automatic,
                "Measure the ranks of this job and choose strategy, shard ranks, micro-batch, recomputation, "
                "prefetch and limiter, unless they are given, for the shortest step that fits into --memory");
-  app.add_option("--gather", sharding.gather, "Precision of gathered parameters: fp32 (default) or bf16")
-      ->transform(CLI::CheckedTransformer(precisions));
-  app.add_option("--reduce", sharding.reduce,
-                 "Precision of gradients sent and added between ranks: fp32 (default) or bf16")
-      ->transform(CLI::CheckedTransformer(precisions));
 }
 
 void add_report(CLI::App& app, Arguments& arguments) {
@@ -573,7 +526,8 @@ int train_model(int argc, char** argv) {
   add_model(app, arguments);
   add_data(app, arguments.data, arguments.settings);
   add_training(app, arguments);
-  add_sharding(app, arguments);
+  add_ranks(app, arguments);
+  add_sharding_options(app, arguments.settings);
   add_report(app, arguments);
   if (const std::optional<int> end = parse(app, argc, argv)) return *end;
   const auto given = [&](const char* option) { return app.count(option) > 0; };

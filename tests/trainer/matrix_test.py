@@ -21,6 +21,7 @@ STEPS = 3
 FP32_LOSS = 1e-5  # of nats, as sums in another order differ
 BF16_LOSS = 2e-2  # parameters that travel as bf16 have 8 bits
 BF16_REDUCE_LOSS = 2e-3
+INT8_LOSS = 5e-2
 FEW = "few" in sys.argv
 RANKS = (3,) if FEW else (1, 2, 3, 4, 8)
 STRATEGIES = ("none", "gradients", "full", "hybrid")
@@ -72,6 +73,10 @@ def canonical(program):
   for transports in TRANSPORTS:
     digest, _ = train(program, 3, "--deterministic", "canonical", WEIR_TRANSPORTS=transports)
     assert digest == expected, (transports, digest, expected)
+  # Blocks of gathered parameters are cut by their position in a unit.
+  digests = {train(program, ranks, "--deterministic", "canonical", "--gather", "int8", "--strategy", strategy)[0]
+             for ranks, strategy in some(((1, "none"), (3, "full"), (4, "gradients")))}
+  assert len(digests) == 1 and expected not in digests, (digests, expected)
   other, _ = train(program, 2, "--deterministic", "canonical", "--seed", "2")
   assert other != expected, "the digest does not tell seeds apart"
 
@@ -80,12 +85,14 @@ def plain(program):
   _, expected = train(program, 1)
   for ranks, strategy, options, most in (
       (4, "full", (), FP32_LOSS), (3, "gradients", (), FP32_LOSS), (4, "hybrid", (), FP32_LOSS), (2, "full", ("--gather", "bf16"), BF16_LOSS),
-      (4, "hybrid", ("--reduce", "bf16", "--micro-batch", "1"), BF16_REDUCE_LOSS), (2, "none", ("--reduce", "bf16"), BF16_REDUCE_LOSS)):
+      (4, "hybrid", ("--reduce", "bf16", "--micro-batch", "1"), BF16_REDUCE_LOSS), (2, "none", ("--reduce", "bf16"), BF16_REDUCE_LOSS),
+      (4, "full", ("--gather", "int8", "--reduce", "int8", "--limiter", "sliding", "--gathers", "1"), INT8_LOSS),
+      (4, "hybrid", ("--reduce", "fp8", "--micro-batch", "1"), INT8_LOSS)):
     _, losses = train(program, ranks, "--strategy", strategy, *hybrid(ranks, strategy), *options)
     assert losses.keys() == expected.keys() and losses, losses
     off = max(abs(loss - expected[step]) for step, loss in losses.items())
     assert off < most, (ranks, strategy, options, off)
-    if "bf16" in options:
+    if {"bf16", "int8", "fp8"} & set(options):
       assert off > FP32_LOSS / 100, (options, off, "nothing was rounded")
   # The same plan, the same order of sums.
   digests = {train(program, 3, "--strategy", "full", WEIR_TRANSPORTS=transports, WEIR_ALGO="ring", WEIR_FAST="0")[0]

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <mutex>
+#include <set>
 
 #include "tests/base/sanitized.h"
 #include "tests/trainer/toy.h"
@@ -150,14 +151,63 @@ TEST(ShardEngine, Bfloat16GathersGiveOneResultInEveryWorld) {
     });
 }
 
-/// Rounded once by each rank and once per sum of two, but not where nothing travels.
-TEST(ShardEngine, Bfloat16ReductionsAreTheSumsRounded) {
+/// Blocks are cut by the position in the unit, so shards do not matter.
+TEST(ShardEngine, QuantizedGathersGiveOneResultInEveryWorld) {
+  for (const Precision precision : {Precision::int8, Precision::float8}) {
+    std::vector<float> bits;
+    std::mutex mutex;
+    for (int world : {1, 2, 4})
+      toy::with_ranks(world, [&](int, ncclComm_t comm) {
+        for (const Way& way : ways(world)) {
+          toy::Run run = variant(way, 13);
+          run.options.canonical = true;
+          run.options.gather = precision;
+          SCOPED_TRACE(text_of(world, run));
+          Result<toy::Outcome> outcome = toy::train(comm, run);
+          ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+          std::lock_guard lock(mutex);
+          if (bits.empty()) bits = outcome->parameters;
+          EXPECT_EQ(outcome->parameters, bits);
+          const std::set<float> block(bits.begin(), bits.begin() + 128);
+          EXPECT_LE(block.size(), 127U) << "as many as a block of fp32 has if nothing was rounded";
+        }
+      });
+  }
+}
+
+/// The owners' parameters are not rounded, and the bytes are those of int8.
+TEST(ShardEngine, QuantizedGathersLeaveTheShardsExactAndSendAQuarter) {
+  toy::with_ranks(2, [](int, ncclComm_t comm) {
+    const auto made_with = [&](Precision precision) {
+      EngineOptions options;
+      options.gather = options.reduce = precision;
+      Result<std::unique_ptr<ShardEngine>> engine = ShardEngine::create(comm, toy::units(), options);
+      EXPECT_TRUE(engine.ok()) << engine.status().message();
+      toy::initialise(**engine);
+      EXPECT_TRUE(toy::whole(**engine).ok());
+      for (int unit = 0; unit < 5; ++unit)
+        for (size_t i = 0; i < (*engine)->shard(unit).size(); ++i)
+          EXPECT_EQ((*engine)->shard(unit)[i], toy::initial(unit, (*engine)->shard_range(unit).first + i));
+      EXPECT_TRUE(toy::step(**engine, {}).ok());
+      return (*engine)->record().counts;
+    };
+    const PassCounts wide = made_with(Precision::float32), narrow = made_with(Precision::int8);
+    EXPECT_EQ(narrow.gathers, wide.gathers);
+    EXPECT_EQ(narrow.gather_bytes * 128, wide.gather_bytes / 4 * 132);
+    EXPECT_EQ(narrow.reduce_bytes * 128, wide.reduce_bytes / 4 * 132);
+  });
+}
+
+/// Rounded once by each rank; bf16 also once per sum of two; but not where nothing travels.
+TEST(ShardEngine, NarrowReductionsAreTheSumsRounded) {
   for (int world : {1, 2, 4})
     toy::with_ranks(world, [&](int, ncclComm_t comm) {
       for (const Way& way : ways(world))
-        for (int number : {4, 9, 14}) {  // of each micro-batch size
+        for (int number :
+             {4, 6, 8, 9, 10, 14, 18, 19, 20}) {  // each precision with each size of micro-batches
           toy::Run run = variant(way, number);
-          run.options.reduce = Precision::bfloat16;
+          constexpr Precision kPrecisions[] = {Precision::bfloat16, Precision::int8, Precision::float8};
+          run.options.reduce = kPrecisions[number % 3];
           SCOPED_TRACE(text_of(world, run));
           Result<toy::Outcome> outcome = toy::train(comm, run);
           ASSERT_TRUE(outcome.ok()) << outcome.status().message();
@@ -170,7 +220,8 @@ TEST(ShardEngine, Bfloat16ReductionsAreTheSumsRounded) {
               moved = std::max(moved, std::abs(expected[i] - begin));
               worst = std::max(worst, std::abs(outcome->parameters[i] - expected[i]));
             }
-          EXPECT_LT(worst, 0.03 * moved);
+          // fp8 has 1/16 of an element twice where replicas add.
+          EXPECT_LT(worst, (run.options.reduce == Precision::float8 ? 0.13 : 0.03) * moved);
           EXPECT_EQ(worst > 1e-5 * moved, world > 1) << worst << " of " << moved;
         }
     });
@@ -258,6 +309,9 @@ TEST(ShardEngine, MisuseIsRefusedWithASentence) {
     options.reduce = Precision::bfloat16;
     EXPECT_THAT(ShardEngine::create(comm, toy::units(), options).status().message(),
                 HasSubstr("canonical sums with gradients in bf16; expected fp32"));
+    options.reduce = Precision::int8;
+    EXPECT_THAT(ShardEngine::create(comm, toy::units(), options).status().message(),
+                HasSubstr("canonical sums with gradients in int8; expected fp32"));
     options.reduce = Precision::float32;
     Result<std::unique_ptr<ShardEngine>> made = ShardEngine::create(comm, toy::units(), options);
     ASSERT_TRUE(made.ok()) << made.status().message();

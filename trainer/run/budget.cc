@@ -40,7 +40,7 @@ size_t widest(const std::vector<shard::Cut>& cuts, size_t count, shard::Precisio
 }
 
 bool gathers_anything(const Settings& settings, const shard::Place& place) {
-  return place.shards > 1 || settings.sharding.gather == shard::Precision::bfloat16;
+  return place.shards > 1 || settings.sharding.gather != shard::Precision::float32;
 }
 
 /// Whether the limiter's bytes limit what is gathered.

@@ -85,8 +85,8 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--gathers", sharding.limiter.gathers);
   add("--gather-bytes", sharding.limiter.bytes);
   add("--memory", settings.memory);
-  add("--gather", bf16(sharding.gather == shard::Precision::bfloat16));
-  add("--reduce", bf16(sharding.reduce == shard::Precision::bfloat16));
+  add("--gather", shard::name_of(sharding.gather));
+  add("--reduce", shard::name_of(sharding.reduce));
   add("--evaluation-sequences", settings.evaluation_sequences);
   add("--evaluate-every", report.evaluate_every);
   add("--checkpoints", settings.checkpoints.empty() ? "not given" : settings.checkpoints);

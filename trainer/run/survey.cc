@@ -305,7 +305,9 @@ Result<plan::Cluster> survey(const World& world, const Settings& settings, const
   cluster.title = "the ranks that are here";
   cluster.nodes = place.replicas;
   cluster.gpus = place.shards;
-  const auto bytes = [](shard::Precision of) { return of == shard::Precision::bfloat16 ? 2.0 : 4.0; };
+  const auto bytes = [](shard::Precision of) {
+    return static_cast<double>(shard::wire_bytes(of, 1024)) / 1024;
+  };
   cluster.precision = {bytes(settings.sharding.gather), bytes(settings.sharding.reduce), 4};
   const auto memory = memory_per_rank(world, settings, place.shards);
   WEIR_TRY(memory.status());

@@ -67,8 +67,14 @@ Result<std::unique_ptr<ShardEngine>> ShardEngine::create(ncclComm_t world, std::
   if (options.reductions < 1)
     return Status(Code::invalid_argument,
                   fmt::format("{} reductions in flight; expected a limit of at least 1", options.reductions));
-  if (options.canonical && options.reduce == Precision::bfloat16)
-    return Status(Code::invalid_argument, "canonical sums with gradients in bf16; expected fp32");
+  if (options.canonical && options.reduce != Precision::float32)
+    return Status(Code::invalid_argument,
+                  fmt::format("canonical sums with gradients in {}; expected fp32", name_of(options.reduce)));
+  for (const Precision precision : {options.gather, options.reduce})
+    if (options.gpu != nullptr && is_quantized(precision))
+      return Status(Code::invalid_argument,
+                    fmt::format("collectives in {} with arrays on a GPU; expected fp32 or bf16 there",
+                                name_of(precision)));
   std::unique_ptr<ShardEngine> engine(new ShardEngine(world, std::move(units), options));
   WEIR_TRY(engine->kept(engine->set_up()));
   return engine;

@@ -35,8 +35,9 @@ struct EngineOptions {
   int shard_ranks = 0;  ///< ranks per copy with HYBRID_SHARD; 0: those of one host
   int forward_prefetch = 1;
   int backward_prefetch = 1;
-  Precision gather = Precision::float32;  ///< bfloat16: parameters are rounded when gathered
-  /// bfloat16: gradients are rounded and added between ranks as such; micro-batches are added in fp32.
+  Precision gather = Precision::float32;  ///< otherwise parameters are rounded when gathered
+  /// Otherwise gradients are rounded before they travel; bfloat16: and added between ranks as such. Sums of
+  /// int8 and float8, and those over micro-batches, are fp32.
   Precision reduce = Precision::float32;
   LimiterOptions limiter;  ///< limits gathers in flight and their memory
   bool canonical = false;  ///< the same bits for any number of ranks; otherwise the library's order of sums

@@ -3,6 +3,7 @@
 #include "trainer/shard/gathers.h"
 
 #include <fmt/format.h>
+#include <weir/quantized.h>
 
 #include <algorithm>
 #include <numeric>
@@ -59,7 +60,7 @@ Gathers::Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<flo
 
 Result<Gathers> Gathers::make(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
                               Communicator comm, const GatherOptions& options, PassRecord& record) {
-  const bool needs_memory = comm.handle() != nullptr || options.precision == Precision::bfloat16;
+  const bool needs_memory = comm.handle() != nullptr || options.precision != Precision::float32;
   if (needs_memory) WEIR_TRY(check_limit(units, cuts, options));
   Result<Stream> stream = Stream::make(options.gpu);
   if (!stream.ok()) return stream.status();
@@ -158,24 +159,35 @@ Result<bool> Gathers::queue(int position) {
   ++asked_;
   resident.block = block;
   resident.queued = true;
-  const Cut& cut = cuts_[unit];
-  const bool half = options_.precision == Precision::bfloat16;
-  if (half) {
-    WEIR_TRY(make_halves(unit));
-  }
+  if (options_.precision == Precision::bfloat16) WEIR_TRY(make_halves(unit));
   if (!shared()) return true;
-  const void* from = half ? static_cast<const void*>(halves_[unit].data()) : masters_[unit];
-  void* to = half ? static_cast<void*>(wire(unit)) : block;
   Result<PassRecord::Mark> mark = record_->start(stream_);
   if (!mark.ok()) return mark.status();
-  WEIR_TRY(checked(ncclAllGather(from, to, cut.shard_length(), half ? ncclBfloat16 : ncclFloat,
-                                 comm_.handle(), stream_.cuda()),
-                   "gathering " + units_[unit].name));
+  WEIR_TRY(send(unit));
   WEIR_TRY(record_->stop(*mark, stream_));
   resident.mark = std::move(*mark);
+  const Cut& cut = cuts_[unit];
+  const size_t others = cut.padded() / cut.shard_length() - 1;
   ++record_->counts.gathers;
-  record_->counts.gather_bytes += (cut.padded() - cut.shard_length()) * (half ? 2 : 4);
+  record_->counts.gather_bytes += others * wire_bytes(options_.precision, cut.shard_length());
   return true;
+}
+
+/// Queues the all-gather of a unit.
+Status Gathers::send(int unit) {
+  const std::string what = "gathering " + units_[unit].name;
+  const size_t length = cuts_[unit].shard_length();
+  auto* const block = reinterpret_cast<float*>(residents_[unit].block);
+  if (is_quantized(options_.precision))
+    return checked(weirQuantizedAllGather(masters_[unit], block, length, quantized_format(options_.precision),
+                                          0, comm_.handle(), stream_.handle()),
+                   what);
+  if (options_.precision == Precision::bfloat16)
+    return checked(
+        ncclAllGather(halves_[unit].data(), wire(unit), length, ncclBfloat16, comm_.handle(), stream_.cuda()),
+        what);
+  return checked(ncclAllGather(masters_[unit], block, length, ncclFloat, comm_.handle(), stream_.cuda()),
+                 what);
 }
 
 /// The rank's own shard, rounded to bf16.
@@ -203,6 +215,11 @@ Status Gathers::wait(int unit) {
                            ("gathering " + units_[unit].name).c_str()));
     record_->waited(Kind::gather, since);
     WEIR_TRY(comm_.status("gathering " + units_[unit].name));
+  }
+  if (is_quantized(options_.precision) && !shared()) {
+    WEIR_TRY(checked(weirQuantizedRound(masters_[unit], reinterpret_cast<float*>(resident.block),
+                                        cuts_[unit].parameters(), quantized_format(options_.precision), 0),
+                     "rounding " + units_[unit].name));
   }
   if (options_.precision == Precision::bfloat16) {
     const uint16_t* from = shared() ? wire(unit) : reinterpret_cast<const uint16_t*>(halves_[unit].data());

@@ -16,6 +16,7 @@
 #include "trainer/shard/calls.h"
 #include "trainer/shard/layout.h"
 #include "trainer/shard/limiter.h"
+#include "trainer/shard/precision.h"
 #include "trainer/shard/record.h"
 #include "trainer/shard/visits.h"
 
@@ -34,7 +35,8 @@ struct GatherOptions {
 /// gathers is the same on all ranks. Used by one thread at a time.
 class Gathers {
  public:
-  /// Bytes of a gathered unit: as fp32, and as bf16 if parameters are sent in that precision.
+  /// Bytes of a gathered unit: as fp32, and as bf16 if parameters are sent in that precision. What the
+  /// library keeps of those that are quantized is not counted.
   static size_t bytes_of(const Cut& cut, Precision precision);
 
   /// `masters` has this rank's shard of each unit, padded; it outlives this, as does `record`. `place` is the
@@ -73,11 +75,12 @@ class Gathers {
   Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters, Communicator comm,
           const GatherOptions& options, PassRecord& record, Stream stream, std::optional<Arena> arena);
   Status check(int unit, const char* function) const;
-  bool needs_memory() const { return shared() || options_.precision == Precision::bfloat16; }
+  bool needs_memory() const { return shared() || options_.precision != Precision::float32; }
   bool shared() const { return comm_.handle() != nullptr; }
   Status prefetch(int until);
   /// Returns false if the gather is not admitted.
   Result<bool> queue(int position);
+  Status send(int unit);
   Status make_halves(int unit);
   Status wait(int unit);
   uint16_t* wire(int unit) const;

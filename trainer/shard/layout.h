@@ -26,9 +26,6 @@ enum class Strategy {
 /// The name, such as "NO_SHARD".
 const char* name_of(Strategy strategy);
 
-/// The type of the elements that are sent between ranks.
-enum class Precision { float32, bfloat16 };
-
 /// Elements [first, first + count).
 struct Range {
   size_t first = 0;

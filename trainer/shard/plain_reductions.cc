@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <weir/quantized.h>
+
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -60,6 +62,7 @@ class PlainReductions final : public Reductions {
     if (Result<std::span<float>> there = gradients(unit); !there.ok()) return there.status();
     const int room = std::exchange(current_[unit], kNone);
     if (half()) return scatter_halves(unit, room, across);
+    if (quantized()) return scatter_quantized(unit, room, across);
     WEIR_TRY(add_what_came_before(unit, room));
     return queue({unit, room, false, false}, [&] {
       WEIR_TRY(scatter(unit, buffers_[room].data(), setup_.shards[unit]));
@@ -82,7 +85,7 @@ class PlainReductions final : public Reductions {
   struct Reduction {
     int unit;
     int room;        ///< index of its buffer in buffers_ and halves_; or kNone
-    bool scattered;  ///< it is reduce-scattered as bf16 among the ranks that share a copy
+    bool scattered;  ///< it is reduce-scattered, not as fp32, among the ranks that share a copy
     bool across;     ///< afterwards it is reduced among replicas
   };
   struct UnderWay {
@@ -90,10 +93,9 @@ class PlainReductions final : public Reductions {
     PassRecord::Mark mark;
   };
 
-  bool half() const {
-    const bool alone = shards_.handle() == nullptr && replicas_.handle() == nullptr;
-    return setup_.precision == Precision::bfloat16 && !alone;
-  }
+  bool alone() const { return shards_.handle() == nullptr && replicas_.handle() == nullptr; }
+  bool half() const { return setup_.precision == Precision::bfloat16 && !alone(); }
+  bool quantized() const { return is_quantized(setup_.precision) && !alone(); }
   std::string name(int unit) const { return "reducing " + setup_.units[unit].name; }
   uint16_t* halves(int room) { return reinterpret_cast<uint16_t*>(halves_[room].data()); }
 
@@ -121,8 +123,7 @@ class PlainReductions final : public Reductions {
     const auto same = [unit](const UnderWay& other) { return other.what.unit == unit; };
     while (std::any_of(under_way_.begin(), under_way_.end(), same)) WEIR_TRY(wait_for_oldest());
     const size_t length = setup_.cuts[unit].shard_length();
-    float* own = buffers_[room].floats() + setup_.place().shard * length;
-    arrays_.add(setup_.shards[unit], length, own);
+    arrays_.add(setup_.shards[unit], length, own_part(unit, room));
     return arrays_.status();
   }
 
@@ -140,7 +141,7 @@ class PlainReductions final : public Reductions {
 
   Status scatter(int unit, const void* from, void* to) {
     const size_t length = setup_.cuts[unit].shard_length();
-    setup_.record->counts.reduce_bytes += (setup_.place().shards - 1) * length * element_bytes();
+    setup_.record->counts.reduce_bytes += (setup_.place().shards - 1) * wire_bytes(setup_.precision, length);
     return checked(ncclReduceScatter(from, to, length, type(), ncclSum, shards_.handle(), stream_.cuda()),
                    name(unit));
   }
@@ -148,13 +149,19 @@ class PlainReductions final : public Reductions {
   Status all_reduce(int unit, void* shard) {
     const size_t length = setup_.cuts[unit].shard_length();
     const size_t replicas = setup_.place().replicas;
-    setup_.record->counts.reduce_bytes += 2 * (replicas - 1) * length * element_bytes() / replicas;
+    setup_.record->counts.reduce_bytes +=
+        2 * (replicas - 1) * wire_bytes(setup_.precision, length) / replicas;
+    if (quantized()) {
+      auto* const sums = static_cast<float*>(shard);
+      return checked(weirQuantizedAllReduce(sums, sums, length, quantized_format(setup_.precision), 0,
+                                            replicas_.handle(), stream_.handle()),
+                     name(unit));
+    }
     return checked(ncclAllReduce(shard, shard, length, type(), ncclSum, replicas_.handle(), stream_.cuda()),
                    name(unit));
   }
 
   ncclDataType_t type() const { return half() ? ncclBfloat16 : ncclFloat; }
-  size_t element_bytes() const { return half() ? sizeof(uint16_t) : sizeof(float); }
 
   /// The rank's own part of a unit arrives as bf16, and is added to the shard in fp32.
   Status scatter_halves(int unit, int room, bool across) {
@@ -163,6 +170,25 @@ class PlainReductions final : public Reductions {
     arrays_.to_halves(from, cut.padded(), halves(room));
     return queue({unit, room, true, across}, [&] {
       return scatter(unit, halves(room), halves(room) + setup_.place().shard * cut.shard_length());
+    });
+  }
+
+  /// The rank's own part of the unit, in a buffer.
+  float* own_part(int unit, int room) {
+    return buffers_[room].floats() + setup_.place().shard * setup_.cuts[unit].shard_length();
+  }
+
+  /// The sums arrive in the rank's own part of the buffer; they are added to those of earlier micro-batches,
+  /// which would lose by being rounded again.
+  Status scatter_quantized(int unit, int room, bool across) {
+    const size_t length = setup_.cuts[unit].shard_length();
+    return queue({unit, room, true, across}, [&] {
+      setup_.record->counts.reduce_bytes +=
+          (setup_.place().shards - 1) * wire_bytes(setup_.precision, length);
+      return checked(weirQuantizedReduceScatter(buffers_[room].floats(), own_part(unit, room), length,
+                                                quantized_format(setup_.precision), 0, shards_.handle(),
+                                                stream_.handle()),
+                     name(unit));
     });
   }
 
@@ -199,10 +225,13 @@ class PlainReductions final : public Reductions {
     WEIR_TRY(shards_.status(name(what.unit)));
     WEIR_TRY(replicas_.status(name(what.unit)));
     if (half()) take_halves(what);
+    if (quantized() && what.scattered)
+      arrays_.add(own_part(what.unit, what.room), setup_.cuts[what.unit].shard_length(),
+                  setup_.shards[what.unit]);
     WEIR_TRY(arrays_.status());
-    if (what.across) return halves_across(what.unit, what.room);
+    if (what.across && half()) return halves_across(what.unit, what.room);
     if (what.room != kNone) idle_.push_back(what.room);
-    return Status();
+    return what.across ? reduce_across(what.unit) : Status();
   }
 
   ReductionSetup setup_;

@@ -12,6 +12,7 @@
 #include "trainer/shard/calls.h"
 #include "trainer/shard/grains.h"
 #include "trainer/shard/layout.h"
+#include "trainer/shard/precision.h"
 #include "trainer/shard/record.h"
 
 namespace weir::shard {
@@ -24,7 +25,7 @@ struct ReductionSetup {
   int rank = 0;
   std::vector<float*> shards;  ///< gradients of the own shard, long enough for all its padded pieces
   int under_way = 2;           ///< maximum number of units with gradients in flight; at least 1
-  Precision precision = Precision::float32;  ///< type of gradients on the wire and in plain sums
+  Precision precision = Precision::float32;  ///< type of gradients on the wire; bf16: and in sums over ranks
   PassRecord* record = nullptr;
   GpuOps* gpu = nullptr;  ///< GPU with all arrays; null: host memory
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "trainer/run/sharding_options.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+#include "trainer/run/settings.h"
+
+namespace weir::trainer {
+
+void add_sharding_options(CLI::App& app, Settings& settings) {
+  shard::EngineOptions& sharding = settings.sharding;
+  const std::map<std::string, shard::Strategy> strategies{{"none", shard::Strategy::no_shard},
+                                                          {"gradients", shard::Strategy::shard_grad_op},
+                                                          {"full", shard::Strategy::full_shard},
+                                                          {"hybrid", shard::Strategy::hybrid_shard}};
+  const std::map<std::string, shard::Limit> limits{
+      {"off", shard::Limit::off}, {"block", shard::Limit::block}, {"sliding", shard::Limit::sliding}};
+  using shard::Precision;
+  const std::map<std::string, Precision> precisions{{"fp32", Precision::float32},
+                                                    {"bf16", Precision::bfloat16},
+                                                    {"int8", Precision::int8},
+                                                    {"fp8", Precision::float8}};
+  app.add_option("--strategy", sharding.strategy,
+                 "none, gradients, full (default) or hybrid: FSDP's NO_SHARD, SHARD_GRAD_OP (parameters stay "
+                 "gathered for a step), FULL_SHARD (gathered for every use), HYBRID_SHARD (full inside "
+                 "groups of ranks, replicas across them)")
+      ->transform(CLI::CheckedTransformer(strategies));
+  app.add_option("--pipeline", settings.parts.stages,
+                 "Pipeline stages of the model; each has ranks of its own, among which --strategy applies")
+      ->capture_default_str();
+  app.add_option("--tensor", settings.parts.slices,
+                 "Tensor-parallel slices of each block, computed together by ranks of one host")
+      ->capture_default_str();
+  app.add_option("--shard-ranks", sharding.shard_ranks,
+                 "Ranks per copy of the parameters with --strategy hybrid; 0: those of one host")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--prefetch", sharding.forward_prefetch,
+                 "Units whose parameters are gathered ahead of the current one")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+  app.add_option("--limiter", sharding.limiter.kind,
+                 "Limiter of gathers in flight: off, block (whole blocks) or sliding (window, default)")
+      ->transform(CLI::CheckedTransformer(limits));
+  app.add_option("--gathers", sharding.limiter.gathers, "Maximum number of gathers in flight; 0: any number")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--gather-bytes", sharding.limiter.bytes,
+                 "Maximum bytes of gathers in flight; 0: any number")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--memory", settings.memory,
+                 "Memory budget of a rank's arrays in bytes, from which --micro-batch and --gather-bytes "
+                 "follow if not given; 0: none")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--gather", sharding.gather,
+                 "Type in which gathered parameters travel: fp32 (default), bf16, int8 or fp8")
+      ->transform(CLI::CheckedTransformer(precisions));
+  app.add_option("--reduce", sharding.reduce,
+                 "Type in which gradients travel between ranks: fp32 (default), bf16, int8 or fp8")
+      ->transform(CLI::CheckedTransformer(precisions));
+}
+
+}  // namespace weir::trainer

@@ -247,6 +247,9 @@ std::string ranks_words(const Sharded& engine) {
   std::string words = fmt::format("{} ranks, {}: {}-way sharding over {} ranks, {}", ranks * shape.parts(),
                                   shard::name_of(engine.settings().sharding.strategy), place.shards, ranks,
                                   plural(place.replicas, "replica"));
+  if (engine.groups() > 1)
+    words = fmt::format("{} groups that meet every {}, each of {}", engine.groups(),
+                        plural(static_cast<int>(engine.settings().local_steps), "step"), words);
   if (shape.parts() == 1) return words;
   words += fmt::format(";\neach group of {} holds the whole model:", plural(shape.parts(), "rank"));
   if (shape.stages > 1)
@@ -319,13 +322,17 @@ bool simplify(Settings& settings) {
     settings.parts = {};
     return true;
   }
+  if (settings.local_steps > 0) {
+    settings.local_steps = 0;
+    return true;
+  }
   const bool hybrid = settings.sharding.strategy == shard::Strategy::hybrid_shard;
   if (hybrid) settings.sharding.strategy = shard::Strategy::full_shard;
   return hybrid;
 }
 
-/// If `regrouped`, drops pipeline and tensor parallelism and hybrid groups that the remaining ranks cannot
-/// form.
+/// If `regrouped`, drops pipeline and tensor parallelism, local steps and hybrid groups that the remaining
+/// ranks cannot form.
 Result<std::unique_ptr<Sharded>> make_engine(const World& world, bool regrouped, Settings settings,
                                              const Text& text, Ops& ops) {
   for (;;) {
@@ -440,6 +447,10 @@ Result<RunEnd> run(Arguments& arguments) {
   WEIR_TRY(world.status());
   WEIR_TRY(check_common(*world, *common));
   if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
+  if (arguments.automatic && settings.local_steps > 0)
+    return Status(
+        Code::invalid_argument,
+        "--auto was given with --local-steps, which it does not plan; expected only one of the two");
   if (arguments.automatic && settings.parts.parts() > 1)
     return Status(Code::invalid_argument,
                   "--auto was given with --pipeline or --tensor, but it never cuts the model; expected only "

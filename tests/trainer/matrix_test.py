@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|llama|orders|plain|parts|switches [few].
+"""What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|llama|local|orders|plain|parts|switches [few].
 
 Canonical runs end with one digest of parameters and moments, whatever ranks, strategy, limiter, prefetch, micro-batch and transport;
 so do runs that stop at a checkpoint and go on with other ranks, another strategy and transport. Runs in the library's own order keep to the
@@ -42,10 +42,10 @@ def some_text():
   return file
 
 
-def train(program, ranks, *options, steps=STEPS, launch=None, preset="tiny", **variables):
+def train(program, ranks, *options, steps=STEPS, batch=7, launch=None, preset="tiny", **variables):
   """(digest, losses by step). `launch`: what starts the ranks, and the program with its text, instead of the program itself."""
   with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
-    command = [*(launch or (program, "--ranks", f"{ranks}", "--data", some_text().name)), "--preset", preset, "--steps", f"{steps}", "--warm-up", "1", "--batch", "7",
+    command = [*(launch or (program, "--ranks", f"{ranks}", "--data", some_text().name)), "--preset", preset, "--steps", f"{steps}", "--warm-up", "1", "--batch", f"{batch}",
                "--evaluation-sequences", "4", "--sample", "0", "--metrics", metrics.name, *options]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | variables)
     assert run.returncode == 0, (command, run.stdout, run.stderr)
@@ -174,6 +174,29 @@ def llama(program):
   assert len(digests) == 1, digests
 
 
+def local(program):
+  """Groups that train by themselves. An outer step of 1 without momentum takes the mean of the groups, which is what a single one has."""
+  steps, run, way = 7, functools.partial(train, program, batch=8), ("--local-steps", "3")
+  _, alone = run(1, steps=steps)
+  _, losses = run(1, *way, "--outer-learning-rate", "1", "--outer-momentum", "0", steps=steps)
+  assert max(abs(loss - alone[step]) for step, loss in losses.items()) < FP32_LOSS, (losses, alone)
+  cases = ((4, ("--shard-ranks", "1")), (4, ("--shard-ranks", "2", "--strategy", "gradients", "--reduce", "int8", "--gather", "bf16")))
+  for ranks, options in some(cases):
+    digest, losses = run(ranks, *way, *options, steps=steps)
+    # Until the first meeting each group learns from its own sequences only.
+    assert abs(losses[1] - alone[1]) < BF16_LOSS, (losses, alone)
+    assert losses[steps] < losses[1] and abs(losses[2] - alone[2]) > FP32_LOSS, (losses, alone)
+    # A run that stops between two meetings, and one at a meeting, go on with the same bits.
+    with tempfile.TemporaryDirectory() as folder:
+      for until, first in ((4, 1), (6, 5), (0, 7)):
+        again, losses = run(ranks, *way, *options, "--checkpoints", folder, "--stop-after", f"{until}", steps=steps)
+        assert min(losses) == first, (losses, "did not go on from the checkpoint")
+      assert again == digest, (ranks, options, again, digest)
+      # Other ranks without groups continue with the model that all groups have in common.
+      _, losses = run(3, "--checkpoints", folder, steps=steps + 1)
+      assert list(losses) == [steps + 1] and losses[steps + 1] < alone[1], losses
+
+
 def switches(program):
   steps = 8
   expected, _ = train(program, 1, "--deterministic", "canonical", steps=steps)
@@ -188,4 +211,4 @@ def switches(program):
 
 
 if __name__ == "__main__":
-  {"canonical": canonical, "llama": llama, "orders": orders, "plain": plain, "parts": parts, "switches": switches}[sys.argv[2]](sys.argv[1])
+  {"canonical": canonical, "llama": llama, "local": local, "orders": orders, "plain": plain, "parts": parts, "switches": switches}[sys.argv[2]](sys.argv[1])

@@ -14,7 +14,14 @@ Contents contents_of(const shard::ShardEngine& engine, std::span<const ShardArra
   return contents;
 }
 
-/// Array 0 holds the engine's parameters.
+/// Whether this rank has the array, and whether it saves it. Array 0 holds the engine's parameters.
+bool has(std::span<const ShardArray> arrays, size_t array) {
+  return array == 0 || !arrays[array - 1].units.empty();
+}
+bool saves(std::span<const ShardArray> arrays, size_t array, const WholeModel& whole) {
+  return array == 0 ? whole.saved : has(arrays, array) && arrays[array - 1].saved;
+}
+
 std::span<float> values_of(shard::ShardEngine& engine, std::span<const ShardArray> arrays, size_t array,
                            int unit) {
   return array == 0 ? engine.shard(unit) : arrays[array - 1].units[unit];
@@ -31,9 +38,11 @@ Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const Sh
   for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
     const size_t begin = engine.shard_range(unit).first;
     for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], engine.piece_range(unit)))
-      for (size_t array = 0; own.counts && array < contents.arrays.size(); ++array)
+      for (size_t array = 0; own.counts && array < contents.arrays.size(); ++array) {
+        if (!saves(arrays, array, whole)) continue;
         parts.push_back({whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole,
                          values_of(engine, arrays, array, unit).subspan(own.first - begin, own.count)});
+      }
   }
   WEIR_TRY(saver.start(contents, std::move(parts), engine.arrays()));
   return engine.arrays().status();
@@ -51,6 +60,7 @@ Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& f
     const shard::Range range = engine.shard_range(unit);
     for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], range))
       for (size_t array = 0; array < expected.arrays.size(); ++array) {
+        if (!has(arrays, array)) continue;
         const auto values =
             values_of(engine, arrays, array, unit).subspan(own.first - range.first, own.count);
         destinations.push_back(values);

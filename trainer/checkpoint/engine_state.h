@@ -18,7 +18,8 @@ namespace weir::checkpoint {
 /// ShardEngine::shard().
 struct ShardArray {
   std::string name;
-  std::vector<std::span<float>> units;
+  std::vector<std::span<float>> units;  ///< empty: other engines of the world have this array
+  bool saved = true;                    ///< by this engine; false: an engine of other ranks saves the same
 };
 
 /// The units of the whole model. The engine trains consecutive ones of them, from `first` on, or slices of
@@ -26,6 +27,7 @@ struct ShardArray {
 struct WholeModel {
   std::vector<shard::Unit> units;  ///< empty: the engine has all units of the model
   uint32_t first = 0;
+  bool saved = true;  ///< the parameters, by this engine; as ShardArray::saved
 };
 
 /// Starts to save the engine's parameters (array "parameters") and `arrays`. Collective; to be called between
@@ -33,7 +35,8 @@ struct WholeModel {
 Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const ShardArray> arrays,
                     uint64_t step, std::vector<uint64_t> words, const WholeModel& whole = {});
 
-/// Loads the newest usable checkpoint into the engine and `arrays`, whatever world and strategy wrote it.
+/// Loads the newest usable checkpoint into the engine and `arrays`, whatever world and strategy wrote it. It
+/// may contain more arrays.
 /// Collective; to be called between passes. Results and errors are those of load_latest().
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,

@@ -19,10 +19,10 @@ Status check_same(const Contents& found, const Contents& expected, const std::st
   const auto wrong = [&](const std::string& how) {
     return Status(Code::invalid_argument, path + ": " + how);
   };
-  if (found.arrays != expected.arrays)
-    return wrong(fmt::format("has {} arrays, the first '{}'; expected {}, the first '{}'",
-                             found.arrays.size(), found.arrays.empty() ? "" : found.arrays[0],
-                             expected.arrays.size(), expected.arrays.empty() ? "" : expected.arrays[0]));
+  for (const std::string& name : expected.arrays)
+    if (std::ranges::find(found.arrays, name) == found.arrays.end())
+      return wrong(fmt::format("has no array '{}'; expected the arrays {}, of which it has {}", name,
+                               fmt::join(expected.arrays, ", "), fmt::join(found.arrays, ", ")));
   if (found.units.size() != expected.units.size())
     return wrong(fmt::format("has {} units; expected {}", found.units.size(), expected.units.size()));
   for (size_t i = 0; i < found.units.size(); ++i)
@@ -39,7 +39,12 @@ Result<Contents> load(const std::string& path, const Contents& expected,
   Result<Reader> reader = Reader::open(path);
   if (!reader.ok()) return reader.status();
   WEIR_TRY(check_same(reader->contents(), expected, path));
-  for (const ArrayRequest& request : requests) WEIR_TRY(reader->read(request));
+  const std::vector<std::string>& found = reader->contents().arrays;
+  for (ArrayRequest request : requests) {
+    const std::string& name = expected.arrays[request.array];
+    request.array = static_cast<uint32_t>(std::ranges::find(found, name) - found.begin());
+    WEIR_TRY(reader->read(request));
+  }
   return reader->contents();
 }
 

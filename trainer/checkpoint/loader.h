@@ -64,7 +64,8 @@ struct Loaded {
 Result<Contents> newest_contents(const std::string& path);
 
 /// Reads what each rank needs from the newest checkpoint of choice_of(path) that all ranks can read
-/// completely and whose arrays and units are the expected ones. Collective; all ranks get the same answer:
+/// completely, whose units are the expected ones, and which has the expected arrays; requests number the
+/// arrays as `expected` does. Collective; all ranks get the same answer:
 /// nothing if the folder has no checkpoints; an error if it has some but none can be used. After an error, or
 /// if some were skipped, the wanted values may have been written more than once.
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& path, const Contents& expected,

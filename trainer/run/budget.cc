@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/parallel/pipeline_schedule.h"
+#include "trainer/run/outer_optimizer.h"
 #include "trainer/shard/gathers.h"
 #include "trainer/shard/grains.h"
 #include "trainer/shard/reductions.h"
@@ -92,13 +93,16 @@ RankMemory memory_of_stage(const Settings& settings, const Model& model, const p
   const shard::EngineOptions& sharding = settings.sharding;
   RankMemory memory;
   size_t largest = 0;
+  std::vector<size_t> own;  // elements that this rank owns of each unit
   for (const shard::Cut& cut : cuts) {
+    own.push_back(std::min(cut.shard_length(), cut.parameters()));
     const size_t gradients =
         std::max(cut.shard_length(), cut.piece_length() * static_cast<size_t>(place.replicas));
-    const size_t moments = 2 * std::min(cut.shard_length(), cut.parameters());
+    const size_t moments = 2 * own.back();
     memory.states += (cut.shard_length() + gradients + moments) * sizeof(float);
     largest = std::max(largest, cut.padded());
   }
+  if (settings.local_steps > 0) memory.states += outer_bytes(own);
   if (gathers_anything(settings, place)) {
     memory.gathered = widest(cuts, cuts.size(), sharding.gather);
     if (limits_bytes(settings) && sharding.limiter.bytes > 0)

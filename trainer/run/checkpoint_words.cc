@@ -68,7 +68,10 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           bits(settings.config.epsilon),
           bits(settings.config.rotary_base),
           number(settings.config.vocabulary),
-          settings.separator ? *settings.separator + uint64_t{1} : 0};
+          settings.separator ? *settings.separator + uint64_t{1} : 0,
+          number(settings.local_steps),
+          bits(settings.outer_learning_rate),
+          bits(settings.outer_momentum)};
 }
 
 uint64_t checksum_of(const Text& text) {
@@ -103,7 +106,10 @@ std::string changed_words(std::span<const uint64_t> before, std::span<const uint
       {"epsilon of norms", Shown::real},
       {"base of the rotary embedding", Shown::real},
       {"", Shown::hidden},
-      {"separation of documents", Shown::hidden}};
+      {"separation of documents", Shown::hidden},
+      {"number of local steps", Shown::number},
+      {"outer learning rate", Shown::real},
+      {"outer momentum", Shown::real}};
   const auto shown = [](Shown form, uint64_t word) {
     return form == Shown::real ? fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)))
                                : fmt::format("{}", word);

@@ -79,6 +79,9 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--pipeline", settings.parts.stages);
   add("--tensor", settings.parts.slices);
   add("--shard-ranks", sharding.shard_ranks);
+  add("--local-steps", settings.local_steps);
+  add("--outer-learning-rate", settings.outer_learning_rate);
+  add("--outer-momentum", settings.outer_momentum);
   add("--prefetch", sharding.forward_prefetch);
   constexpr std::array kLimits = {"off", "block", "sliding"};
   add("--limiter", kLimits[static_cast<size_t>(sharding.limiter.kind)]);

@@ -41,6 +41,30 @@ Status check_parts(const Settings& settings) {
   return {};
 }
 
+Status check_local_steps(const Settings& settings) {
+  const auto wrong = [](std::string what) { return Status(Code::invalid_argument, std::move(what)); };
+  if (settings.local_steps < 0)
+    return wrong(fmt::format("--local-steps {} is negative; expected at least 0", settings.local_steps));
+  if (!(settings.outer_learning_rate > 0) || !std::isfinite(settings.outer_learning_rate))
+    return wrong(fmt::format("--outer-learning-rate {} is invalid; expected a finite number above 0",
+                             settings.outer_learning_rate));
+  if (!(settings.outer_momentum >= 0 && settings.outer_momentum < 1))
+    return wrong(fmt::format("--outer-momentum {} is invalid; expected at least 0 and less than 1",
+                             settings.outer_momentum));
+  if (settings.local_steps == 0) return {};
+  const auto excluded = [&](const char* option, const char* expected) {
+    return wrong(fmt::format("--local-steps with {}: expected {}", option, expected));
+  };
+  if (settings.parts.parts() > 1) return excluded("--pipeline or --tensor", "only one of them");
+  if (settings.sharding.strategy == shard::Strategy::hybrid_shard)
+    return excluded("--strategy hybrid", "none, gradients or full, which apply inside each group");
+  if (settings.canonical)
+    return excluded("--deterministic canonical",
+                    "only one of them, since the number of groups decides what is learned");
+  if (settings.sharding.gpu != nullptr) return excluded("--device gpu", "the CPU");
+  return {};
+}
+
 }  // namespace
 
 Status check(const Settings& settings) {
@@ -50,6 +74,7 @@ Status check(const Settings& settings) {
   if (settings.batch < 1)
     return wrong(fmt::format("--batch {} is too small; expected at least 1", settings.batch));
   WEIR_TRY(check_parts(settings));
+  WEIR_TRY(check_local_steps(settings));
   if (settings.micro_batch < 0)
     return wrong(fmt::format("--micro-batch {} is negative; expected at least 0", settings.micro_batch));
   if (settings.checkpoint_every < 0)

@@ -43,6 +43,9 @@ struct Settings {
   std::string checkpoints;                        ///< path of the folder; empty: no checkpoints are written
   Index checkpoint_every = 100;  ///< steps between checkpoints; one is also written after the last step
   int checkpoints_kept = 2;
+  Index local_steps = 0;  ///< steps between the meetings of groups that train by themselves; 0: no groups
+  float outer_learning_rate = 0.7f;  ///< of the optimizer at these meetings (outer_optimizer.h)
+  float outer_momentum = 0.9f;
   parallel::Shape parts;          ///< parts into which the model is cut; each has ranks of its own
   shard::EngineOptions sharding;  ///< all fields but `canonical`, which is copied from the field above
 };

@@ -80,14 +80,38 @@ Shown shown_as(shard::Kind kind) {
   return {Row::parts, Phase::move};
 }
 
+/// While it lives, the engine has the outer parameters instead of those of the group, if there are such.
+class OuterParameters {
+ public:
+  explicit OuterParameters(OuterOptimizer* outer) : outer_(outer) {
+    if (outer_ != nullptr) outer_->exchange();
+  }
+  ~OuterParameters() {
+    if (outer_ != nullptr) outer_->exchange();
+  }
+  OuterParameters(const OuterParameters&) = delete;
+  OuterParameters& operator=(const OuterParameters&) = delete;
+
+ private:
+  OuterOptimizer* const outer_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Settings& settings,
                                                  const Text& text, Ops& ops) {
   WEIR_TRY(check(settings));
-  auto team = parallel::Team::join(world.comm(), settings.parts, settings.sharding.gpu);
+  std::unique_ptr<OuterOptimizer> outer;
+  if (settings.local_steps > 0) {
+    auto joined = OuterOptimizer::join(world.comm(), settings);
+    WEIR_TRY(joined.status());
+    outer = std::move(*joined);
+  }
+  auto team = parallel::Team::join(outer != nullptr ? outer->ranks() : world.comm(), settings.parts,
+                                   settings.sharding.gpu);
   WEIR_TRY(team.status());
-  std::unique_ptr<Sharded> engine(new Sharded(world, settings, text, ops, std::move(*team)));
+  std::unique_ptr<Sharded> engine(
+      new Sharded(world, settings, text, ops, std::move(outer), std::move(*team)));
   WEIR_TRY(engine->make_shards());
   WEIR_TRY(engine->make_arrays());
   if (!settings.checkpoints.empty())
@@ -96,12 +120,13 @@ Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Setti
 }
 
 Sharded::Sharded(const World& world, const Settings& settings, const Text& text, Ops& ops,
-                 std::unique_ptr<parallel::Team> team)
+                 std::unique_ptr<OuterOptimizer> outer, std::unique_ptr<parallel::Team> team)
     : world_(world),
       settings_(settings),
       text_(text),
       ops_(ops),
       where_(settings.sharding.gpu),
+      outer_(std::move(outer)),
       team_(std::move(team)),
       model_(settings.config, settings.recompute, {team_->grid_position().slice, team_->shape().slices}),
       units_(stages_of(settings, model_)[static_cast<size_t>(team_->grid_position().stage)]) {}
@@ -110,7 +135,10 @@ Status Sharded::make_shards() {
   const shard::EngineOptions& asked = settings_.sharding;
   const auto places = shard::make_places(team_->data(), asked.strategy, asked.shard_ranks);
   WEIR_TRY(places.status());
-  WEIR_TRY(fit(settings_, model_, places->front(), static_cast<int>(places->size())));
+  Settings fitted = group_settings();
+  WEIR_TRY(fit(fitted, model_, places->front(), static_cast<int>(places->size())));
+  fitted.batch = settings_.batch;
+  settings_ = std::move(fitted);
   shard::EngineOptions options = settings_.sharding;
   options.canonical = settings_.canonical;
   options.replica = team_->replica();
@@ -127,14 +155,15 @@ Status Sharded::make(Array& array, Index count) const {
 }
 
 Status Sharded::make_arrays() {
-  const int slots = slots_of(settings_, shards_->ranks(), team_->grid_position().stage);
+  const Settings own = group_settings();
+  const int slots = slots_of(own, shards_->ranks(), team_->grid_position().stage);
   for (int slot = 0; slot < slots; ++slot) {
     auto tokens = Tokens::make(most_sequences(), settings_, where_);
     WEIR_TRY(tokens.status());
     tokens_.push_back(std::move(*tokens));
   }
   auto passes = Passes::make({model_, units_, *team_, *shards_, ops_, recorder_, where_},
-                             shape_of_batch(settings_, shards_->ranks()), slots);
+                             shape_of_batch(own, shards_->ranks()), slots);
   WEIR_TRY(passes.status());
   passes_.emplace(std::move(*passes));
   for (size_t at = 0; at < units_.count(); ++at) {
@@ -143,7 +172,10 @@ Status Sharded::make_arrays() {
     WEIR_TRY(make(moments.mean, static_cast<Index>(own.count)));
     WEIR_TRY(make(moments.variance, static_cast<Index>(own.count)));
   }
-  return set_initial_parameters();
+  if (outer_ != nullptr) WEIR_TRY(outer_->make_arrays(*shards_));
+  WEIR_TRY(set_initial_parameters());
+  if (outer_ != nullptr) outer_->begin();
+  return {};
 }
 
 /// Collective if they are imported: some ranks might not be able to read the file.
@@ -166,14 +198,22 @@ Status Sharded::set_initial_parameters() {
 void Sharded::abort() {
   shards_->abort();
   team_->abort();
+  if (outer_ != nullptr) outer_->abort();
 }
 
 shard::GrainPlan Sharded::deal_out(Index sequences) const {
   return {static_cast<uint64_t>(sequences), shards_->ranks(), static_cast<uint64_t>(most_sequences())};
 }
 
+/// With the part of the global batch of this rank's group.
+Settings Sharded::group_settings() const {
+  Settings settings = settings_;
+  if (outer_ != nullptr) settings.batch /= outer_->groups();
+  return settings;
+}
+
 /// Maximum number of sequences that this rank computes together.
-Index Sharded::most_sequences() const { return shape_of_batch(settings_, shards_->ranks()).sequences; }
+Index Sharded::most_sequences() const { return shape_of_batch(group_settings(), shards_->ranks()).sequences; }
 
 /// The losses of this rank's sequences; meaningful only in the last stage.
 Result<std::vector<float>> Sharded::train_on(const shard::GrainPlan& plan, Index step) {
@@ -188,7 +228,9 @@ Result<std::vector<float>> Sharded::train_on(const shard::GrainPlan& plan, Index
     if (pass.backward) {
       WEIR_TRY(passes_->backward(batch, pass.micro_batch));
     } else {
-      WEIR_TRY(tokens.draw(text_, step, batch));
+      Batch drawn = batch;
+      if (outer_ != nullptr) drawn.first += outer_->group() * static_cast<Index>(plan.grains());
+      WEIR_TRY(tokens.draw(text_, step, drawn));
       WEIR_TRY(passes_->forward(batch, pass.micro_batch));
       WEIR_TRY(tokens.append_losses(batch, losses));
     }
@@ -206,7 +248,7 @@ Result<float> Sharded::sum_of_losses(const shard::GrainPlan& plan, const std::ve
 }
 
 Result<StepResult> Sharded::step(Index step) {
-  const shard::GrainPlan plan = deal_out(settings_.batch);
+  const shard::GrainPlan plan = deal_out(group_settings().batch);
   recorder_.begin(step);
   const auto losses = train_on(plan, step);
   WEIR_TRY(losses.status());
@@ -214,19 +256,31 @@ Result<StepResult> Sharded::step(Index step) {
   int64_t begin = Recorder::steady_ns();
   const auto sums = shards_->finish_step(static_cast<uint64_t>(own * settings_.config.length), stop_vote());
   WEIR_TRY(sums.status());
-  const auto signal = agreed_signal(sums->votes);
-  WEIR_TRY(signal.status());
   const auto loss = sum_of_losses(plan, *losses);
   WEIR_TRY(loss.status());
+  const auto all = sums_of(*sums, *loss);
+  WEIR_TRY(all.status());
+  const auto signal = agreed_signal(all->votes);
+  WEIR_TRY(signal.status());
   recorder_.add(Phase::wait, -1, begin);
   begin = Recorder::steady_ns();
   // Of all ranks the same: both are sums over all of them.
-  const bool finite = std::isfinite(sums->gradient_norm) && std::isfinite(*loss);
+  const bool finite = std::isfinite(all->gradient_norm) && std::isfinite(all->loss);
   if (finite) WEIR_TRY(update(step, sums->gradient_norm));
   recorder_.add(Phase::update, -1, begin);
   record_collectives();
+  StepResult result = result_of(step, *all);
+  if (outer_ != nullptr && outer_->meets_after(step)) {
+    begin = Recorder::steady_ns();
+    WEIR_TRY(outer_->step(step));
+    recorder_.add(Phase::sum, -1, begin);
+    const double took = static_cast<double>(Recorder::steady_ns() - begin) / 1e6;
+    result.waited_ms += took;
+    result.busy_ms += took;
+    result.bytes += outer_->bytes();
+    result.spans = recorder_.spans();
+  }
   WEIR_TRY(complete_checkpoint());
-  StepResult result = result_of(step, *sums, *loss);
   result.stop_signal = *signal;
   result.skipped = !finite;
   return result;
@@ -241,7 +295,14 @@ Result<int> Sharded::agreed_signal(uint64_t votes_of_part) const {
   return signal_of(votes);
 }
 
-StepResult Sharded::result_of(Index step, const shard::StepSums& sums, float loss) {
+/// The sums of the step over all groups.
+Result<GroupSums> Sharded::sums_of(const shard::StepSums& sums, float loss) {
+  GroupSums all{sums.tokens, sums.votes, static_cast<double>(loss), static_cast<double>(sums.gradient_norm)};
+  if (outer_ != nullptr) WEIR_TRY(outer_->combine(all));
+  return all;
+}
+
+StepResult Sharded::result_of(Index step, const GroupSums& sums) {
   const shard::PassCounts& shards = shards_->record().counts;
   const shard::PassCounts& parts = team_->record().counts;
   std::vector<shard::Interval> all = shards.intervals;
@@ -250,8 +311,8 @@ StepResult Sharded::result_of(Index step, const shard::StepSums& sums, float los
       1e6;
   for (const shard::Interval& own : parts.intervals)
     all.push_back({own.kind, own.unit, own.begin_ms + apart, own.end_ms + apart});
-  return StepResult{.loss = static_cast<double>(loss) / static_cast<double>(sums.tokens),
-                    .gradient_norm = static_cast<double>(sums.gradient_norm),
+  return StepResult{.loss = sums.loss / static_cast<double>(sums.tokens),
+                    .gradient_norm = sums.gradient_norm,
                     .learning_rate = learning_rate_at(settings_, step),
                     .waited_ms = shards.gather_wait_ms + shards.reduce_wait_ms + parts.part_wait_ms,
                     .busy_ms = busy_ms(std::move(all)),
@@ -318,6 +379,7 @@ Status Sharded::update(Index step, float norm) {
 }
 
 Result<double> Sharded::evaluate() {
+  const OuterParameters outer(outer_.get());
   const Index limit = evaluation_limit(text_.held_out_size(), settings_.config.length);
   const Index asked = settings_.evaluation_sequences;
   const Index count = asked > 0 ? std::min(asked, limit) : limit;
@@ -340,27 +402,29 @@ Result<double> Sharded::evaluate() {
 
 checkpoint::WholeModel Sharded::whole_model() const {
   checkpoint::WholeModel whole{units_in(model_, {0, model_.units().size()}),
-                               static_cast<uint32_t>(units_.first)};
+                               static_cast<uint32_t>(units_.first),
+                               outer_ == nullptr || outer_->group() == 0};
   for (size_t at = 0; at < whole.units.size(); ++at)
     whole.units[at].parameters = static_cast<size_t>(model_.units()[at]->parameters().whole_size());
   return whole;
 }
 
-std::vector<checkpoint::ShardArray> Sharded::moments() {
+std::vector<checkpoint::ShardArray> Sharded::saved_arrays() {
   std::vector<checkpoint::ShardArray> moments = {{"mean", {}}, {"variance", {}}};
   for (Moments& own : moments_) {
     const auto count = static_cast<size_t>(own.mean.size());
     moments[0].units.emplace_back(own.mean.data(), count);
     moments[1].units.emplace_back(own.variance.data(), count);
   }
-  return moments;
+  return outer_ != nullptr ? outer_->arrays(moments) : moments;
 }
 
 Result<Resumed> Sharded::resume(bool regrouped) {
   if (!saver_) return Resumed();
   WEIR_TRY(saver_->open(regrouped));
+  const OuterParameters outer(outer_.get());
   auto loaded =
-      checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments(), whole_model());
+      checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, saved_arrays(), whole_model());
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) return Resumed();
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
@@ -373,7 +437,8 @@ Result<Resumed> Sharded::resume(bool regrouped) {
 }
 
 Result<Resumed> Sharded::load(const std::string& path) {
-  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, moments(), whole_model());
+  const OuterParameters outer(outer_.get());
+  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, saved_arrays(), whole_model());
   WEIR_TRY(loaded.status());
   if (!loaded->has_value())
     return Status(Code::invalid_argument,
@@ -383,9 +448,10 @@ Result<Resumed> Sharded::load(const std::string& path) {
 
 /// Each element is in the piece of one rank; the others add zero bits to it.
 Result<std::vector<float>> Sharded::whole_unit(size_t at) {
+  const OuterParameters outer(outer_.get());
   const auto elements = static_cast<size_t>(model_.units()[at]->parameters().whole_size());
   std::vector<uint32_t> bits(elements);
-  if (at >= units_.first && at < units_.end) {
+  if (whole_model().saved && at >= units_.first && at < units_.end) {
     const int own = static_cast<int>(at - units_.first);
     const shard::Range shard = shards_->shard_range(own);
     std::vector<float> values(shard.count);
@@ -408,7 +474,8 @@ Result<std::vector<float>> Sharded::whole_unit(size_t at) {
 Status Sharded::save(Index steps) {
   if (!saver_) return {};
   WEIR_TRY(finish_saving());
-  return checkpoint::start_saving(*saver_, *shards_, moments(), static_cast<uint64_t>(steps),
+  const OuterParameters outer(outer_.get());
+  return checkpoint::start_saving(*saver_, *shards_, saved_arrays(), static_cast<uint64_t>(steps),
                                   checkpoint_words(settings_, text_), whole_model());
 }
 
@@ -427,19 +494,21 @@ Status Sharded::finish_saving() { return saver_ && saver_->under_way() ? saver_-
 /// A sum over elements, each mixed with its position: the order of ranks, shards and parts does not matter.
 Result<uint64_t> Sharded::digest() {
   uint64_t sum = 0;
+  const uint64_t group = outer_ != nullptr ? static_cast<uint64_t>(outer_->group()) << 32 : 0;
   for (size_t at = 0; at < moments_.size(); ++at) {
     const int number = static_cast<int>(at);
     const shard::Range shard = shards_->shard_range(number);
     const auto own = stretches_in(shards_->units()[at], shards_->piece_range(number));
-    const float* const kept[] = {shards_->shard(number).data(), moments_[at].mean.data(),
-                                 moments_[at].variance.data()};
+    std::vector<const float*> kept = {shards_->shard(number).data(), moments_[at].mean.data(),
+                                      moments_[at].variance.data()};
+    if (outer_ != nullptr) std::ranges::copy(outer_->state(at), std::back_inserter(kept));
     std::vector<float> values(shard.count);
-    for (uint64_t array = 0; array < std::size(kept); ++array) {
+    for (uint64_t array = 0; array < kept.size(); ++array) {
       where_.copy(kept[array], shard.count * sizeof(float), values.data());
       for (const shard::ContiguousRange& stretch : own)
         for (size_t place = 0; stretch.counts && place < stretch.count; ++place)
           sum += mixed((units_.first + at) << 48 | array << 44 | (stretch.whole + place),
-                       std::bit_cast<uint32_t>(values[stretch.first + place - shard.first]));
+                       group | std::bit_cast<uint32_t>(values[stretch.first + place - shard.first]));
     }
   }
   WEIR_TRY(where_.status());
@@ -461,6 +530,7 @@ Token Sharded::draw_token(std::span<const float> logits, float temperature, Inde
 }
 
 Result<std::vector<Token>> Sharded::generate(std::span<const Token> prompt, Index count, float temperature) {
+  const OuterParameters outer(outer_.get());
   Tokens& tokens = tokens_.front();
   const Batch batch = tokens.batch({0, 1});
   const auto vocabulary = static_cast<size_t>(settings_.config.vocabulary);
@@ -495,8 +565,9 @@ RankMemory Sharded::memory() const {
   const shard::EngineMemory shards = shards_->memory();
   Index moments = 0;
   for (const Moments& own : moments_) moments += own.mean.size() + own.variance.size();
-  return {shards.shards + static_cast<size_t>(moments) * sizeof(float), shards.gathered, shards.gradients,
-          static_cast<size_t>(passes_->floats()) * sizeof(float)};
+  const size_t outer = outer_ != nullptr ? outer_->memory() : 0;
+  return {shards.shards + outer + static_cast<size_t>(moments) * sizeof(float), shards.gathered,
+          shards.gradients, static_cast<size_t>(passes_->floats()) * sizeof(float)};
 }
 
 }  // namespace weir::trainer

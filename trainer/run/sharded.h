@@ -20,6 +20,7 @@
 #include "trainer/run/array.h"
 #include "trainer/run/budget.h"
 #include "trainer/run/engine.h"
+#include "trainer/run/outer_optimizer.h"
 #include "trainer/run/passes.h"
 #include "trainer/run/recorder.h"
 #include "trainer/run/settings.h"
@@ -64,6 +65,8 @@ class Sharded final : public TrainingEngine {
   /// The units of the model that this rank trains.
   const parallel::UnitRange& units() const { return units_; }
   const shard::ShardEngine& shards() const { return *shards_; }
+  /// Groups of ranks that train by themselves; 1: all ranks train together.
+  int groups() const { return outer_ != nullptr ? outer_->groups() : 1; }
   /// The maximum memory of its arrays.
   RankMemory memory() const;
   /// This rank's shard of a unit of this part of the model, and of its gradients in the last step.
@@ -80,31 +83,34 @@ class Sharded final : public TrainingEngine {
   };
 
   Sharded(const World& world, const Settings& settings, const Text& text, Ops& ops,
-          std::unique_ptr<parallel::Team> team);
+          std::unique_ptr<OuterOptimizer> outer, std::unique_ptr<parallel::Team> team);
   Status make_shards();
   Status make_arrays();
   Status make(Array& array, Index count) const;
   Status set_initial_parameters();
   const Unit& unit(size_t at) const { return *model_.units()[units_.first + at]; }
+  Settings group_settings() const;
   Index most_sequences() const;
   shard::GrainPlan deal_out(Index sequences) const;
   Result<std::vector<float>> train_on(const shard::GrainPlan& plan, Index step);
   Result<float> sum_of_losses(const shard::GrainPlan& plan, const std::vector<float>& own);
   Status update(Index step, float norm);
-  StepResult result_of(Index step, const shard::StepSums& sums, float loss);
+  Result<GroupSums> sums_of(const shard::StepSums& sums, float loss);
+  StepResult result_of(Index step, const GroupSums& sums);
   Result<int> agreed_signal(uint64_t votes_of_part) const;
   void record_collectives();
   size_t used_memory() const;
   Token draw_token(std::span<const float> logits, float temperature, Index place) const;
   Status complete_checkpoint();
   checkpoint::WholeModel whole_model() const;
-  std::vector<checkpoint::ShardArray> moments();
+  std::vector<checkpoint::ShardArray> saved_arrays();
 
   const World& world_;
   Settings settings_;
   const Text& text_;
   Ops& ops_;
-  const shard::Arrays where_;  ///< the memory in which the arrays are
+  const shard::Arrays where_;              ///< the memory in which the arrays are
+  std::unique_ptr<OuterOptimizer> outer_;  ///< null: no groups train by themselves
   std::unique_ptr<parallel::Team> team_;
   const Model model_;
   parallel::UnitRange units_;

@@ -10,6 +10,21 @@
 
 namespace weir::trainer {
 
+namespace {
+
+void add_local_steps(CLI::App& app, Settings& settings) {
+  app.add_option("--local-steps", settings.local_steps,
+                 "Steps that each host, or --shard-ranks ranks, trains by itself before the differences are "
+                 "averaged (DiLoCo), in the type of --reduce; 0: all ranks train together")
+      ->capture_default_str();
+  app.add_option("--outer-learning-rate", settings.outer_learning_rate,
+                 "Learning rate of the outer optimizer of --local-steps, SGD with Nesterov momentum")
+      ->capture_default_str();
+  app.add_option("--outer-momentum", settings.outer_momentum, "Its momentum")->capture_default_str();
+}
+
+}  // namespace
+
 void add_sharding_options(CLI::App& app, Settings& settings) {
   shard::EngineOptions& sharding = settings.sharding;
   const std::map<std::string, shard::Strategy> strategies{{"none", shard::Strategy::no_shard},
@@ -35,9 +50,11 @@ void add_sharding_options(CLI::App& app, Settings& settings) {
                  "Tensor-parallel slices of each block, computed together by ranks of one host")
       ->capture_default_str();
   app.add_option("--shard-ranks", sharding.shard_ranks,
-                 "Ranks per copy of the parameters with --strategy hybrid; 0: those of one host")
+                 "Ranks per copy of the parameters with --strategy hybrid, or per group with --local-steps; "
+                 "0: those of one host")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  add_local_steps(app, settings);
   app.add_option("--prefetch", sharding.forward_prefetch,
                  "Units whose parameters are gathered ahead of the current one")
       ->check(CLI::Range(0, 64))

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "trainer/run/outer_optimizer.h"
+
+#include <fmt/format.h>
+#include <weir/quantized.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "trainer/shard/groups.h"
+
+namespace weir::trainer {
+namespace {
+
+constexpr const char* kWhat = "averaging over groups";
+
+int format_of(shard::Precision precision) {
+  return precision == shard::Precision::bfloat16 ? weirQuantizedBfloat16 : shard::quantized_format(precision);
+}
+
+}  // namespace
+
+size_t outer_bytes(const std::vector<size_t>& elements) {
+  if (elements.empty()) return 0;
+  const size_t all = std::accumulate(elements.begin(), elements.end(), size_t{0});
+  return (2 * all + *std::ranges::max_element(elements)) * sizeof(float);
+}
+
+Result<std::unique_ptr<OuterOptimizer>> OuterOptimizer::join(ncclComm_t world, const Settings& settings) {
+  const auto places = shard::make_places(world, shard::Strategy::hybrid_shard, settings.sharding.shard_ranks);
+  WEIR_TRY(places.status());
+  int rank = 0;
+  WEIR_TRY(shard::checked(ncclCommUserRank(world, &rank), kWhat));
+  const shard::Place& place = (*places)[static_cast<size_t>(rank)];
+  if (settings.batch % place.replicas != 0)
+    return Status(Code::invalid_argument,
+                  fmt::format("--batch {} with --local-steps: expected a multiple of the {} groups of ranks",
+                              settings.batch, place.replicas));
+  std::unique_ptr<OuterOptimizer> made(new OuterOptimizer(settings));
+  made->group_ = place.replica;
+  made->groups_ = place.replicas;
+  auto ranks = shard::Communicator::split(world, place.replica, place.shard, "group");
+  WEIR_TRY(ranks.status());
+  made->ranks_ = std::move(*ranks);
+  auto across = shard::Communicator::split(world, place.shard, place.replica, "groups");
+  WEIR_TRY(across.status());
+  made->across_ = std::move(*across);
+  return made;
+}
+
+Status OuterOptimizer::make_arrays(shard::ShardEngine& engine) {
+  engine_ = &engine;
+  Index longest = 0;
+  const auto make = [](Array& array, Index count) {
+    auto made = Array::make(count, nullptr);
+    if (made.ok()) array = std::move(*made);
+    return made.status();
+  };
+  for (size_t unit = 0; unit < engine.units().size(); ++unit) {
+    const auto count = static_cast<Index>(engine.shard(static_cast<int>(unit)).size());
+    longest = std::max(longest, count);
+    Arrays& arrays = units_.emplace_back();
+    WEIR_TRY(make(arrays.outer, count));
+    WEIR_TRY(make(arrays.momentum, count));
+  }
+  return make(difference_, longest);
+}
+
+void OuterOptimizer::begin() {
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    Arrays& arrays = units_[unit];
+    std::ranges::copy(engine_->shard(static_cast<int>(unit)), arrays.outer.data());
+    std::fill_n(arrays.momentum.data(), arrays.momentum.size(), 0.0F);
+  }
+}
+
+bool OuterOptimizer::meets_after(Index step) const {
+  return (step + 1) % settings_.local_steps == 0 || step + 1 == settings_.steps;
+}
+
+Status OuterOptimizer::step(Index step) {
+  bytes_ = 0;
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    const std::span<float> parameters = engine_->shard(static_cast<int>(unit));
+    float* const outer = units_[unit].outer.data();
+    float* const momentum = units_[unit].momentum.data();
+    float* const difference = difference_.data();
+    for (size_t at = 0; at < parameters.size(); ++at) difference[at] = outer[at] - parameters[at];
+    WEIR_TRY(average(difference, parameters.size(), step));
+    const float rate = settings_.outer_learning_rate, kept = settings_.outer_momentum;
+    for (size_t at = 0; at < parameters.size(); ++at) {
+      momentum[at] = kept * momentum[at] + difference[at];
+      outer[at] -= rate * (difference[at] + kept * momentum[at]);
+      parameters[at] = outer[at];
+    }
+  }
+  return {};
+}
+
+Status OuterOptimizer::average(float* difference, size_t count, Index step) {
+  if (groups_ == 1 || count == 0) return {};
+  const shard::Precision precision = settings_.sharding.reduce;
+  const auto others = static_cast<size_t>(groups_ - 1);
+  bytes_ += 2 * others * shard::wire_bytes(precision, count) / static_cast<size_t>(groups_);
+  const int result =
+      precision == shard::Precision::float32
+          ? ncclAllReduce(difference, difference, count, ncclFloat, ncclSum, across_.handle(), nullptr)
+          : weirQuantizedAllReduce(difference, difference, count, format_of(precision),
+                                   static_cast<uint64_t>(step), across_.handle(), nullptr);
+  WEIR_TRY(shard::checked(result, kWhat));
+  for (size_t at = 0; at < count; ++at) difference[at] /= static_cast<float>(groups_);
+  return {};
+}
+
+void OuterOptimizer::exchange() {
+  for (size_t unit = 0; unit < units_.size(); ++unit)
+    std::ranges::swap_ranges(
+        engine_->shard(static_cast<int>(unit)),
+        std::span<float>(units_[unit].outer.data(), static_cast<size_t>(units_[unit].outer.size())));
+}
+
+Status OuterOptimizer::combine(GroupSums& sums) {
+  if (groups_ == 1) return {};
+  uint64_t counts[] = {sums.tokens, sums.votes};
+  double reals[] = {sums.loss, sums.gradient_norm * sums.gradient_norm};
+  WEIR_TRY(shard::checked(ncclAllReduce(counts, counts, 2, ncclUint64, ncclSum, across_.handle(), nullptr),
+                          kWhat));
+  WEIR_TRY(
+      shard::checked(ncclAllReduce(reals, reals, 2, ncclDouble, ncclSum, across_.handle(), nullptr), kWhat));
+  sums = {counts[0], counts[1], reals[0], std::sqrt(reals[1] / groups_)};
+  return {};
+}
+
+std::vector<checkpoint::ShardArray> OuterOptimizer::arrays(const std::vector<checkpoint::ShardArray>& own) {
+  std::vector<checkpoint::ShardArray> all;
+  const auto spans = [this](Array Arrays::*member) {
+    std::vector<std::span<float>> units;
+    for (Arrays& arrays : units_)
+      units.emplace_back((arrays.*member).data(), static_cast<size_t>((arrays.*member).size()));
+    return units;
+  };
+  for (int group = 0; group < groups_; ++group) {
+    const std::string suffix = group == 0 ? "" : fmt::format(".{}", group);
+    const bool mine = group == group_;
+    for (const checkpoint::ShardArray& array : own)
+      all.push_back({array.name + suffix, mine ? array.units : std::vector<std::span<float>>(), mine});
+    // While they are exchanged, the group's own parameters are where the outer ones belong.
+    all.push_back(
+        {"local_parameters" + suffix, mine ? spans(&Arrays::outer) : std::vector<std::span<float>>(), mine});
+  }
+  all.push_back({"outer_momentum", spans(&Arrays::momentum), group_ == 0});
+  return all;
+}
+
+std::vector<const float*> OuterOptimizer::state(size_t unit) {
+  return {units_[unit].momentum.data(), units_[unit].outer.data()};
+}
+
+size_t OuterOptimizer::memory() const {
+  std::vector<size_t> elements;
+  for (const Arrays& arrays : units_) elements.push_back(static_cast<size_t>(arrays.outer.size()));
+  return outer_bytes(elements);
+}
+
+void OuterOptimizer::abort() {
+  ranks_.abort();
+  across_.abort();
+}
+
+}  // namespace weir::trainer

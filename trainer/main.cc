@@ -326,7 +326,8 @@ bool simplify(Settings& settings) {
     settings.local_steps = 0;
     return true;
   }
-  const bool hybrid = settings.sharding.strategy == shard::Strategy::hybrid_shard;
+  const bool hybrid = settings.sharding.strategy == shard::Strategy::hybrid_shard ||
+                      settings.sharding.strategy == shard::Strategy::hpz;
   if (hybrid) settings.sharding.strategy = shard::Strategy::full_shard;
   return hybrid;
 }
@@ -447,10 +448,11 @@ Result<RunEnd> run(Arguments& arguments) {
   WEIR_TRY(world.status());
   WEIR_TRY(check_common(*world, *common));
   if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
-  if (arguments.automatic && settings.local_steps > 0)
+  if (arguments.automatic && (settings.local_steps > 0 || settings.sharding.strategy == shard::Strategy::hpz))
     return Status(
         Code::invalid_argument,
-        "--auto was given with --local-steps, which it does not plan; expected only one of the two");
+        "--auto was given with --local-steps or --strategy hpz, which it does not plan; expected only "
+        "one of the two");
   if (arguments.automatic && settings.parts.parts() > 1)
     return Status(Code::invalid_argument,
                   "--auto was given with --pipeline or --tensor, but it never cuts the model; expected only "

@@ -24,7 +24,7 @@ BF16_REDUCE_LOSS = 2e-3
 INT8_LOSS = 5e-2
 FEW = "few" in sys.argv
 RANKS = (3,) if FEW else (1, 2, 3, 4, 8)
-STRATEGIES = ("none", "gradients", "full", "hybrid")
+STRATEGIES = ("none", "gradients", "full", "hybrid", "hpz")
 LIMITERS = (("--limiter", "off"), ("--limiter", "block", "--gathers", "2"), ("--limiter", "sliding", "--gathers", "1"),
             ("--limiter", "sliding", "--gathers", "3"))
 PREFETCHES = ("0", "1", "2")
@@ -60,7 +60,7 @@ def some(cases):
 
 def hybrid(ranks, strategy):
   """Groups of two where there are such, else of one."""
-  return ("--shard-ranks", "2" if ranks % 2 == 0 else "1") if strategy == "hybrid" else ()
+  return ("--shard-ranks", "2" if ranks % 2 == 0 else "1") if strategy in ("hybrid", "hpz") else ()
 
 
 def canonical(program):

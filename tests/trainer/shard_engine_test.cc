@@ -25,6 +25,7 @@ struct Way {
 std::vector<Way> ways(int world) {
   std::vector<Way> all = {{Strategy::no_shard, 0}, {Strategy::shard_grad_op, 0}, {Strategy::full_shard, 0}};
   if (world % 2 == 0) all.push_back({Strategy::hybrid_shard, 2});
+  if (world % 2 == 0) all.push_back({Strategy::hpz, 2});
   if (world == 8) all.push_back({Strategy::hybrid_shard, 4});
   if (world == 1) all.push_back({Strategy::hybrid_shard, 0});
   return all;
@@ -274,6 +275,42 @@ TEST(ShardEngine, StrategiesGatherAsOftenAsTheyShould) {
     EXPECT_EQ(gathers(Strategy::no_shard), 0U);
     EXPECT_EQ(gathers(Strategy::shard_grad_op), 5U);
     EXPECT_EQ(gathers(Strategy::full_shard), 5U + 3 * 4);  // the unit at each turn stays
+  });
+}
+
+/// With the ranks of a group, only the first gather of each unit in a step is over all ranks.
+TEST(ShardEngine, HpzGathersOverAllRanksOncePerStep) {
+  toy::with_ranks(4, [](int, ncclComm_t comm) {
+    const auto counts = [&](Strategy strategy, Precision precision) {
+      EngineOptions options;
+      options.strategy = strategy;
+      options.shard_ranks = 2;
+      options.gather = precision;
+      Result<std::unique_ptr<ShardEngine>> engine = ShardEngine::create(comm, toy::units(), options);
+      EXPECT_TRUE(engine.ok()) << engine.status().message();
+      toy::initialise(**engine);
+      toy::Run run;
+      run.per_micro = 2;  // two micro-batches for the 2 or 3 grains of a rank
+      EXPECT_TRUE(toy::step(**engine, run).ok());
+      EXPECT_TRUE(toy::step(**engine, run).ok());
+      return (*engine)->record().counts;
+    };
+    const auto units = toy::units();
+    uint64_t once = 0, inside = 0;
+    for (size_t unit = 0; unit < units.size(); ++unit) {
+      const Cut cut(units[unit].parameters, 4, 1);
+      once += cut.padded() * 3 / 4 * sizeof(float);
+      // Three more visits, but the units where forward and backward turn stay gathered.
+      const bool turns = unit == 0 || unit + 1 == units.size();
+      inside += cut.padded() / 2 * sizeof(float) * (unit + 1 == units.size() ? 1 : turns ? 2 : 3);
+    }
+    const PassCounts full = counts(Strategy::full_shard, Precision::float32);
+    const PassCounts hpz = counts(Strategy::hpz, Precision::float32);
+    EXPECT_EQ(hpz.gathers, full.gathers);
+    EXPECT_EQ(hpz.gather_bytes, once + inside);
+    EXPECT_EQ(hpz.reduce_bytes, full.reduce_bytes);
+    // What is gathered inside groups was rounded once, and travels as it is used.
+    EXPECT_EQ(counts(Strategy::hpz, Precision::int8).gather_bytes * 128, once / 4 * 132 + inside * 128);
   });
 }
 

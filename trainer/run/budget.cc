@@ -46,9 +46,7 @@ bool gathers_anything(const Settings& settings, const shard::Place& place) {
 
 /// Whether the limiter's bytes limit what is gathered.
 bool limits_bytes(const Settings& settings) {
-  const shard::Strategy strategy = settings.sharding.strategy;
-  return settings.sharding.limiter.kind != shard::Limit::off &&
-         (strategy == shard::Strategy::full_shard || strategy == shard::Strategy::hybrid_shard);
+  return settings.sharding.limiter.kind != shard::Limit::off && shard::reshards(settings.sharding.strategy);
 }
 
 /// Whether fit() may set the limiter's bytes.
@@ -99,7 +97,9 @@ RankMemory memory_of_stage(const Settings& settings, const Model& model, const p
     const size_t gradients =
         std::max(cut.shard_length(), cut.piece_length() * static_cast<size_t>(place.replicas));
     const size_t moments = 2 * own.back();
-    memory.states += (cut.shard_length() + gradients + moments) * sizeof(float);
+    const size_t secondary =
+        place.group_ranks > 1 ? cut.padded() / static_cast<size_t>(place.group_ranks) : 0;
+    memory.states += (cut.shard_length() + gradients + moments + secondary) * sizeof(float);
     largest = std::max(largest, cut.padded());
   }
   if (settings.local_steps > 0) memory.states += outer_bytes(own);

@@ -56,8 +56,9 @@ Status check_local_steps(const Settings& settings) {
     return wrong(fmt::format("--local-steps with {}: expected {}", option, expected));
   };
   if (settings.parts.parts() > 1) return excluded("--pipeline or --tensor", "only one of them");
-  if (settings.sharding.strategy == shard::Strategy::hybrid_shard)
-    return excluded("--strategy hybrid", "none, gradients or full, which apply inside each group");
+  if (settings.sharding.strategy == shard::Strategy::hybrid_shard ||
+      settings.sharding.strategy == shard::Strategy::hpz)
+    return excluded("--strategy hybrid or hpz", "none, gradients or full, which apply inside each group");
   if (settings.canonical)
     return excluded("--deterministic canonical",
                     "only one of them, since the number of groups decides what is learned");

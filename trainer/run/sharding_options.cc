@@ -30,7 +30,8 @@ void add_sharding_options(CLI::App& app, Settings& settings) {
   const std::map<std::string, shard::Strategy> strategies{{"none", shard::Strategy::no_shard},
                                                           {"gradients", shard::Strategy::shard_grad_op},
                                                           {"full", shard::Strategy::full_shard},
-                                                          {"hybrid", shard::Strategy::hybrid_shard}};
+                                                          {"hybrid", shard::Strategy::hybrid_shard},
+                                                          {"hpz", shard::Strategy::hpz}};
   const std::map<std::string, shard::Limit> limits{
       {"off", shard::Limit::off}, {"block", shard::Limit::block}, {"sliding", shard::Limit::sliding}};
   using shard::Precision;
@@ -38,10 +39,12 @@ void add_sharding_options(CLI::App& app, Settings& settings) {
                                                     {"bf16", Precision::bfloat16},
                                                     {"int8", Precision::int8},
                                                     {"fp8", Precision::float8}};
-  app.add_option("--strategy", sharding.strategy,
-                 "none, gradients, full (default) or hybrid: FSDP's NO_SHARD, SHARD_GRAD_OP (parameters stay "
-                 "gathered for a step), FULL_SHARD (gathered for every use), HYBRID_SHARD (full inside "
-                 "groups of ranks, replicas across them)")
+  app.add_option(
+         "--strategy", sharding.strategy,
+         "none, gradients, full (default), hybrid or hpz: FSDP's NO_SHARD, SHARD_GRAD_OP (parameters stay "
+         "gathered for a step), FULL_SHARD (gathered for every use), HYBRID_SHARD (full inside "
+         "groups of ranks, replicas across them), or ZeRO++'s hpZ (full, but only the first gather of a "
+         "step is over all ranks, the others inside groups)")
       ->transform(CLI::CheckedTransformer(strategies));
   app.add_option("--pipeline", settings.parts.stages,
                  "Pipeline stages of the model; each has ranks of its own, among which --strategy applies")
@@ -49,9 +52,10 @@ void add_sharding_options(CLI::App& app, Settings& settings) {
   app.add_option("--tensor", settings.parts.slices,
                  "Tensor-parallel slices of each block, computed together by ranks of one host")
       ->capture_default_str();
-  app.add_option("--shard-ranks", sharding.shard_ranks,
-                 "Ranks per copy of the parameters with --strategy hybrid, or per group with --local-steps; "
-                 "0: those of one host")
+  app.add_option(
+         "--shard-ranks", sharding.shard_ranks,
+         "Ranks per copy of the parameters with --strategy hybrid or hpz, or per group with --local-steps; "
+         "0: those of one host")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   add_local_steps(app, settings);

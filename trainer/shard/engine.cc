@@ -121,15 +121,22 @@ Status ShardEngine::make_gathers() {
     if (!made.ok()) return made.status();
     comm = std::move(*made);
   }
+  Communicator group;
+  if (place.group_ranks > 1) {
+    Result<Communicator> made = Communicator::split(world_, place.group, place.group_rank, "secondary copy");
+    if (!made.ok()) return made.status();
+    group = std::move(*made);
+  }
   GatherOptions options;
-  options.reshard = options_.strategy == Strategy::full_shard || options_.strategy == Strategy::hybrid_shard;
+  options.place = place;
+  options.reshard = reshards(options_.strategy);
   options.forward_prefetch = options_.forward_prefetch;
   options.backward_prefetch = options_.backward_prefetch;
   options.precision = options_.gather;
   options.limiter = options_.limiter;
   options.gpu = options_.gpu;
   Result<Gathers> gathers =
-      Gathers::make(units_, cuts_, floats_of(masters_), std::move(comm), options, *record_);
+      Gathers::make(units_, cuts_, floats_of(masters_), std::move(comm), std::move(group), options, *record_);
   if (!gathers.ok()) return gathers.status();
   gathers_.emplace(std::move(*gathers));
   return Status();
@@ -324,7 +331,7 @@ EngineMemory ShardEngine::memory() const {
   size_t largest = 0;
   for (const Cut& cut : cuts_) largest = std::max(largest, cut.padded());
   EngineMemory memory;
-  memory.shards = bytes_of(masters_) + bytes_of(gradients_);
+  memory.shards = bytes_of(masters_) + bytes_of(gradients_) + gathers_->secondary_bytes();
   memory.gathered = gathers_->capacity();
   if (!options_.canonical)
     memory.gradients = options_.reductions * largest * bytes_under_way(places_[rank_], options_.reduce);
@@ -333,7 +340,7 @@ EngineMemory ShardEngine::memory() const {
 
 void ShardEngine::abort() {
   failed_ = true;
-  if (gathers_) gathers_->communicator().abort();
+  if (gathers_) gathers_->abort();
   if (reductions_ != nullptr) reductions_->abort();
 }
 

@@ -32,7 +32,7 @@ namespace weir::shard {
 
 struct EngineOptions {
   Strategy strategy = Strategy::full_shard;
-  int shard_ranks = 0;  ///< ranks per copy with HYBRID_SHARD; 0: those of one host
+  int shard_ranks = 0;  ///< ranks per copy with HYBRID_SHARD, per secondary copy with HPZ; 0: those of a host
   int forward_prefetch = 1;
   int backward_prefetch = 1;
   Precision gather = Precision::float32;  ///< otherwise parameters are rounded when gathered
@@ -58,7 +58,7 @@ struct StepSums {
 
 /// Bytes of this rank's memory.
 struct EngineMemory {
-  size_t shards = 0;     ///< parameters and gradients of the rank's own shard
+  size_t shards = 0;     ///< parameters and gradients of the rank's own shard, its part of a secondary copy
   size_t gathered = 0;   ///< maximum of gathered parameters
   size_t gradients = 0;  ///< maximum of whole gradients in flight; 0 for canonical sums
 };

@@ -43,23 +43,27 @@ size_t Gathers::bytes_of(const Cut& cut, Precision precision) {
 }
 
 Gathers::Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
-                 Communicator comm, const GatherOptions& options, PassRecord& record, Stream stream,
-                 std::optional<Arena> arena)
+                 Communicator comm, Communicator group, const GatherOptions& options, PassRecord& record,
+                 Stream stream, std::optional<Arena> arena)
     : units_(std::move(units)),
       cuts_(std::move(cuts)),
       masters_(std::move(masters)),
       comm_(std::move(comm)),
+      group_(std::move(group)),
       options_(options),
       record_(&record),
       arena_(std::move(arena)),
       limiter_(options.reshard ? options.limiter : LimiterOptions{Limit::off, 0, 0}),
       residents_(units_.size()),
       arrays_(options.gpu),
+      secondary_(group_.handle() != nullptr ? units_.size() : 0),
+      has_secondary_(units_.size()),
       halves_(options.precision == Precision::bfloat16 ? units_.size() : 0),
       stream_(std::move(stream)) {}
 
 Result<Gathers> Gathers::make(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
-                              Communicator comm, const GatherOptions& options, PassRecord& record) {
+                              Communicator comm, Communicator group, const GatherOptions& options,
+                              PassRecord& record) {
   const bool needs_memory = comm.handle() != nullptr || options.precision != Precision::float32;
   if (needs_memory) WEIR_TRY(check_limit(units, cuts, options));
   Result<Stream> stream = Stream::make(options.gpu);
@@ -74,8 +78,8 @@ Result<Gathers> Gathers::make(std::vector<Unit> units, std::vector<Cut> cuts, st
     if (!made.ok()) return made.status();
     arena.emplace(std::move(*made));
   }
-  return Gathers(std::move(units), std::move(cuts), std::move(masters), std::move(comm), options, record,
-                 std::move(*stream), std::move(arena));
+  return Gathers(std::move(units), std::move(cuts), std::move(masters), std::move(comm), std::move(group),
+                 options, record, std::move(*stream), std::move(arena));
 }
 
 uint16_t* Gathers::wire(int unit) const {
@@ -84,6 +88,7 @@ uint16_t* Gathers::wire(int unit) const {
 
 Status Gathers::begin(const Visits& visits) {
   visits_ = visits;
+  has_secondary_.assign(units_.size(), false);  // parameters may have changed
   position_ = 0;
   next_ = 0;
   return prefetch(0);
@@ -159,7 +164,7 @@ Result<bool> Gathers::queue(int position) {
   ++asked_;
   resident.block = block;
   resident.queued = true;
-  if (options_.precision == Precision::bfloat16) WEIR_TRY(make_halves(unit));
+  if (options_.precision == Precision::bfloat16 && !has_secondary_[unit]) WEIR_TRY(make_halves(unit));
   if (!shared()) return true;
   Result<PassRecord::Mark> mark = record_->start(stream_);
   if (!mark.ok()) return mark.status();
@@ -167,8 +172,13 @@ Result<bool> Gathers::queue(int position) {
   WEIR_TRY(record_->stop(*mark, stream_));
   resident.mark = std::move(*mark);
   const Cut& cut = cuts_[unit];
-  const size_t others = cut.padded() / cut.shard_length() - 1;
   ++record_->counts.gathers;
+  if (has_secondary_[unit]) {
+    const size_t part = cut.padded() / options_.place.group_ranks;
+    record_->counts.gather_bytes += (cut.padded() - part) * sizeof(float);
+    return true;
+  }
+  const size_t others = cut.padded() / cut.shard_length() - 1;
   record_->counts.gather_bytes += others * wire_bytes(options_.precision, cut.shard_length());
   return true;
 }
@@ -178,6 +188,11 @@ Status Gathers::send(int unit) {
   const std::string what = "gathering " + units_[unit].name;
   const size_t length = cuts_[unit].shard_length();
   auto* const block = reinterpret_cast<float*>(residents_[unit].block);
+  if (has_secondary_[unit])
+    return checked(
+        ncclAllGather(secondary_[unit].data(), block, cuts_[unit].padded() / options_.place.group_ranks,
+                      ncclFloat, group_.handle(), stream_.cuda()),
+        what);
   if (is_quantized(options_.precision))
     return checked(weirQuantizedAllGather(masters_[unit], block, length, quantized_format(options_.precision),
                                           0, comm_.handle(), stream_.handle()),
@@ -215,18 +230,45 @@ Status Gathers::wait(int unit) {
                            ("gathering " + units_[unit].name).c_str()));
     record_->waited(Kind::gather, since);
     WEIR_TRY(comm_.status("gathering " + units_[unit].name));
+    WEIR_TRY(group_.status("gathering " + units_[unit].name));
   }
   if (is_quantized(options_.precision) && !shared()) {
     WEIR_TRY(checked(weirQuantizedRound(masters_[unit], reinterpret_cast<float*>(resident.block),
                                         cuts_[unit].parameters(), quantized_format(options_.precision), 0),
                      "rounding " + units_[unit].name));
   }
-  if (options_.precision == Precision::bfloat16) {
+  if (options_.precision == Precision::bfloat16 && !has_secondary_[unit]) {
     const uint16_t* from = shared() ? wire(unit) : reinterpret_cast<const uint16_t*>(halves_[unit].data());
     arrays_.from_halves(from, cuts_[unit].parameters(), reinterpret_cast<float*>(resident.block));
   }
+  if (group_.handle() != nullptr && !has_secondary_[unit]) WEIR_TRY(keep_secondary(unit));
   resident.arrived = true;
   return arrays_.status();
+}
+
+/// Keeps this rank's part of a unit that was gathered over all ranks, as it is used.
+Status Gathers::keep_secondary(int unit) {
+  const size_t bytes = cuts_[unit].padded() / options_.place.group_ranks * sizeof(float);
+  if (secondary_[unit].data() == nullptr) {
+    Result<Memory> memory = Memory::allocate(bytes, options_.gpu);
+    WEIR_TRY(memory.status());
+    secondary_[unit] = std::move(*memory);
+  }
+  arrays_.copy(residents_[unit].block + bytes * options_.place.group_rank, bytes, secondary_[unit].data());
+  has_secondary_[unit] = true;
+  return arrays_.status();
+}
+
+size_t Gathers::secondary_bytes() const {
+  if (group_.handle() == nullptr) return 0;
+  size_t bytes = 0;
+  for (const Cut& cut : cuts_) bytes += cut.padded() / options_.place.group_ranks * sizeof(float);
+  return bytes;
+}
+
+void Gathers::abort() {
+  comm_.abort();
+  group_.abort();
 }
 
 }  // namespace weir::shard

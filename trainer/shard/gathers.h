@@ -29,6 +29,7 @@ struct GatherOptions {
   Precision precision = Precision::float32;  ///< precision in which parameters are sent
   LimiterOptions limiter;                    ///< ignored if `reshard` is false
   GpuOps* gpu = nullptr;                     ///< GPU with all arrays; null: host memory
+  Place place = {};                          ///< of this rank; has the group of a secondary copy
 };
 
 /// Gathers are queued in the order of visits on every rank, whatever the limiter does, so that the order of
@@ -40,10 +41,12 @@ class Gathers {
   static size_t bytes_of(const Cut& cut, Precision precision);
 
   /// `masters` has this rank's shard of each unit, padded; it outlives this, as does `record`. `place` is the
-  /// rank's position in `comm`, which is empty if there is one shard. invalid_argument if the limiter's bytes
-  /// are fewer than those of the largest unit.
+  /// rank's position in `comm`, which is empty if there is one shard. `group` has the ranks that share a
+  /// secondary copy of gathered parameters, or is empty: then all gathers are over `comm`. invalid_argument
+  /// if the limiter's bytes are fewer than those of the largest unit.
   static Result<Gathers> make(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters,
-                              Communicator comm, const GatherOptions& options, PassRecord& record);
+                              Communicator comm, Communicator group, const GatherOptions& options,
+                              PassRecord& record);
 
   /// Starts a pass, and the first gathers. REQUIRES: finished().
   Status begin(const Visits& visits);
@@ -61,7 +64,11 @@ class Gathers {
   const LimiterCounts& limiter() const { return limiter_.counts(); }
   /// Size of the memory from which gathered parameters are allocated, in bytes.
   size_t capacity() const { return arena_ ? arena_->capacity() : 0; }
+  /// Bytes of this rank's part of the secondary copy.
+  size_t secondary_bytes() const;
   Communicator& communicator() { return comm_; }
+  /// Ends calls in flight with an error.
+  void abort();
   Stream& stream() { return stream_; }
 
  private:
@@ -73,7 +80,8 @@ class Gathers {
   };
 
   Gathers(std::vector<Unit> units, std::vector<Cut> cuts, std::vector<float*> masters, Communicator comm,
-          const GatherOptions& options, PassRecord& record, Stream stream, std::optional<Arena> arena);
+          Communicator group, const GatherOptions& options, PassRecord& record, Stream stream,
+          std::optional<Arena> arena);
   Status check(int unit, const char* function) const;
   bool needs_memory() const { return shared() || options_.precision != Precision::float32; }
   bool shared() const { return comm_.handle() != nullptr; }
@@ -81,6 +89,7 @@ class Gathers {
   /// Returns false if the gather is not admitted.
   Result<bool> queue(int position);
   Status send(int unit);
+  Status keep_secondary(int unit);
   Status make_halves(int unit);
   Status wait(int unit);
   uint16_t* wire(int unit) const;
@@ -89,6 +98,7 @@ class Gathers {
   std::vector<Cut> cuts_;
   std::vector<float*> masters_;
   Communicator comm_;
+  Communicator group_;  ///< empty: there is no secondary copy
   GatherOptions options_;
   PassRecord* record_;
   std::optional<Arena> arena_;
@@ -96,7 +106,10 @@ class Gathers {
   Visits visits_;
   std::vector<Resident> residents_;
   Arrays arrays_;
-  std::vector<Memory> halves_;  ///< the rank's own shards as bf16, kept after their first gather
+  /// Index: unit; this rank's part of the secondary copy, an equal part per rank of the group.
+  std::vector<Memory> secondary_;
+  std::vector<bool> has_secondary_;  ///< index: unit; whether it was gathered in this pass
+  std::vector<Memory> halves_;       ///< the rank's own shards as bf16, kept after their first gather
   int position_ = 0;
   int next_ = 0;  ///< first position whose gather was not considered yet
   uint64_t asked_ = 0;

@@ -19,6 +19,16 @@ Result<std::vector<weirPlace_t>> places_of_ranks(ncclComm_t comm) {
 Result<std::vector<Place>> make_places(ncclComm_t world, Strategy strategy, int shard_ranks) {
   int ranks = 0;
   WEIR_TRY(checked(ncclCommCount(world, &ranks), "places"));
+  if (strategy == Strategy::hpz) {
+    auto groups = make_places(world, Strategy::hybrid_shard, shard_ranks);
+    WEIR_TRY(groups.status());
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Place in_group = (*groups)[static_cast<size_t>(rank)];
+      (*groups)[static_cast<size_t>(rank)] = {rank,           ranks,          0, 1, in_group.replica,
+                                              in_group.shard, in_group.shards};
+    }
+    return groups;
+  }
   if (strategy == Strategy::hybrid_shard && shard_ranks == 0) {
     const auto found = places_of_ranks(world);
     WEIR_TRY(found.status());

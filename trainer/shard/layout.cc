@@ -27,6 +27,7 @@ const char* name_of(Strategy strategy) {
     case Strategy::shard_grad_op: return "SHARD_GRAD_OP";
     case Strategy::full_shard: return "FULL_SHARD";
     case Strategy::hybrid_shard: return "HYBRID_SHARD";
+    case Strategy::hpz: return "HPZ";
   }
   return "";
 }

@@ -15,13 +15,21 @@
 
 namespace weir::shard {
 
-/// Names and meanings are those of PyTorch's FSDP.
+/// Names and meanings are those of PyTorch's FSDP, except where another source is named.
 enum class Strategy {
   no_shard,       ///< every rank keeps everything; gradients are all-reduced
   shard_grad_op,  ///< parameters are gathered once per step and kept until their last backward
   full_shard,     ///< parameters are gathered for every use
   hybrid_shard,   ///< full_shard inside a group of ranks, replicas across groups
+  /// full_shard whose first gather of a step leaves a secondary copy in each group of ranks, from which the
+  /// others are gathered: hpZ of ZeRO++ (Wang et al., 2023), not of FSDP.
+  hpz,
 };
+
+/// Whether gathered parameters are released after every use.
+constexpr bool reshards(Strategy strategy) {
+  return strategy != Strategy::no_shard && strategy != Strategy::shard_grad_op;
+}
 
 /// The name, such as "NO_SHARD".
 const char* name_of(Strategy strategy);
@@ -57,6 +65,9 @@ struct Place {
   int shards = 1;
   int replica = 0;
   int replicas = 1;
+  int group = 0;       ///< with hpz: the ranks with one number share a secondary copy
+  int group_rank = 0;  ///< with hpz: position among them
+  int group_ranks = 1;
 };
 
 /// Number of elements whose squares are summed first for the norm of gradients; shards consist of whole

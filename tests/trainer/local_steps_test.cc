@@ -155,8 +155,9 @@ TEST(LocalSteps, WhatCannotBeIsRefusedWithASentence) {
               HasSubstr("--local-steps with --pipeline or --tensor: expected only one"));
   EXPECT_THAT(refusal([](Settings& settings) { settings.canonical = true; }),
               HasSubstr("--local-steps with --deterministic canonical: expected only one"));
-  EXPECT_THAT(refusal([](Settings& settings) { settings.sharding.strategy = shard::Strategy::hybrid_shard; }),
-              HasSubstr("--local-steps with --strategy hybrid: expected none, gradients or full"));
+  for (const auto strategy : {shard::Strategy::hybrid_shard, shard::Strategy::hpz})
+    EXPECT_THAT(refusal([=](Settings& settings) { settings.sharding.strategy = strategy; }),
+                HasSubstr("--local-steps with --strategy hybrid or hpz: expected none, gradients or full"));
   toy::with_ranks(4, [](int, ncclComm_t world) {
     Settings settings = local_settings(1);
     settings.batch = 6;

@@ -20,7 +20,7 @@ add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 # What -O3 makes faster asks for it: reductions and the trainer's arithmetic. Elsewhere it only takes longer to compile.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 set(WEIR_ARITHMETIC $<$<CONFIG:Release>:-O3>)
-# Command lines: what they start is in libraries.
+# Command lines, readers and writers of files, and pages: what takes time is elsewhere.
 set(WEIR_COMMAND_LINE $<$<CONFIG:Release>:-O1>)
 
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)

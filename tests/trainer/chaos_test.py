@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""weir-train --regroup while ranks are lost: chaos_test.py FOLDER_OF_PROGRAMS processes|network [--rounds N] [--seed N].
+"""weir-train while ranks are lost: chaos_test.py FOLDER_OF_PROGRAMS processes|network|resumes [--rounds N] [--seed N].
 
-In each round one or two of four ranks are killed, stopped or cut off at random moments. The others must end by themselves, within a
-time, with the digest of a run that nobody disturbed. Ends with 77 (skipped) where networks of namespaces may not be made.
+processes, network: in each round one or two of four ranks, with --regroup, are killed, stopped or cut off at random moments. The others
+must end by themselves, within a time. resumes: each round lets another number of ranks go on from the newest checkpoint, and ends them at a
+random moment by SIGTERM or SIGKILL. All runs that end must have the digest of a run that nobody disturbed. Ends with 77 (skipped) where
+networks of namespaces may not be made.
 """
 
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +27,7 @@ RANKS, STEPS = 4, 24
 STRATEGIES = (("--strategy", "none"), ("--strategy", "gradients"), ("--strategy", "full"), ("--strategy", "hybrid", "--shard-ranks", "2"),
               ("--pipeline", "2"), ("--pipeline", "4", "--micro-batch", "2"))
 LIMIT_S = 90
+ENDED_BY_SIGNALS = (128 + signal.SIGTERM, 128 + signal.SIGKILL, -signal.SIGTERM, -signal.SIGKILL)
 QUICK = {"WEIR_PEER_TIMEOUT": "2"}
 
 
@@ -108,10 +112,69 @@ def survive_a_cut(rng, program, folder):
   return done, "".join(text for rank, text in enumerate(said) if rank != lost), max(others)
 
 
+def is_running(pid):
+  try:
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+      return file.read().rpartition(") ")[2][0] != "Z"
+  except FileNotFoundError:
+    return False
+
+
+def interrupt(rng, program, folder):
+  """One round of `resumes`: like survive(), and the exit code is 0 only where the run was done before it was ended."""
+  ranks = rng.randrange(1, RANKS + 1)
+  strategy = rng.choice([ways for ways in STRATEGIES if ways[0] == "--strategy" and (ranks % 2 == 0 or "hybrid" not in ways)])
+  process = subprocess.Popen([*command(program, folder), "--ranks", f"{ranks}", *strategy, "--checkpoints", os.path.join(folder, "kept"),
+                              "--checkpoint-every", f"{rng.choice((1, 2, 3))}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+  try:
+    begun = steps_done(folder)
+    wait_for_steps(folder, begun + rng.choice((0, 1, 1, 2, 3)), lambda: process.poll() is None)
+    time.sleep(rng.random() * (0.5 if steps_done(folder) == begun else 0.05))  # that is while ranks start, load and save, too
+    family = [process.pid, *(children_of(process.pid) if process.poll() is None else [])]
+    victim = rng.choice(family)
+    number = rng.choice((signal.SIGTERM, signal.SIGKILL))
+    done = [f"{ranks} ranks, {' '.join(strategy)}, {number.name} to {'the launcher' if victim == process.pid else 'a rank'} after step {steps_done(folder)}"]
+    try:
+      os.kill(victim, number)
+    except ProcessLookupError:
+      done.append("which had ended")
+    said, _ = process.communicate(timeout=LIMIT_S)
+    deadline = time.monotonic() + LIMIT_S
+    while any(is_running(pid) for pid in family):
+      assert time.monotonic() < deadline, (done, "ranks are left behind")
+      time.sleep(0.01)
+  finally:
+    process.kill()
+  return done, said, process.returncode
+
+
+def resume(rounds, seed, program, expected):
+  """As many interruptions as `rounds`; a run that is done is followed by another one, and the last one is let go on to its end."""
+  rng, interrupted, ended = random.Random(seed), 0, 0
+  with tempfile.TemporaryDirectory() as folder:
+    while interrupted < rounds or steps_done(folder) > 0:
+      if interrupted < rounds:
+        done, said, code = interrupt(rng, program, folder)
+        print(f"round {interrupted}: {'; '.join(done)}: exit code {code}", flush=True)
+      else:
+        last = subprocess.run([*command(program, folder), "--checkpoints", os.path.join(folder, "kept")], capture_output=True, text=True, check=False)
+        done, said, code = ["the rest"], last.stdout + last.stderr, last.returncode
+      if code != 0:
+        assert interrupted < rounds and code in ENDED_BY_SIGNALS, (done, code, said)
+        interrupted += 1
+        continue
+      assert digest_in(said) == expected, (done, expected, said)
+      ended += 1
+      shutil.rmtree(os.path.join(folder, "kept"))
+      os.remove(os.path.join(folder, "metrics.jsonl"))
+  print(f"{interrupted} interruptions, {ended} runs with one digest")
+  assert ended > 0
+
+
 def main():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("programs")
-  parser.add_argument("where", choices=("processes", "network"))
+  parser.add_argument("where", choices=("processes", "network", "resumes"))
   parser.add_argument("--rounds", type=int, default=4)
   parser.add_argument("--seed", type=int, default=1)
   arguments = parser.parse_args()
@@ -121,6 +184,9 @@ def main():
     print(missing)
     sys.exit(77)
   expected = undisturbed(program)
+  if arguments.where == "resumes":
+    resume(arguments.rounds, arguments.seed, program, expected)
+    return
   for number in range(arguments.rounds):
     rng = random.Random(f"{arguments.seed} {number}")
     begun = time.monotonic()

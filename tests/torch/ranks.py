@@ -94,11 +94,13 @@ def _be_a_rank(options, checks, at_once):
 
 def start_ranks(command, count, environment=None):
   """One process per rank, command(rank) each, with what they print."""
+  # When a call fails, PyTorch 2.15 writes a trace with symbols of the stack, and ends by SIGABRT if it takes longer than the process lives.
+  fixed = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "TORCH_FR_DUMP_ON_TIMEOUT": "0"}
   processes = []
   for rank in range(count):
     log = tempfile.TemporaryFile("w+", encoding="utf-8")
     processes.append((subprocess.Popen(command(rank), stdout=log, stderr=subprocess.STDOUT,
-                                       env=dict(os.environ, OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore", **(environment or {}))), log))
+                                       env={**os.environ, **fixed, **(environment or {})}), log))
   return processes
 
 

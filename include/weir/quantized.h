@@ -10,9 +10,9 @@
 ///
 /// | format | error of one rounding | bytes for n elements |
 /// |---|---|---|
-/// | weirQuantizedInt8 | m / 253 | n + 4 per block: 0.258 of fp32 |
-/// | weirQuantizedFloat8 (e4m3, scaled to its range) | the larger of abs(x) / 15.9 and m / 400000 | n + 4 per
-/// block | | weirQuantizedBfloat16 | abs(x) / 128, or 2^-133 if that is more; 0 on average | 2 n |
+/// | weirQuantizedInt8 | m / 253 | n + 4 per block |
+/// | weirQuantizedFloat8 (e4m3) | abs(x) / 15.9, or m / 400000 if that is more | n + 4 per block |
+/// | weirQuantizedBfloat16 | abs(x) / 128, or 2^-133 if that is more; 0 on average | 2 n |
 ///
 /// and each array that a rank sends another is padded to 4 bytes. Blocks of int8 and fp8 with m < 2^-100
 /// become zeros. A NaN or an infinity makes its whole block NaN in int8 and fp8, and stays what it is in

@@ -27,6 +27,7 @@
 #include "trainer/run/common_options.h"
 #include "trainer/run/data_source.h"
 #include "trainer/run/device.h"
+#include "trainer/run/launch.h"
 #include "trainer/run/model_source.h"
 #include "trainer/run/restart_words.h"
 #include "trainer/run/sharded.h"
@@ -50,10 +51,8 @@ struct Arguments {
   std::string determinism = "run";
   DeviceChoice device = DeviceChoice::cpu;
   int threads = 1;
-  int ranks = 0;  ///< number of processes to start; 0: the launcher has started them
-  std::string hosts;
+  Launch launch;
   bool automatic = false;
-  bool regroup = false;
   bool prompt_given = false;
   FixedSettings given;
   std::span<const char* const> command;  ///< the program and its arguments
@@ -165,10 +164,10 @@ void add_sharding(CLI::App& app, Arguments& arguments) {
   const std::map<std::string, shard::Precision> precisions{{"fp32", shard::Precision::float32},
                                                            {"bf16", shard::Precision::bfloat16}};
   app.add_option(
-         "--ranks", arguments.ranks,
+         "--ranks", arguments.launch.ranks,
          "Processes to start, on this machine or on --hosts; default: those that the launcher started")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--hosts", arguments.hosts,
+  app.add_option("--hosts", arguments.launch.hosts,
                  "Hosts to start them on by ssh, as for weir run: host0:4,host1:4");
   app.add_option("--strategy", sharding.strategy,
                  "none, gradients, full (default) or hybrid: FSDP's NO_SHARD, SHARD_GRAD_OP (parameters stay "
@@ -230,7 +229,7 @@ void add_report(CLI::App& app, Arguments& arguments) {
   app.add_option("--checkpoint-every", settings.checkpoint_every,
                  "Steps between checkpoints; 0: only after the last step")
       ->capture_default_str();
-  app.add_flag("--regroup", arguments.regroup,
+  app.add_flag("--regroup", arguments.launch.regroups,
                "If ranks die, stop or become unreachable, the others resume from the newest checkpoint (from "
                "the beginning without --checkpoints)");
   app.add_option("--keep", settings.checkpoints_kept, "Number of newest checkpoints to keep")
@@ -433,7 +432,7 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
   std::vector<CommonSetting> common = common_options(arguments.settings, arguments.report, text);
   common.push_back({"--deterministic", arguments.determinism});
   common.push_back({"--auto", whether(arguments.automatic)});
-  common.push_back({"--regroup", whether(arguments.regroup)});
+  common.push_back({"--regroup", whether(arguments.launch.regroups)});
   common.push_back({"--sample-from", path(arguments.model.sample_from)});
   common.push_back({"--export", whether(!arguments.exported.empty())});
   std::string imported = "not given";
@@ -504,7 +503,7 @@ Result<RunEnd> run(Arguments& arguments) {
       std::fflush(stdout);  // before the launcher sees a rank end, and ends the others
     }
     const Status& failure = ending.status();
-    if (failure.ok() || !arguments.regroup || failure.code() == Code::invalid_argument) return ending;
+    if (failure.ok() || !arguments.launch.regroups || failure.code() == Code::invalid_argument) return ending;
     const auto gone = world->regroup(failure);
     WEIR_TRY(gone.status());
     if (world->rank() == 0) fmt::print("{}, after this error: {}\n", *gone, failure.message());
@@ -528,18 +527,11 @@ Result<RunEnd> run_in_memory(Arguments& arguments) {
 
 // Starts the ranks that --ranks and --hosts ask for, or is one of those that a launcher has started.
 Result<RunEnd> start(Arguments& arguments, char** argv) {
-  const auto launched = find_launched([](const char* name) { return std::getenv(name); });
-  const bool starts = arguments.ranks != 0 || !arguments.hosts.empty();
-  arguments.launched = launched && !starts;
-  if (starts && !launched) return start_ranks({arguments.ranks, arguments.hosts, arguments.regroup}, argv);
-  if (arguments.ranks == 0) return run_in_memory(arguments);
-  if (launched->wrong.empty() && launched->size != arguments.ranks)
-    return Status(
-        Code::invalid_argument,
-        fmt::format("--ranks is {}, but by its variables (RANK and WORLD_SIZE, or those of mpirun or "
-                    "srun) the launcher started {}; expected --ranks without a launcher and without "
-                    "its variables, or the launcher without --ranks",
-                    arguments.ranks, launched->size));
+  const Lookup variables = [](const char* name) { return std::getenv(name); };
+  const auto starts = starts_ranks(arguments.launch, variables);
+  WEIR_TRY(starts.status());
+  if (*starts) return start_ranks(arguments.launch, argv);
+  arguments.launched = find_launched(variables) && !arguments.launch.asked();
   return run_in_memory(arguments);
 }
 
@@ -558,7 +550,8 @@ int plan_only(int argc, char** argv) {
   return end ? *end : plan::plan_only(options);
 }
 
-int train_model(int argc, char** argv) {
+/// `started`: by start_ranks().
+int train_model(int argc, char** argv, bool started) {
   CLI::App app("Trains a decoder-only transformer on bytes of text, or on tokens", "weir-train");
   write_plainly(app);
   app.set_version_flag("--version", kVersion, "Print the version and exit");
@@ -570,6 +563,7 @@ int train_model(int argc, char** argv) {
       "Examples:\n  weir-train --ranks 4 --steps 100 --page run.html\n"
       "  weir-train --ranks 2 --checkpoints folder\n  mpirun -x NCCL_COMM_ID=host0:29400 -np 8 weir-train");
   Arguments arguments;
+  arguments.launch.started = started;
   add_model(app, arguments);
   add_data(app, arguments.data, arguments.settings);
   add_training(app, arguments);
@@ -591,6 +585,12 @@ int train_model(int argc, char** argv) {
 }  // namespace weir::trainer
 
 int main(int argc, char** argv) {
+  const bool started = argc > 1 && std::string_view(argv[1]) == weir::trainer::kStarted;
+  if (started) {
+    argv[1] = argv[0];
+    ++argv;
+    --argc;
+  }
   const bool plans = std::find(argv + 1, argv + argc, std::string_view("--plan-only")) != argv + argc;
-  return plans ? weir::trainer::plan_only(argc, argv) : weir::trainer::train_model(argc, argv);
+  return plans ? weir::trainer::plan_only(argc, argv) : weir::trainer::train_model(argc, argv, started);
 }

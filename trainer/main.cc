@@ -27,9 +27,11 @@
 #include "trainer/run/common_options.h"
 #include "trainer/run/data_source.h"
 #include "trainer/run/device.h"
+#include "trainer/run/kept_tokenizer.h"
 #include "trainer/run/launch.h"
 #include "trainer/run/model_source.h"
 #include "trainer/run/restart_words.h"
+#include "trainer/run/run_words.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/train.h"
 #include "trainer/run/world.h"
@@ -46,7 +48,6 @@ struct Arguments {
   ReportSettings report;
   ModelSource model;
   DataSource data;
-  std::vector<std::string> tokenizer_files;  ///< copied beside the exported model
   std::string exported;  ///< folder into which the model is written at the end; empty: none
   std::string determinism = "run";
   DeviceChoice device = DeviceChoice::cpu;
@@ -252,66 +253,6 @@ void add_report(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
 }
 
-std::string memory_words(const Sharded& engine) {
-  const Settings& settings = engine.settings();
-  std::string words = "a rank's arrays take " + engine.memory().describe();
-  if (settings.memory > 0)
-    words += fmt::format("; memory budget {:.1f} MiB, micro-batches of {}",
-                         static_cast<double>(settings.memory) / (1 << 20),
-                         shape_of_batch(settings, engine.shards().ranks()).sequences);
-  return words;
-}
-
-/// "preset tiny", "model of the checkpoint".
-std::string name_of(const Config& config) {
-  return (preset(config.name).ok() ? "preset " : "model ") + config.name;
-}
-
-std::string model_words(const Model& model) {
-  const Config& config = model.config();
-  const std::string shared =
-      config.form == Form::llama
-          ? fmt::format(" ({} of keys and values), hidden width {}", config.key_value_heads, config.hidden)
-          : "";
-  return fmt::format(
-      "{}: {} blocks of width {}, {} heads{}, sequences of {} {}, {:.2f} M parameters", name_of(config),
-      config.layers, config.width, config.heads, shared, config.length,
-      config.vocabulary == kBytes ? "bytes" : fmt::format("tokens out of {}", config.vocabulary),
-      static_cast<double>(model.parameter_floats()) / 1e6);
-}
-
-std::string plural(int count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-/// How parameters and work are divided between the ranks.
-std::string ranks_words(const Sharded& engine) {
-  const parallel::Team& team = engine.team();
-  const parallel::Shape& shape = team.shape();
-  const int ranks = engine.shards().ranks();
-  const shard::Place& place = engine.shards().places()[0];
-  std::string words = fmt::format("{} ranks, {}: {}-way sharding over {} ranks, {}", ranks * shape.parts(),
-                                  shard::name_of(engine.settings().sharding.strategy), place.shards, ranks,
-                                  plural(place.replicas, "replica"));
-  if (shape.parts() == 1) return words;
-  words += fmt::format(";\neach group of {} holds the whole model:", plural(shape.parts(), "rank"));
-  if (shape.stages > 1)
-    words += fmt::format(" {} stages, 1F1B, in micro-batches of {}; the first stage has {} of {} units",
-                         shape.stages, shape_of_batch(engine.settings(), ranks).sequences,
-                         engine.units().count(), engine.model().units().size());
-  if (shape.slices > 1)
-    words += fmt::format("{} {} slices of each block", shape.stages > 1 ? ";" : "", shape.slices);
-  if (team.across_leaves() > 0)
-    words += fmt::format("; {} spanning several leaves", plural(team.across_leaves(), "pipeline"));
-  return words;
-}
-
-/// "kjv.txt: 4137850 bytes, the last 413785 held out"
-std::string text_words(const Text& text, const char* between) {
-  return fmt::format("{}{}{} {}, the last {} held out", text.name(), between, text.size(),
-                     text.is_bytes() ? "bytes" : "tokens", text.held_out_size());
-}
-
 /// The order that `--deterministic` needs. The environment may ask for that of the ranks, which promises
 /// more.
 int order_for(const std::string& determinism) {
@@ -409,7 +350,7 @@ Result<RunEnd> train_together(const World& world, const Arguments& arguments, co
                               ? train(**engine, (*engine)->settings(), report)
                               : sample_from(arguments.model.sample_from, **engine, report);
   if (ending.ok() && ending->stop_signal == 0 && !arguments.exported.empty()) {
-    const Status exported = export_model(world, **engine, arguments.exported, arguments.tokenizer_files);
+    const Status exported = export_model(world, **engine, arguments.exported);
     if (!exported.ok()) ending = exported;
     if (ending.ok() && report.prints) fmt::print("exported to {}\n", arguments.exported);
   }
@@ -452,7 +393,6 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
 Status prepare_report(const TrainingData& data, Arguments& arguments) {
   ReportSettings& report = arguments.report;
   report.tokenizer = data.tokenizer;
-  arguments.tokenizer_files = data.tokenizer_files;
   report.tokens_are_bytes = data.text.is_bytes();
   if (!report.tokens_are_bytes) report.journal.symbol = "token";
   if (!arguments.prompt_given && data.tokenizer->vocabulary() == 0) report.prompt.clear();
@@ -466,13 +406,15 @@ Result<RunEnd> run(Arguments& arguments) {
   settings.canonical = arguments.determinism == "canonical";
   settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
+  const std::string& sampled = arguments.model.sample_from;
+  const KeptTokenizer kept =
+      use_kept_tokenizer(sampled.empty() ? settings.checkpoints : sampled, arguments.data);
   use_imported_tokenizer(settings, arguments.data);
-  const auto data = open_data(arguments.data);
-  WEIR_TRY(data.status());
-  const bool is_new = settings.imported == nullptr && arguments.model.sample_from.empty();
-  WEIR_TRY(fit_settings(arguments.data, *data, is_new, settings));
-  WEIR_TRY(prepare_report(*data, arguments));
-  const Text& text = data->text;
+  auto opened = open_source(arguments.data);
+  WEIR_TRY(opened.status());
+  WEIR_TRY(kept.check(opened->tokenizer_files));
+  if (!opened->tokenizer_files.empty())
+    settings.tokenizer_files = std::make_shared<const TokenizerFiles>(opened->tokenizer_files);
 
   use_threads(arguments.threads);
   auto device = choose_device(arguments);
@@ -480,10 +422,16 @@ Result<RunEnd> run(Arguments& arguments) {
   Ops& ops = device->ops();
   settings.sharding.gpu = device->gpu_ops.get();
   arguments.report.peak = device->peak;
-  const auto common = all_common(arguments, text, device->gpu != nullptr);
-  WEIR_TRY(common.status());
   auto world = World::join(order_for(arguments.determinism));
   WEIR_TRY(world.status());
+  const auto data = read_data(world->comm(), std::move(*opened));
+  WEIR_TRY(data.status());
+  const bool is_new = settings.imported == nullptr && arguments.model.sample_from.empty();
+  WEIR_TRY(fit_settings(arguments.data, *data, is_new, settings));
+  WEIR_TRY(prepare_report(*data, arguments));
+  const Text& text = data->text;
+  const auto common = all_common(arguments, text, device->gpu != nullptr);
+  WEIR_TRY(common.status());
   WEIR_TRY(check_common(*world, *common));
   if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
   if (arguments.automatic && settings.parts.parts() > 1)

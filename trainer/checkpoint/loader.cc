@@ -126,14 +126,14 @@ Status Reader::read(const ArrayRequest& request) const {
   return Status();
 }
 
-Result<Contents> newest_contents(const std::string& path) {
+Result<KeptCheckpoint> newest(const std::string& path) {
   const Choice choice = choice_of(path);
   Status last(Code::invalid_argument, fmt::format("{}: expected a checkpoint, or a folder with one", path));
   for (const uint64_t step : choice.steps()) {
-    const std::string file = choice.folder + "/" + folder_name(step) + "/" + kManifest;
+    const std::string own = choice.folder + "/" + folder_name(step), file = own + "/" + kManifest;
     const Result<std::string> text = read_file(file);
     Result<Manifest> manifest = text.ok() ? parse_manifest(*text) : Result<Manifest>(text.status());
-    if (manifest.ok()) return std::move(manifest->contents);
+    if (manifest.ok()) return KeptCheckpoint{own, std::move(manifest->contents)};
     last = Status(Code::invalid_argument, fmt::format("{}: {}", file, manifest.status().message()));
   }
   return last;

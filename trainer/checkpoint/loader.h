@@ -59,9 +59,14 @@ struct Loaded {
   std::vector<std::string> skipped;  ///< newer checkpoints that could not be used, with the reason
 };
 
-/// The contents of the newest checkpoint of choice_of(path) whose manifest can be read; for that, it need not
-/// be complete. invalid_argument if there is none.
-Result<Contents> newest_contents(const std::string& path);
+struct KeptCheckpoint {
+  std::string path;  ///< of the checkpoint's own folder
+  Contents contents;
+};
+
+/// The newest checkpoint of choice_of(path) whose manifest can be read; for that, it need not be complete.
+/// invalid_argument if there is none.
+Result<KeptCheckpoint> newest(const std::string& path);
 
 /// Reads what each rank needs from the newest checkpoint of choice_of(path) that all ranks can read
 /// completely and whose arrays and units are the expected ones. Collective; all ranks get the same answer:

@@ -84,6 +84,7 @@ Result<std::vector<FileEntry>> Saver::gather_entries(const FileEntry& own) {
 
 Status Saver::publish(const std::vector<FileEntry>& files) {
   const std::string from = temporary();
+  for (const auto& [name, content] : kept_files_) WEIR_TRY(write_file(files_, from + "/" + name, content));
   WEIR_TRY(write_file(files_, from + "/" + kManifest, text_of(Manifest{saving_->contents, files})));
   WEIR_TRY(files_.sync_folder(from));
   WEIR_TRY(files_.replace(from, folder_ + "/" + folder_name(saving_->contents.step)));

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/base/status.h"
@@ -30,6 +31,11 @@ class Saver {
   /// Keeps the newest `keep` checkpoints, at least 1; `world` and `files` outlive this.
   Saver(ncclComm_t world, std::string folder, int keep, Files& files = system_files())
       : world_(world), folder_(std::move(folder)), keep_(keep), files_(files) {}
+  /// Puts a file into each checkpoint, beside those of the ranks; that of rank 0 counts. `name` is none of
+  /// those in manifest.h.
+  void keep_file(std::string name, std::string content) {
+    kept_files_.emplace_back(std::move(name), std::move(content));
+  }
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
   /// Waits for this rank's file; without finish() no checkpoint is made.
@@ -72,7 +78,8 @@ class Saver {
   int keep_;
   Files& files_;
   int rank_ = 0;
-  std::optional<FolderOwner> owner_;  ///< in rank 0
+  std::vector<std::pair<std::string, std::string>> kept_files_;  ///< names and contents
+  std::optional<FolderOwner> owner_;                             ///< in rank 0
   std::optional<Saving> saving_;
 };
 

@@ -21,6 +21,7 @@ constexpr size_t kFirstOfShape = 10;  ///< number of words before them
 constexpr size_t kLlamaWords = 5;     ///< form, heads of keys and values, hidden width, epsilon, rotary base
 constexpr size_t kFirstOfLlama = 16;
 constexpr size_t kVocabularyWord = 21;
+constexpr size_t kTokenizerWord = 23;
 
 /// What only models of Llama's form have; false if it makes no sense.
 bool read_llama(std::span<const uint64_t> words, Config& config) {
@@ -34,6 +35,17 @@ bool read_llama(std::span<const uint64_t> words, Config& config) {
          words[2] <= kMostInShape && config.heads % config.key_value_heads == 0 &&
          config.width / config.heads % 2 == 0 && config.epsilon > 0 && config.rotary_base > 0;
 }
+
+}  // namespace
+
+uint64_t checksum_of(const TokenizerFiles& files) {
+  std::vector<uint64_t> sums;
+  for (const TokenizerFile& file : files)
+    sums.push_back(checkpoint::checksum(file.content.data(), file.content.size()));
+  return checkpoint::checksum(sums.data(), sums.size() * sizeof(uint64_t));
+}
+
+namespace {
 
 /// What computes matrix products: this code of the CPU, or a GPU.
 uint64_t code_of_products(const Settings& settings) {
@@ -68,7 +80,8 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           bits(settings.config.epsilon),
           bits(settings.config.rotary_base),
           number(settings.config.vocabulary),
-          settings.separator ? *settings.separator + uint64_t{1} : 0};
+          settings.separator ? *settings.separator + uint64_t{1} : 0,
+          settings.tokenizer_files != nullptr ? checksum_of(*settings.tokenizer_files) : 0};
 }
 
 uint64_t checksum_of(const Text& text) {
@@ -103,7 +116,8 @@ std::string changed_words(std::span<const uint64_t> before, std::span<const uint
       {"epsilon of norms", Shown::real},
       {"base of the rotary embedding", Shown::real},
       {"", Shown::hidden},
-      {"separation of documents", Shown::hidden}};
+      {"separation of documents", Shown::hidden},
+      {"tokenizer", Shown::hidden}};
   const auto shown = [](Shown form, uint64_t word) {
     return form == Shown::real ? fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)))
                                : fmt::format("{}", word);
@@ -117,6 +131,10 @@ std::string changed_words(std::span<const uint64_t> before, std::span<const uint
       changed += fmt::format(" ({}, now {})", shown(form, before[at]), shown(form, now[at]));
   }
   return changed;
+}
+
+uint64_t tokenizer_in(std::span<const uint64_t> words) {
+  return words.size() > kTokenizerWord ? words[kTokenizerWord] : 0;
 }
 
 std::optional<Config> config_in(std::span<const uint64_t> words) {

@@ -25,6 +25,10 @@ uint64_t checksum_of(const Text& text);
 /// the shape of the model; empty: nothing.
 std::string changed_words(std::span<const uint64_t> before, std::span<const uint64_t> now);
 
+/// XXH3 of the tokenizer's files, which are in the checkpoint; 0: there are none.
+uint64_t tokenizer_in(std::span<const uint64_t> words);
+uint64_t checksum_of(const TokenizerFiles& files);
+
 /// The shape of the model; nothing if the words are those of an earlier version, or make no sense.
 std::optional<Config> config_in(std::span<const uint64_t> words);
 

@@ -12,6 +12,7 @@
 #include "trainer/model/unit.h"
 #include "trainer/parallel/grid.h"
 #include "trainer/shard/engine.h"
+#include "trainer/tokenizer/bpe_tokenizer.h"
 
 namespace weir::trainer {
 
@@ -43,6 +44,8 @@ struct Settings {
   std::string checkpoints;                        ///< path of the folder; empty: no checkpoints are written
   Index checkpoint_every = 100;  ///< steps between checkpoints; one is also written after the last step
   int checkpoints_kept = 2;
+  /// The tokenizer's files, which each checkpoint has; null: tokens are bytes or numbers.
+  std::shared_ptr<const TokenizerFiles> tokenizer_files;
   parallel::Shape parts;          ///< parts into which the model is cut; each has ranks of its own
   shard::EngineOptions sharding;  ///< all fields but `canonical`, which is copied from the field above
 };

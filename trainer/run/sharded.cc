@@ -90,8 +90,11 @@ Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Setti
   std::unique_ptr<Sharded> engine(new Sharded(world, settings, text, ops, std::move(*team)));
   WEIR_TRY(engine->make_shards());
   WEIR_TRY(engine->make_arrays());
-  if (!settings.checkpoints.empty())
-    engine->saver_.emplace(world.comm(), settings.checkpoints, settings.checkpoints_kept);
+  if (settings.checkpoints.empty()) return engine;
+  engine->saver_.emplace(world.comm(), settings.checkpoints, settings.checkpoints_kept);
+  if (settings.tokenizer_files != nullptr)
+    for (const TokenizerFile& file : *settings.tokenizer_files)
+      engine->saver_->keep_file(file.name, file.content);
   return engine;
 }
 

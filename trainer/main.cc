@@ -148,7 +148,13 @@ void add_training(CLI::App& app, Arguments& arguments) {
   app.add_option("--warm-up", settings.warm_up,
                  "Steps until the peak learning rate; afterwards it falls along a cosine")
       ->capture_default_str();
-  app.add_option("--weight-decay", settings.weight_decay, "Weight decay of AdamW, applied to matrices only")
+  const std::map<std::string, Optimizer> optimizers{{"adamw", Optimizer::adamw}, {"muon", Optimizer::muon}};
+  app.add_option(
+         "--optimizer", settings.optimizer,
+         "adamw (default), or muon: orthogonalised momentum for the matrices of blocks, AdamW for the "
+         "other parameters")
+      ->transform(CLI::CheckedTransformer(optimizers));
+  app.add_option("--weight-decay", settings.weight_decay, "Weight decay, applied to matrices only")
       ->capture_default_str();
   app.add_option("--clip", settings.clip, "Norm to which larger gradients are clipped; 0: no clipping")
       ->capture_default_str();

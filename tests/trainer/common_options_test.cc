@@ -59,6 +59,8 @@ TEST_F(CommonOptions, EachIsNamed) {
       {"--learning-rate", [&] { settings_.learning_rate *= 1.0001f; }},
       {"--warm-up", [&] { ++settings_.warm_up; }},
       {"--weight-decay", [&] { settings_.weight_decay += 1; }},
+      {"--optimizer", [&] { settings_.optimizer = Optimizer::muon; }},
+      {"--allow-changes", [&] { settings_.allowed_changes = {"seed"}; }},
       {"--clip", [&] { settings_.clip = 0; }},
       {"--strategy", [&] { settings_.sharding.strategy = shard::Strategy::no_shard; }},
       {"--pipeline", [&] { ++settings_.parts.stages; }},

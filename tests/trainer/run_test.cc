@@ -309,6 +309,16 @@ TEST(Budget, IsWhatArraysTake) {
   }
 }
 
+TEST(Budget, CountsTheMatricesOfMuon) {
+  Settings settings = small_settings();
+  const size_t before = memory_of(settings, Model(settings.config, settings.recompute), {}, 1).states;
+  settings.optimizer = Optimizer::muon;
+  const Rank rank(settings);
+  EXPECT_EQ(rank.engine->memory().describe(), memory_of(settings, rank.model, {}, 1).describe());
+  // The MLP's matrices of 64 x 256: three of them, and two of 64 x 64.
+  EXPECT_EQ(rank.engine->memory().states - before, (3 * 64 * 256 + 2 * 64 * 64) * sizeof(float));
+}
+
 TEST(Program, KeepsToABudgetOfMemory) {
   const auto digest = [](const std::string& output) {
     const size_t at = output.find("parameters and moments: ");

@@ -72,6 +72,7 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--seed", settings.seed);
   add("--learning-rate", settings.learning_rate);
   add("--warm-up", settings.warm_up);
+  add("--optimizer", settings.optimizer == Optimizer::muon ? "muon" : "adamw");
   add("--weight-decay", settings.weight_decay);
   add("--clip", settings.clip);
   const shard::EngineOptions& sharding = settings.sharding;

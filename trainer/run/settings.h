@@ -18,6 +18,11 @@ namespace weir::trainer {
 
 class ImportedModel;
 
+enum class Optimizer : uint8_t {
+  adamw,
+  muon,  ///< for the matrices of blocks (muon.h); AdamW for the others
+};
+
 struct Settings {
   Config config;
   Index steps = 300;
@@ -28,6 +33,7 @@ struct Settings {
   float learning_rate = 3e-3f;  ///< peak learning rate
   Index warm_up = 20;           ///< number of steps
   float last_rate = 0.1f;       ///< learning rate of the last step, as a fraction of the peak
+  Optimizer optimizer = Optimizer::adamw;
   float weight_decay = 0.1f;
   float beta1 = 0.9f;
   float beta2 = 0.95f;

@@ -146,6 +146,8 @@ Status Sharded::make_arrays() {
     WEIR_TRY(make(moments.mean, static_cast<Index>(own.count)));
     WEIR_TRY(make(moments.variance, static_cast<Index>(own.count)));
   }
+  if (settings_.optimizer == Optimizer::muon)
+    muon_.emplace(team_->data(), *shards_, matrices_of(model_, units_));
   return set_initial_parameters();
 }
 
@@ -258,7 +260,8 @@ StepResult Sharded::result_of(Index step, const shard::StepSums& sums, float los
                     .learning_rate = learning_rate_at(settings_, step),
                     .waited_ms = shards.gather_wait_ms + shards.reduce_wait_ms + parts.part_wait_ms,
                     .busy_ms = busy_ms(std::move(all)),
-                    .bytes = shards.gather_bytes + shards.reduce_bytes + parts.part_bytes,
+                    .bytes = shards.gather_bytes + shards.reduce_bytes + parts.part_bytes +
+                             (muon_ ? muon_->take_bytes() : 0),
                     .memory = used_memory(),
                     .spans = recorder_.spans()};
 }
@@ -314,10 +317,18 @@ Status Sharded::update(Index step, float norm) {
     const shard::Range own = shards_->shard_range(number);
     optimise(ops_, unit(at).parameters(), adamw, static_cast<Index>(own.first), static_cast<Index>(own.end()),
              shards_->shard(number).data(), shards_->gradient_shard(number).data(), moments_[at].mean.data(),
-             moments_[at].variance.data());
+             moments_[at].variance.data(),
+             muon_ && is_block(model_, units_.first + at) ? Tensors::vectors : Tensors::all);
   }
+  if (muon_) WEIR_TRY(update_matrices(adamw));
   ops_.finish();
   return ops_.status();
+}
+
+Status Sharded::update_matrices(const AdamW& adamw) {
+  std::vector<std::span<float>> momentum;
+  for (Moments& own : moments_) momentum.emplace_back(own.mean.data(), static_cast<size_t>(own.mean.size()));
+  return muon_->step({adamw.learning_rate, adamw.weight_decay, adamw.gradient_scale}, momentum);
 }
 
 Result<double> Sharded::evaluate() {
@@ -498,6 +509,7 @@ RankMemory Sharded::memory() const {
   const shard::EngineMemory shards = shards_->memory();
   Index moments = 0;
   for (const Moments& own : moments_) moments += own.mean.size() + own.variance.size();
+  if (muon_) moments += Muon::floats(matrices_of(model_, units_));
   return {shards.shards + static_cast<size_t>(moments) * sizeof(float), shards.gathered, shards.gradients,
           static_cast<size_t>(passes_->floats()) * sizeof(float)};
 }

@@ -20,6 +20,7 @@
 #include "trainer/run/array.h"
 #include "trainer/run/budget.h"
 #include "trainer/run/engine.h"
+#include "trainer/run/muon.h"
 #include "trainer/run/passes.h"
 #include "trainer/run/recorder.h"
 #include "trainer/run/settings.h"
@@ -110,6 +111,7 @@ class Sharded final : public TrainingEngine {
   parallel::UnitRange units_;
   std::unique_ptr<shard::ShardEngine> shards_;
   std::vector<Moments> moments_;  ///< index: unit of the part
+  std::optional<Muon> muon_;      ///< set with Optimizer::muon; momentum is in moments_[].mean
   std::vector<Tokens> tokens_;    ///< index: slot of passes_
   Recorder recorder_;
   std::optional<Passes> passes_;

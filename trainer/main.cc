@@ -23,6 +23,7 @@
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
 #include "trainer/run/automatic.h"
+#include "trainer/run/checkpoint_words.h"
 #include "trainer/run/command_line.h"
 #include "trainer/run/common_options.h"
 #include "trainer/run/data_source.h"
@@ -233,6 +234,13 @@ void add_report(CLI::App& app, Arguments& arguments) {
                  "Checkpoint folder, visible to all ranks; training resumes from the newest checkpoint in "
                  "it, whatever ranks and strategy wrote it")
       ->excludes(app.get_option("--sample-from"));
+  app.add_option(
+         "--allow-changes", settings.allowed_changes,
+         "Options that may differ from those with which the checkpoint was written; others that change "
+         "the results end the run, except --steps")
+      ->delimiter(',')
+      ->check(CLI::IsMember(changeable_options()))
+      ->type_name("NAME,...");
   app.add_option("--checkpoint-every", settings.checkpoint_every,
                  "Steps between checkpoints; 0: only after the last step")
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -345,6 +346,50 @@ TEST(Checkpoint, AFolderThatCannotBeWrittenIsRefusedAtOnce) {
     Saver nowhere(world, folder.path() + "/none/below", 2);
     EXPECT_THAT(nowhere.open(false).message(), HasSubstr("/none/below: No such file or directory"));
   });
+}
+
+TEST(Checkpoint, AFolderThatNotAllRanksShareIsRefused) {
+  TemporaryFolder folder;
+  for (const char* name : {"/a", "/b"}) std::filesystem::create_directory(folder.path() + name);
+  shard::toy::with_ranks(3, [&](int rank, ncclComm_t world) {
+    Saver alike(world, folder.path() + "/a", 2);
+    EXPECT_TRUE(alike.open(false).ok());
+    Saver apart(world, folder.path() + (rank == 2 ? "/b" : "/c"), 2);
+    const Status refused = apart.open(false);
+    EXPECT_EQ(refused.code(), Code::invalid_usage);
+    EXPECT_THAT(refused.message(),
+                HasSubstr("rank 2: the checkpoint folder " + folder.path() + "/b on host "));
+    EXPECT_THAT(refused.message(), HasSubstr("what rank 0 has written there is not seen"));
+    Saver nowhere(world, folder.path() + (rank == 1 ? "/none" : "/d"), 2);
+    EXPECT_THAT(nowhere.open(false).message(),
+                ::testing::AllOf(HasSubstr("rank 1: "), HasSubstr("No such file or directory")));
+  });
+  for (const char* name : {"/a", "/b", "/c", "/d"}) EXPECT_THAT(leftovers(folder.path() + name), IsEmpty());
+}
+
+TEST(Checkpoint, AFolderWithTooLittleSpaceIsRefused) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(2, [&](int, ncclComm_t world) {
+    Saver saver(world, folder.path(), 2);
+    const Status refused = saver.open(false, uint64_t{1} << 60);
+    EXPECT_EQ(refused.code(), Code::system_error);
+    EXPECT_THAT(refused.message(), HasSubstr("but a checkpoint takes 2199023255552.0 MiB"));
+  });
+}
+
+/// Those of a process that was killed.
+TEST(Checkpoint, LeftoversAreRemovedAtTheBeginning) {
+  TemporaryFolder folder;
+  for (const char* name : {"/step-00000003.tmp", "/probe-1-0.tmp", "/mine.tmp"})
+    std::filesystem::create_directory(folder.path() + name);
+  std::ofstream(folder.path() + "/step-00000003.tmp/rank-00000") << "x";
+  shard::toy::with_ranks(1, [&](int, ncclComm_t world) {
+    Saver saver(world, folder.path(), 2);
+    EXPECT_TRUE(saver.open(false).ok());
+  });
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/step-00000003.tmp"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/probe-1-0.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/mine.tmp"));
 }
 
 TEST(Checkpoint, MisuseIsRefused) {

@@ -39,6 +39,14 @@ Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const Sh
   return engine.arrays().status();
 }
 
+uint64_t bytes_to_save(const shard::ShardEngine& engine, size_t arrays) {
+  uint64_t elements = 0;
+  for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit)
+    for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], engine.piece_range(unit)))
+      if (own.counts) elements += own.count;
+  return elements * (1 + arrays) * sizeof(float);
+}
+
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,
                                           const WholeModel& whole) {

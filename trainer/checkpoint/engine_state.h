@@ -33,6 +33,9 @@ struct WholeModel {
 Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const ShardArray> arrays,
                     uint64_t step, std::vector<uint64_t> words, const WholeModel& whole = {});
 
+/// Bytes of the values that start_saving() would let this rank write.
+uint64_t bytes_to_save(const shard::ShardEngine& engine, size_t arrays);
+
 /// Loads the newest usable checkpoint into the engine and `arrays`, whatever world and strategy wrote it.
 /// Collective; to be called between passes. Results and errors are those of load_latest().
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,

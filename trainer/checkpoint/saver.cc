@@ -8,6 +8,7 @@
 
 #include "trainer/checkpoint/agree.h"
 #include "trainer/checkpoint/folder.h"
+#include "trainer/checkpoint/shared_folder.h"
 #include "trainer/shard/calls.h"
 
 namespace weir::checkpoint {
@@ -26,20 +27,38 @@ bool Saver::written() const { return saving_ && saving_->written.load(std::memor
 Status Saver::lock_folder(bool regrouped) {
   WEIR_TRY(files_.make_folder(folder_));
   auto lock = FolderOwner::take(folder_);
-  if (lock.ok()) owner_.emplace(std::move(*lock));
+  if (lock.ok()) {
+    owner_.emplace(std::move(*lock));
+    return remove_leftovers();
+  }
   return regrouped && lock.status().code() == Code::invalid_usage ? Status() : lock.status();
 }
 
-Status Saver::open(bool regrouped) {
+Result<uint64_t> Saver::sum_over_ranks(uint64_t own) const {
+  WEIR_TRY(shard::checked(ncclAllReduce(&own, &own, 1, ncclUint64, ncclSum, world_, nullptr),
+                          "opening the checkpoint folder"));
+  return own;
+}
+
+Status Saver::open(bool regrouped, uint64_t own_bytes) {
   WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank_), "opening the checkpoint folder"));
-  return agree(world_, rank_ == 0 ? lock_folder(regrouped) : Status());
+  WEIR_TRY(agree(world_, rank_ == 0 ? lock_folder(regrouped) : Status()));
+  WEIR_TRY(check_shared(world_, folder_, files_));
+  const auto bytes = sum_over_ranks(own_bytes);
+  WEIR_TRY(bytes.status());
+  return agree(world_, rank_ == 0 ? check_space(folder_, *bytes) : Status());
+}
+
+Status Saver::remove_leftovers() {
+  for (const std::string& name : leftovers(folder_))
+    WEIR_TRY(remove_folder(files_, folder_ + "/" + name, kManifest));
+  return Status();
 }
 
 /// On rank 0: makes an empty temporary folder and removes what unfinished saves left behind.
 Status Saver::prepare() {
   WEIR_TRY(files_.make_folder(folder_));
-  for (const std::string& name : leftovers(folder_))
-    WEIR_TRY(remove_folder(files_, folder_ + "/" + name, kManifest));
+  WEIR_TRY(remove_leftovers());
   return files_.make_folder(temporary());
 }
 

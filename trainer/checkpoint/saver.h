@@ -9,6 +9,7 @@
 #include <nccl.h>
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <thread>
@@ -42,9 +43,10 @@ class Saver {
   ~Saver();
 
   /// Makes the folder and locks it until this object ends, so that what is wrong with it is known before the
-  /// first step. `regrouped`: a rank of this run that is stopped may still have the lock, so that the run
-  /// goes on without it.
-  Status open(bool regrouped);
+  /// first step: that not all ranks see it, or that its file system has no space for `own_bytes` of each
+  /// rank. `regrouped`: a rank of this run that is stopped may still have the lock, so that the run goes on
+  /// without it.
+  Status open(bool regrouped, uint64_t own_bytes = 0);
   /// Copies this rank's parts from their memory and begins to write them. The parts of all ranks together are
   /// all elements of all arrays. invalid_usage while another save is in progress.
   Status start(const Contents& contents, std::vector<Part> parts,
@@ -67,6 +69,8 @@ class Saver {
   };
 
   Status lock_folder(bool regrouped);
+  Status remove_leftovers();
+  Result<uint64_t> sum_over_ranks(uint64_t own) const;
   Status prepare();
   Status publish(const std::vector<FileEntry>& files);
   Status remove_old();

@@ -92,6 +92,7 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--evaluate-every", report.evaluate_every);
   add("--checkpoints", settings.checkpoints.empty() ? "not given" : settings.checkpoints);
   add("--checkpoint-every", settings.checkpoint_every);
+  add("--allow-changes", fmt::format("{}", fmt::join(settings.allowed_changes, ",")));
   add("--keep", settings.checkpoints_kept);
   add("--trace", report.journal.trace.empty() ? "not given" : "given");
   add("--trace-steps", report.journal.trace_steps);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/math/products.h"
 #include "trainer/model/config.h"
@@ -50,6 +51,8 @@ struct Settings {
   std::string checkpoints;                        ///< path of the folder; empty: no checkpoints are written
   Index checkpoint_every = 100;  ///< steps between checkpoints; one is also written after the last step
   int checkpoints_kept = 2;
+  /// Options with which the run may go on in another way than the checkpoint's (checkpoint_words.h).
+  std::vector<std::string> allowed_changes;
   /// The tokenizer's files, which each checkpoint has; null: tokens are bytes or numbers.
   std::shared_ptr<const TokenizerFiles> tokenizer_files;
   parallel::Shape parts;          ///< parts into which the model is cut; each has ranks of its own

@@ -372,17 +372,22 @@ std::vector<checkpoint::ShardArray> Sharded::moments() {
 
 Result<Resumed> Sharded::resume(bool regrouped) {
   if (!saver_) return Resumed();
-  WEIR_TRY(saver_->open(regrouped));
+  WEIR_TRY(saver_->open(regrouped, checkpoint::bytes_to_save(*shards_, moments().size())));
   auto loaded =
       checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments(), whole_model());
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) return Resumed();
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
-  const std::string changed = changed_words((*loaded)->contents.words, checkpoint_words(settings_, text_));
-  if (!changed.empty())
+  const auto changed =
+      compare_words((*loaded)->contents.words, checkpoint_words(settings_, text_), settings_.allowed_changes);
+  if (!changed.ok())
+    return Status(changed.status().code(),
+                  fmt::format("the checkpoint of step {} in {} was written {}", resumed.step,
+                              settings_.checkpoints, changed.status().message()));
+  if (!changed->empty())
     resumed.notes.push_back(fmt::format(
         "the checkpoint was written with another {}; the results differ from those of one uninterrupted run",
-        changed));
+        *changed));
   return resumed;
 }
 

@@ -92,6 +92,7 @@ class Sharded final : public TrainingEngine {
   Result<std::vector<float>> train_on(const shard::GrainPlan& plan, Index step);
   Result<float> sum_of_losses(const shard::GrainPlan& plan, const std::vector<float>& own);
   Status update(Index step, float norm);
+  Status update_matrices(const AdamW& adamw);
   StepResult result_of(Index step, const shard::StepSums& sums, float loss);
   Result<int> agreed_signal(uint64_t votes_of_part) const;
   void record_collectives();

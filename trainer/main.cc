@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // weir-train: trains a small language model.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <new>
@@ -42,6 +44,7 @@
 namespace weir::trainer {
 namespace {
 
+constexpr const char* kVersion = "weir-train of weir " WEIR_VERSION;
 constexpr int kExitSignal = 128;  ///< plus the signal for which a run has stopped, as shells count
 
 struct Arguments {
@@ -305,7 +308,10 @@ Status tell_page(JournalSettings& journal, const Arguments& arguments, const Tex
                    {"products", fmt::format("{}, at most {:.3f} TFLOP/s per rank measured", ops.description(),
                                             arguments.report.peak / 1e12)},
                    {"memory", memory_words(engine)},
-                   {"determinism", determinism_words(arguments, order)}};
+                   {"determinism", determinism_words(arguments, order)},
+                   {"command", shell_words(arguments.command)},
+                   {"program", kVersion},
+                   {"begun", fmt::format("{:%F %T} UTC", fmt::gmtime(std::time(nullptr)))}};
   if (!text.is_bytes()) return {};
   journal.levels = {{"order-1 entropy of the text", order_one_entropy(text.bytes())}};
   const Result<double> xz = xz_bits(text.bytes().last(static_cast<size_t>(text.held_out_size())));
@@ -496,8 +502,6 @@ Result<RunEnd> start(Arguments& arguments, char** argv) {
   arguments.launched = find_launched(variables) && !arguments.launch.asked();
   return run_in_memory(arguments);
 }
-
-constexpr const char* kVersion = "weir-train of weir " WEIR_VERSION;
 
 // --plan-only has options of its own: for example, the cluster's batch is not the run's.
 int plan_only(int argc, char** argv) {

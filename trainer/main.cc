@@ -244,6 +244,10 @@ void add_report(CLI::App& app, Arguments& arguments) {
       ->delimiter(',')
       ->check(CLI::IsMember(changeable_options()))
       ->type_name("NAME,...");
+  app.add_flag(
+      "--checkpoints-local", settings.checkpoints_local,
+      "The folder of --checkpoints is another one on each host, for the files of its own ranks; ranks that "
+      "lack files get them from those that have them");
   app.add_option("--checkpoint-every", settings.checkpoint_every,
                  "Steps between checkpoints; 0: only after the last step")
       ->capture_default_str();

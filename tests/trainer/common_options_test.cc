@@ -75,6 +75,7 @@ TEST_F(CommonOptions, EachIsNamed) {
       {"--reduce", [&] { settings_.sharding.reduce = shard::Precision::bfloat16; }},
       {"--evaluation-sequences", [&] { ++settings_.evaluation_sequences; }},
       {"--evaluate-every", [&] { ++report_.evaluate_every; }},
+      {"--checkpoints-local", [&] { settings_.checkpoints_local = true; }},
       {"--checkpoints", [&] { settings_.checkpoints = "/folder"; }},
       {"--checkpoint-every", [&] { ++settings_.checkpoint_every; }},
       {"--keep", [&] { ++settings_.checkpoints_kept; }},

@@ -2,6 +2,8 @@
 
 #include "trainer/checkpoint/engine_state.h"
 
+#include "trainer/checkpoint/local_loader.h"
+
 namespace weir::checkpoint {
 namespace {
 
@@ -49,7 +51,7 @@ uint64_t bytes_to_save(const shard::ShardEngine& engine, size_t arrays) {
 
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,
-                                          const WholeModel& whole) {
+                                          const WholeModel& whole, bool is_local) {
   const Contents expected = contents_of(engine, arrays, whole);
   // If the arrays are in a GPU's memory, files are first read into host memory.
   const bool elsewhere = engine.arrays().gpu() != nullptr;
@@ -71,7 +73,8 @@ Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& f
     read[at].resize(requests[at].values.size());
     requests[at].values = read[at];
   }
-  auto loaded = load_latest(world, folder, expected, requests);
+  auto loaded = is_local ? load_latest_local(world, folder, expected, requests)
+                         : load_latest(world, folder, expected, requests);
   if (!loaded.ok() || !loaded->has_value()) return loaded;
   for (size_t at = 0; at < read.size(); ++at)
     engine.arrays().copy(read[at].data(), destinations[at].size_bytes(), destinations[at].data());

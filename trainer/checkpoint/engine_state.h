@@ -37,9 +37,10 @@ Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const Sh
 uint64_t bytes_to_save(const shard::ShardEngine& engine, size_t arrays);
 
 /// Loads the newest usable checkpoint into the engine and `arrays`, whatever world and strategy wrote it.
-/// Collective; to be called between passes. Results and errors are those of load_latest().
+/// Collective; to be called between passes. `is_local`: each host has files of its own. Results and errors
+/// are those of load_latest() and load_latest_local().
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,
-                                          const WholeModel& whole = {});
+                                          const WholeModel& whole = {}, bool is_local = false);
 
 }  // namespace weir::checkpoint

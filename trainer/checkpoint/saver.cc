@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "trainer/checkpoint/agree.h"
 #include "trainer/checkpoint/folder.h"
@@ -23,7 +24,7 @@ std::string Saver::temporary() const {
 
 bool Saver::written() const { return saving_ && saving_->written.load(std::memory_order_acquire); }
 
-/// On rank 0.
+/// On the first rank of the folder.
 Status Saver::lock_folder(bool regrouped) {
   WEIR_TRY(files_.make_folder(folder_));
   auto lock = FolderOwner::take(folder_);
@@ -34,19 +35,36 @@ Status Saver::lock_folder(bool regrouped) {
   return regrouped && lock.status().code() == Code::invalid_usage ? Status() : lock.status();
 }
 
-Result<uint64_t> Saver::sum_over_ranks(uint64_t own) const {
-  WEIR_TRY(shard::checked(ncclAllReduce(&own, &own, 1, ncclUint64, ncclSum, world_, nullptr),
+/// Over the ranks that share this rank's folder.
+Result<uint64_t> Saver::sum_in_folder(uint64_t own) const {
+  int ranks = 0;
+  WEIR_TRY(shard::checked(ncclCommCount(world_, &ranks), "opening the checkpoint folder"));
+  std::vector<std::array<uint64_t, 2>> all(static_cast<size_t>(ranks));  // first rank of the folder, bytes
+  auto& mine = all[static_cast<size_t>(rank_)];
+  mine = {static_cast<uint64_t>(first_), own};
+  WEIR_TRY(shard::checked(ncclAllGather(mine.data(), all.data(), 2, ncclUint64, world_, nullptr),
                           "opening the checkpoint folder"));
-  return own;
+  uint64_t sum = 0;
+  for (const auto& [first, bytes] : all)
+    if (first == static_cast<uint64_t>(first_)) sum += bytes;
+  return sum;
 }
 
 Status Saver::open(bool regrouped, uint64_t own_bytes) {
   WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank_), "opening the checkpoint folder"));
-  WEIR_TRY(agree(world_, rank_ == 0 ? lock_folder(regrouped) : Status()));
-  WEIR_TRY(check_shared(world_, folder_, files_));
-  const auto bytes = sum_over_ranks(own_bytes);
+  WEIR_TRY(agree(world_, is_local_    ? files_.make_folder(folder_)
+                         : rank_ == 0 ? lock_folder(regrouped)
+                                      : Status()));
+  const auto first = first_in_folder(world_, folder_, files_);
+  WEIR_TRY(first.status());
+  if (is_local_)
+    first_ = *first;
+  else
+    WEIR_TRY(check_shared(world_, folder_, *first));
+  if (is_local_) WEIR_TRY(agree(world_, leads() ? lock_folder(regrouped) : Status()));
+  const auto bytes = sum_in_folder(own_bytes);
   WEIR_TRY(bytes.status());
-  return agree(world_, rank_ == 0 ? check_space(folder_, *bytes) : Status());
+  return agree(world_, leads() ? check_space(folder_, *bytes) : Status());
 }
 
 Status Saver::remove_leftovers() {
@@ -55,7 +73,8 @@ Status Saver::remove_leftovers() {
   return Status();
 }
 
-/// On rank 0: makes an empty temporary folder and removes what unfinished saves left behind.
+/// On the first rank of the folder: makes an empty temporary folder and removes what unfinished saves left
+/// behind.
 Status Saver::prepare() {
   WEIR_TRY(files_.make_folder(folder_));
   WEIR_TRY(remove_leftovers());
@@ -68,7 +87,7 @@ Status Saver::start(const Contents& contents, std::vector<Part> parts, const sha
   saving_.emplace();
   saving_->contents = contents;
   Status status = check(contents);
-  if (status.ok() && rank_ == 0) status = prepare();
+  if (status.ok() && leads()) status = prepare();
   if (status = agree(world_, status); !status.ok()) {
     saving_.reset();
     return status;
@@ -109,8 +128,7 @@ Status Saver::publish(const std::vector<FileEntry>& files) {
   WEIR_TRY(files_.replace(from, folder_ + "/" + folder_name(saving_->contents.step)));
   WEIR_TRY(files_.sync_folder(folder_));
   // If this step was saved before, the temporary folder now holds that older checkpoint.
-  WEIR_TRY(remove_folder(files_, from, kManifest));
-  return remove_old();
+  return remove_folder(files_, from, kManifest);
 }
 
 Status Saver::remove_old() {
@@ -127,8 +145,10 @@ Status Saver::finish() {
   if (status.ok()) {
     Result<std::vector<FileEntry>> entries = gather_entries(*saving_->entry);
     status = entries.status();
-    if (status.ok() && rank_ == 0) status = publish(*entries);
+    if (status.ok() && leads()) status = publish(*entries);
     status = agree(world_, status);
+    // Older ones are needed until this one is complete on all hosts.
+    if (status.ok()) status = agree(world_, leads() ? remove_old() : Status());
   }
   saving_.reset();
   return status;

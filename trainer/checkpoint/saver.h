@@ -3,7 +3,9 @@
 ///
 /// Each rank writes the pieces that only it owns to a file in `step-N.tmp`, on a thread of its own. When all
 /// files are on disk, rank 0 adds the manifest and renames the folder to `step-N`: a folder of that name is
-/// complete. Rank 0 then removes the oldest ones. All ranks must see the same folder.
+/// complete. Rank 0 then removes the oldest ones. All ranks must see the same folder, unless it is local:
+/// then the first rank of those that share one does there what rank 0 does, and each folder has the manifest
+/// and the files of its own ranks (local_loader.h).
 #pragma once
 
 #include <nccl.h>
@@ -32,8 +34,10 @@ class Saver {
   /// Keeps the newest `keep` checkpoints, at least 1; `world` and `files` outlive this.
   Saver(ncclComm_t world, std::string folder, int keep, Files& files = system_files())
       : world_(world), folder_(std::move(folder)), keep_(keep), files_(files) {}
-  /// Puts a file into each checkpoint, beside those of the ranks; that of rank 0 counts. `name` is none of
-  /// those in manifest.h.
+  /// The folder is another one on each host. To be called before open().
+  void use_local_folders() { is_local_ = true; }
+  /// Puts a file into each checkpoint, beside those of the ranks; that of the folder's first rank counts.
+  /// `name` is none of those in manifest.h.
   void keep_file(std::string name, std::string content) {
     kept_files_.emplace_back(std::move(name), std::move(content));
   }
@@ -70,7 +74,8 @@ class Saver {
 
   Status lock_folder(bool regrouped);
   Status remove_leftovers();
-  Result<uint64_t> sum_over_ranks(uint64_t own) const;
+  Result<uint64_t> sum_in_folder(uint64_t own) const;
+  bool leads() const { return first_ == rank_; }
   Status prepare();
   Status publish(const std::vector<FileEntry>& files);
   Status remove_old();
@@ -81,9 +86,11 @@ class Saver {
   std::string folder_;
   int keep_;
   Files& files_;
+  bool is_local_ = false;
   int rank_ = 0;
+  int first_ = 0;  ///< first rank of those that share the folder
   std::vector<std::pair<std::string, std::string>> kept_files_;  ///< names and contents
-  std::optional<FolderOwner> owner_;                             ///< in rank 0
+  std::optional<FolderOwner> owner_;                             ///< in the first rank of the folder
   std::optional<Saving> saving_;
 };
 

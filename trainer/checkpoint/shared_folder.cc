@@ -27,7 +27,7 @@ std::string host_name() {
 }  // namespace
 
 // Names are new in each call: network file systems remember for a while that a file was not there.
-Status check_shared(ncclComm_t world, const std::string& folder, Files& files) {
+Result<int> first_in_folder(ncclComm_t world, const std::string& folder, Files& files) {
   int rank = 0;
   WEIR_TRY(shard::checked(ncclCommUserRank(world, &rank), "checking the checkpoint folder"));
   uint64_t token = 0;
@@ -40,20 +40,28 @@ Status check_shared(ncclComm_t world, const std::string& folder, Files& files) {
   const auto path_of = [&](int of) {
     return fmt::format("{}/{}{:016x}-{}{}", folder, kProbe, token, of, kTemporary);
   };
-  const std::string own = path_of(rank);
-  Status status = files.make_folder(own);
-  const Status first = agree(world, rank == 0 ? status : Status());
-  if (first.ok() && status.ok() && access(path_of(0).c_str(), F_OK) != 0)
-    status = Status(Code::invalid_usage, "what rank 0 has written there is not seen");
-  if (first.ok() && !status.ok())
-    status = Status(Code::invalid_usage,
-                    fmt::format("the checkpoint folder {} on host {} is not one that this rank shares with "
-                                "rank 0: {}; expected a folder that all ranks can write to",
+  Status status = files.make_folder(path_of(rank));
+  if (!status.ok())
+    status = Status(status.code(),
+                    fmt::format("the checkpoint folder {} on host {} cannot be written to: {}; expected a "
+                                "folder with the permission to write",
                                 folder, host_name(), status.message()));
-  // Not before all have looked. What cannot be removed is a leftover.
-  const Status all = first.ok() ? agree(world, status) : first;
-  (void)files.remove(own);
-  return all;
+  status = agree(world, status);
+  int first = 0;
+  while (status.ok() && first < rank && access(path_of(first).c_str(), F_OK) != 0) ++first;
+  if (status.ok()) status = agree(world, Status());  // not removed before all have looked
+  (void)files.remove(path_of(rank));                 // what cannot be removed is a leftover
+  return status.ok() ? Result<int>(first) : status;
+}
+
+Status check_shared(ncclComm_t world, const std::string& folder, int first) {
+  return agree(world, first == 0
+                          ? Status()
+                          : Status(Code::invalid_usage,
+                                   fmt::format("the checkpoint folder {} on host {} is another one than "
+                                               "that of rank 0; expected a folder that all ranks share, "
+                                               "or --checkpoints-local",
+                                               folder, host_name())));
 }
 
 Status check_space(const std::string& folder, uint64_t bytes) {

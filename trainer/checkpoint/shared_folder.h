@@ -13,10 +13,14 @@
 
 namespace weir::checkpoint {
 
-/// Success on all ranks if each of them can write to the folder in which rank 0 writes; otherwise, on all, an
-/// error that names the lowest rank for which that is not so, and its host. Collective. `folder` exists on
-/// rank 0. Leaves nothing there; what a killed process leaves is among leftovers().
-Status check_shared(ncclComm_t world, const std::string& folder, Files& files);
+/// The lowest rank that sees what this rank writes to its folder. An error, on all ranks, if a rank cannot
+/// write there; it names the rank and its host. Collective. Leaves nothing there; what a killed process
+/// leaves is among leftovers().
+Result<int> first_in_folder(ncclComm_t world, const std::string& folder, Files& files);
+
+/// Success on all ranks if `first` is 0 on all; otherwise, on all, an error that names the lowest rank for
+/// which that is not so, and its host. Collective.
+Status check_shared(ncclComm_t world, const std::string& folder, int first);
 
 /// An error if the file system of a folder has less than `bytes` free. Those that do not tell their size are
 /// taken to have enough.

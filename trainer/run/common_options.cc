@@ -90,7 +90,11 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--reduce", bf16(sharding.reduce == shard::Precision::bfloat16));
   add("--evaluation-sequences", settings.evaluation_sequences);
   add("--evaluate-every", report.evaluate_every);
-  add("--checkpoints", settings.checkpoints.empty() ? "not given" : settings.checkpoints);
+  const bool is_local = settings.checkpoints_local;  // then paths may differ, too
+  add("--checkpoints", settings.checkpoints.empty() ? "not given"
+                       : is_local                   ? "given"
+                                                    : settings.checkpoints);
+  add("--checkpoints-local", is_local ? "given" : "not given");
   add("--checkpoint-every", settings.checkpoint_every);
   add("--allow-changes", fmt::format("{}", fmt::join(settings.allowed_changes, ",")));
   add("--keep", settings.checkpoints_kept);

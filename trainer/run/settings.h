@@ -49,6 +49,7 @@ struct Settings {
   Index evaluation_sequences = 256;  ///< number of held-out sequences; 0: the whole held-out text
   std::shared_ptr<const ImportedModel> imported;  ///< gives the initial parameters; null: they are random
   std::string checkpoints;                        ///< path of the folder; empty: no checkpoints are written
+  bool checkpoints_local = false;                 ///< the folder is another one on each host
   Index checkpoint_every = 100;  ///< steps between checkpoints; one is also written after the last step
   int checkpoints_kept = 2;
   /// Options with which the run may go on in another way than the checkpoint's (checkpoint_words.h).

@@ -92,6 +92,7 @@ Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Setti
   WEIR_TRY(engine->make_arrays());
   if (settings.checkpoints.empty()) return engine;
   engine->saver_.emplace(world.comm(), settings.checkpoints, settings.checkpoints_kept);
+  if (settings.checkpoints_local) engine->saver_->use_local_folders();
   if (settings.tokenizer_files != nullptr)
     for (const TokenizerFile& file : *settings.tokenizer_files)
       engine->saver_->keep_file(file.name, file.content);
@@ -373,8 +374,8 @@ std::vector<checkpoint::ShardArray> Sharded::moments() {
 Result<Resumed> Sharded::resume(bool regrouped) {
   if (!saver_) return Resumed();
   WEIR_TRY(saver_->open(regrouped, checkpoint::bytes_to_save(*shards_, moments().size())));
-  auto loaded =
-      checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments(), whole_model());
+  auto loaded = checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, moments(),
+                                        whole_model(), settings_.checkpoints_local);
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) return Resumed();
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
@@ -392,7 +393,8 @@ Result<Resumed> Sharded::resume(bool regrouped) {
 }
 
 Result<Resumed> Sharded::load(const std::string& path) {
-  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, moments(), whole_model());
+  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, moments(), whole_model(),
+                                        settings_.checkpoints_local);
   WEIR_TRY(loaded.status());
   if (!loaded->has_value())
     return Status(Code::invalid_argument,

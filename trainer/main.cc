@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // weir-train: trains a small language model.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <new>
@@ -23,12 +25,16 @@
 #include "trainer/model/model.h"
 #include "trainer/plan/command.h"
 #include "trainer/run/automatic.h"
+#include "trainer/run/checkpoint_words.h"
 #include "trainer/run/command_line.h"
 #include "trainer/run/common_options.h"
 #include "trainer/run/data_source.h"
 #include "trainer/run/device.h"
+#include "trainer/run/kept_tokenizer.h"
+#include "trainer/run/launch.h"
 #include "trainer/run/model_source.h"
 #include "trainer/run/restart_words.h"
+#include "trainer/run/run_words.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/sharding_options.h"
 #include "trainer/run/train.h"
@@ -39,6 +45,7 @@
 namespace weir::trainer {
 namespace {
 
+constexpr const char* kVersion = "weir-train of weir " WEIR_VERSION;
 constexpr int kExitSignal = 128;  ///< plus the signal for which a run has stopped, as shells count
 
 struct Arguments {
@@ -46,15 +53,12 @@ struct Arguments {
   ReportSettings report;
   ModelSource model;
   DataSource data;
-  std::vector<std::string> tokenizer_files;  ///< copied beside the exported model
   std::string exported;  ///< folder into which the model is written at the end; empty: none
   std::string determinism = "run";
   DeviceChoice device = DeviceChoice::cpu;
   int threads = 1;
-  int ranks = 0;  ///< number of processes to start; 0: the launcher has started them
-  std::string hosts;
+  Launch launch;
   bool automatic = false;
-  bool regroup = false;
   bool prompt_given = false;
   FixedSettings given;
   std::span<const char* const> command;  ///< the program and its arguments
@@ -149,7 +153,13 @@ void add_training(CLI::App& app, Arguments& arguments) {
   app.add_option("--warm-up", settings.warm_up,
                  "Steps until the peak learning rate; afterwards it falls along a cosine")
       ->capture_default_str();
-  app.add_option("--weight-decay", settings.weight_decay, "Weight decay of AdamW, applied to matrices only")
+  const std::map<std::string, Optimizer> optimizers{{"adamw", Optimizer::adamw}, {"muon", Optimizer::muon}};
+  app.add_option(
+         "--optimizer", settings.optimizer,
+         "adamw (default), or muon: orthogonalised momentum for the matrices of blocks, AdamW for the "
+         "other parameters")
+      ->transform(CLI::CheckedTransformer(optimizers));
+  app.add_option("--weight-decay", settings.weight_decay, "Weight decay, applied to matrices only")
       ->capture_default_str();
   app.add_option("--clip", settings.clip, "Norm to which larger gradients are clipped; 0: no clipping")
       ->capture_default_str();
@@ -157,10 +167,10 @@ void add_training(CLI::App& app, Arguments& arguments) {
 
 void add_ranks(CLI::App& app, Arguments& arguments) {
   app.add_option(
-         "--ranks", arguments.ranks,
+         "--ranks", arguments.launch.ranks,
          "Processes to start, on this machine or on --hosts; default: those that the launcher started")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--hosts", arguments.hosts,
+  app.add_option("--hosts", arguments.launch.hosts,
                  "Hosts to start them on by ssh, as for weir run: host0:4,host1:4");
   app.add_flag("--auto", arguments.automatic,
                "Measure the ranks of this job and choose strategy, shard ranks, micro-batch, recomputation, "
@@ -180,10 +190,21 @@ void add_report(CLI::App& app, Arguments& arguments) {
                  "Checkpoint folder, visible to all ranks; training resumes from the newest checkpoint in "
                  "it, whatever ranks and strategy wrote it")
       ->excludes(app.get_option("--sample-from"));
+  app.add_option(
+         "--allow-changes", settings.allowed_changes,
+         "Options that may differ from those with which the checkpoint was written; others that change "
+         "the results end the run, except --steps")
+      ->delimiter(',')
+      ->check(CLI::IsMember(changeable_options()))
+      ->type_name("NAME,...");
+  app.add_flag(
+      "--checkpoints-local", settings.checkpoints_local,
+      "The folder of --checkpoints is another one on each host, for the files of its own ranks; ranks that "
+      "lack files get them from those that have them");
   app.add_option("--checkpoint-every", settings.checkpoint_every,
                  "Steps between checkpoints; 0: only after the last step")
       ->capture_default_str();
-  app.add_flag("--regroup", arguments.regroup,
+  app.add_flag("--regroup", arguments.launch.regroups,
                "If ranks die, stop or become unreachable, the others resume from the newest checkpoint (from "
                "the beginning without --checkpoints)");
   app.add_option("--keep", settings.checkpoints_kept, "Number of newest checkpoints to keep")
@@ -204,69 +225,6 @@ void add_report(CLI::App& app, Arguments& arguments) {
   app.add_option("--temperature", report.temperature, "Sampling temperature of the generated text")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
-}
-
-std::string memory_words(const Sharded& engine) {
-  const Settings& settings = engine.settings();
-  std::string words = "a rank's arrays take " + engine.memory().describe();
-  if (settings.memory > 0)
-    words += fmt::format("; memory budget {:.1f} MiB, micro-batches of {}",
-                         static_cast<double>(settings.memory) / (1 << 20),
-                         shape_of_batch(settings, engine.shards().ranks()).sequences);
-  return words;
-}
-
-/// "preset tiny", "model of the checkpoint".
-std::string name_of(const Config& config) {
-  return (preset(config.name).ok() ? "preset " : "model ") + config.name;
-}
-
-std::string model_words(const Model& model) {
-  const Config& config = model.config();
-  const std::string shared =
-      config.form == Form::llama
-          ? fmt::format(" ({} of keys and values), hidden width {}", config.key_value_heads, config.hidden)
-          : "";
-  return fmt::format(
-      "{}: {} blocks of width {}, {} heads{}, sequences of {} {}, {:.2f} M parameters", name_of(config),
-      config.layers, config.width, config.heads, shared, config.length,
-      config.vocabulary == kBytes ? "bytes" : fmt::format("tokens out of {}", config.vocabulary),
-      static_cast<double>(model.parameter_floats()) / 1e6);
-}
-
-std::string plural(int count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-/// How parameters and work are divided between the ranks.
-std::string ranks_words(const Sharded& engine) {
-  const parallel::Team& team = engine.team();
-  const parallel::Shape& shape = team.shape();
-  const int ranks = engine.shards().ranks();
-  const shard::Place& place = engine.shards().places()[0];
-  std::string words = fmt::format("{} ranks, {}: {}-way sharding over {} ranks, {}", ranks * shape.parts(),
-                                  shard::name_of(engine.settings().sharding.strategy), place.shards, ranks,
-                                  plural(place.replicas, "replica"));
-  if (engine.groups() > 1)
-    words = fmt::format("{} groups that meet every {}, each of {}", engine.groups(),
-                        plural(static_cast<int>(engine.settings().local_steps), "step"), words);
-  if (shape.parts() == 1) return words;
-  words += fmt::format(";\neach group of {} holds the whole model:", plural(shape.parts(), "rank"));
-  if (shape.stages > 1)
-    words += fmt::format(" {} stages, 1F1B, in micro-batches of {}; the first stage has {} of {} units",
-                         shape.stages, shape_of_batch(engine.settings(), ranks).sequences,
-                         engine.units().count(), engine.model().units().size());
-  if (shape.slices > 1)
-    words += fmt::format("{} {} slices of each block", shape.stages > 1 ? ";" : "", shape.slices);
-  if (team.across_leaves() > 0)
-    words += fmt::format("; {} spanning several leaves", plural(team.across_leaves(), "pipeline"));
-  return words;
-}
-
-/// "kjv.txt: 4137850 bytes, the last 413785 held out"
-std::string text_words(const Text& text, const char* between) {
-  return fmt::format("{}{}{} {}, the last {} held out", text.name(), between, text.size(),
-                     text.is_bytes() ? "bytes" : "tokens", text.held_out_size());
 }
 
 /// The order that `--deterministic` needs. The environment may ask for that of the ranks, which promises
@@ -307,7 +265,10 @@ Status tell_page(JournalSettings& journal, const Arguments& arguments, const Tex
                    {"products", fmt::format("{}, at most {:.3f} TFLOP/s per rank measured", ops.description(),
                                             arguments.report.peak / 1e12)},
                    {"memory", memory_words(engine)},
-                   {"determinism", determinism_words(arguments, order)}};
+                   {"determinism", determinism_words(arguments, order)},
+                   {"command", shell_words(arguments.command)},
+                   {"program", kVersion},
+                   {"begun", fmt::format("{:%F %T} UTC", fmt::gmtime(std::time(nullptr)))}};
   if (!text.is_bytes()) return {};
   journal.levels = {{"order-1 entropy of the text", order_one_entropy(text.bytes())}};
   const Result<double> xz = xz_bits(text.bytes().last(static_cast<size_t>(text.held_out_size())));
@@ -371,7 +332,7 @@ Result<RunEnd> train_together(const World& world, const Arguments& arguments, co
                               ? train(**engine, (*engine)->settings(), report)
                               : sample_from(arguments.model.sample_from, **engine, report);
   if (ending.ok() && ending->stop_signal == 0 && !arguments.exported.empty()) {
-    const Status exported = export_model(world, **engine, arguments.exported, arguments.tokenizer_files);
+    const Status exported = export_model(world, **engine, arguments.exported);
     if (!exported.ok()) ending = exported;
     if (ending.ok() && report.prints) fmt::print("exported to {}\n", arguments.exported);
   }
@@ -394,7 +355,7 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
   std::vector<CommonSetting> common = common_options(arguments.settings, arguments.report, text);
   common.push_back({"--deterministic", arguments.determinism});
   common.push_back({"--auto", whether(arguments.automatic)});
-  common.push_back({"--regroup", whether(arguments.regroup)});
+  common.push_back({"--regroup", whether(arguments.launch.regroups)});
   common.push_back({"--sample-from", path(arguments.model.sample_from)});
   common.push_back({"--export", whether(!arguments.exported.empty())});
   std::string imported = "not given";
@@ -414,12 +375,23 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
 Status prepare_report(const TrainingData& data, Arguments& arguments) {
   ReportSettings& report = arguments.report;
   report.tokenizer = data.tokenizer;
-  arguments.tokenizer_files = data.tokenizer_files;
   report.tokens_are_bytes = data.text.is_bytes();
   if (!report.tokens_are_bytes) report.journal.symbol = "token";
   if (!arguments.prompt_given && data.tokenizer->vocabulary() == 0) report.prompt.clear();
   const auto prompt = data.tokenizer->encode(report.prompt);
   return prompt.ok() ? Status() : Status(prompt.status().code(), "--prompt: " + prompt.status().message());
+}
+
+/// Of the ways that --auto does not choose from.
+Status check_automatic(const Settings& settings) {
+  std::string given;
+  if (settings.parts.parts() > 1) given = "--pipeline or --tensor";
+  if (settings.local_steps > 0) given = "--local-steps";
+  if (settings.sharding.strategy == shard::Strategy::hpz) given = "--strategy hpz";
+  if (given.empty()) return {};
+  return Status(
+      Code::invalid_argument,
+      fmt::format("--auto was given with {}, which it never chooses; expected only one of the two", given));
 }
 
 Result<RunEnd> run(Arguments& arguments) {
@@ -428,13 +400,15 @@ Result<RunEnd> run(Arguments& arguments) {
   settings.canonical = arguments.determinism == "canonical";
   settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
+  const std::string& sampled = arguments.model.sample_from;
+  const KeptTokenizer kept =
+      use_kept_tokenizer(sampled.empty() ? settings.checkpoints : sampled, arguments.data);
   use_imported_tokenizer(settings, arguments.data);
-  const auto data = open_data(arguments.data);
-  WEIR_TRY(data.status());
-  const bool is_new = settings.imported == nullptr && arguments.model.sample_from.empty();
-  WEIR_TRY(fit_settings(arguments.data, *data, is_new, settings));
-  WEIR_TRY(prepare_report(*data, arguments));
-  const Text& text = data->text;
+  auto opened = open_source(arguments.data);
+  WEIR_TRY(opened.status());
+  WEIR_TRY(kept.check(opened->tokenizer_files));
+  if (!opened->tokenizer_files.empty())
+    settings.tokenizer_files = std::make_shared<const TokenizerFiles>(opened->tokenizer_files);
 
   use_threads(arguments.threads);
   auto device = choose_device(arguments);
@@ -442,22 +416,20 @@ Result<RunEnd> run(Arguments& arguments) {
   Ops& ops = device->ops();
   settings.sharding.gpu = device->gpu_ops.get();
   arguments.report.peak = device->peak;
-  const auto common = all_common(arguments, text, device->gpu != nullptr);
-  WEIR_TRY(common.status());
   auto world = World::join(order_for(arguments.determinism));
   WEIR_TRY(world.status());
+  const auto data = read_data(world->comm(), std::move(*opened));
+  WEIR_TRY(data.status());
+  const bool is_new = settings.imported == nullptr && arguments.model.sample_from.empty();
+  WEIR_TRY(fit_settings(arguments.data, *data, is_new, settings));
+  WEIR_TRY(prepare_report(*data, arguments));
+  const Text& text = data->text;
+  const auto common = all_common(arguments, text, device->gpu != nullptr);
+  WEIR_TRY(common.status());
   WEIR_TRY(check_common(*world, *common));
   if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
-  if (arguments.automatic && (settings.local_steps > 0 || settings.sharding.strategy == shard::Strategy::hpz))
-    return Status(
-        Code::invalid_argument,
-        "--auto was given with --local-steps or --strategy hpz, which it does not plan; expected only "
-        "one of the two");
-  if (arguments.automatic && settings.parts.parts() > 1)
-    return Status(Code::invalid_argument,
-                  "--auto was given with --pipeline or --tensor, but it never cuts the model; expected only "
-                  "one of the two");
   if (arguments.automatic) {
+    WEIR_TRY(check_automatic(settings));
     const auto plan = plan_run(*world, settings, arguments.given, ops);
     WEIR_TRY(plan.status());
     arguments.report.predicted = plan->step_seconds();
@@ -470,7 +442,7 @@ Result<RunEnd> run(Arguments& arguments) {
       std::fflush(stdout);  // before the launcher sees a rank end, and ends the others
     }
     const Status& failure = ending.status();
-    if (failure.ok() || !arguments.regroup || failure.code() == Code::invalid_argument) return ending;
+    if (failure.ok() || !arguments.launch.regroups || failure.code() == Code::invalid_argument) return ending;
     const auto gone = world->regroup(failure);
     WEIR_TRY(gone.status());
     if (world->rank() == 0) fmt::print("{}, after this error: {}\n", *gone, failure.message());
@@ -494,22 +466,13 @@ Result<RunEnd> run_in_memory(Arguments& arguments) {
 
 // Starts the ranks that --ranks and --hosts ask for, or is one of those that a launcher has started.
 Result<RunEnd> start(Arguments& arguments, char** argv) {
-  const auto launched = find_launched([](const char* name) { return std::getenv(name); });
-  const bool starts = arguments.ranks != 0 || !arguments.hosts.empty();
-  arguments.launched = launched && !starts;
-  if (starts && !launched) return start_ranks({arguments.ranks, arguments.hosts, arguments.regroup}, argv);
-  if (arguments.ranks == 0) return run_in_memory(arguments);
-  if (launched->wrong.empty() && launched->size != arguments.ranks)
-    return Status(
-        Code::invalid_argument,
-        fmt::format("--ranks is {}, but by its variables (RANK and WORLD_SIZE, or those of mpirun or "
-                    "srun) the launcher started {}; expected --ranks without a launcher and without "
-                    "its variables, or the launcher without --ranks",
-                    arguments.ranks, launched->size));
+  const Lookup variables = [](const char* name) { return std::getenv(name); };
+  const auto starts = starts_ranks(arguments.launch, variables);
+  WEIR_TRY(starts.status());
+  if (*starts) return start_ranks(arguments.launch, argv);
+  arguments.launched = find_launched(variables) && !arguments.launch.asked();
   return run_in_memory(arguments);
 }
-
-constexpr const char* kVersion = "weir-train of weir " WEIR_VERSION;
 
 // --plan-only has options of its own: for example, the cluster's batch is not the run's.
 int plan_only(int argc, char** argv) {
@@ -524,7 +487,8 @@ int plan_only(int argc, char** argv) {
   return end ? *end : plan::plan_only(options);
 }
 
-int train_model(int argc, char** argv) {
+/// `started`: by start_ranks().
+int train_model(int argc, char** argv, bool started) {
   CLI::App app("Trains a decoder-only transformer on bytes of text, or on tokens", "weir-train");
   write_plainly(app);
   app.set_version_flag("--version", kVersion, "Print the version and exit");
@@ -536,6 +500,7 @@ int train_model(int argc, char** argv) {
       "Examples:\n  weir-train --ranks 4 --steps 100 --page run.html\n"
       "  weir-train --ranks 2 --checkpoints folder\n  mpirun -x NCCL_COMM_ID=host0:29400 -np 8 weir-train");
   Arguments arguments;
+  arguments.launch.started = started;
   add_model(app, arguments);
   add_data(app, arguments.data, arguments.settings);
   add_training(app, arguments);
@@ -558,6 +523,12 @@ int train_model(int argc, char** argv) {
 }  // namespace weir::trainer
 
 int main(int argc, char** argv) {
+  const bool started = argc > 1 && std::string_view(argv[1]) == weir::trainer::kStarted;
+  if (started) {
+    argv[1] = argv[0];
+    ++argv;
+    --argc;
+  }
   const bool plans = std::find(argv + 1, argv + argc, std::string_view("--plan-only")) != argv + argc;
-  return plans ? weir::trainer::plan_only(argc, argv) : weir::trainer::train_model(argc, argv);
+  return plans ? weir::trainer::plan_only(argc, argv) : weir::trainer::train_model(argc, argv, started);
 }

@@ -196,7 +196,8 @@ TEST(BpeTokenizers, AreReadFromEitherKindOfFile) {
     const auto newer = BpeTokenizer::open(path);
     ASSERT_TRUE(newer.ok()) << newer.status().message();
     EXPECT_THAT(*(*newer)->encode("hey"), ElementsAre(257));
-    EXPECT_THAT((*newer)->files(), ElementsAre(folder.path() + "/tokenizer.json"));
+    ASSERT_EQ((*newer)->files().size(), 1u);
+    EXPECT_EQ((*newer)->files()[0].name, "tokenizer.json");
   }
   EXPECT_THAT(BpeTokenizer::open("/no/such").status().message(),
               HasSubstr("/no/such: the tokenizer cannot be read"));

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -63,8 +65,8 @@ class State {
     fill(step + 1000);  // training goes on meanwhile
     return saver.finish();
   }
-  Result<std::optional<Loaded>> load(ncclComm_t world, const std::string& folder) {
-    return load_latest(world, folder, *engine_, {&moment_, 1});
+  Result<std::optional<Loaded>> load(ncclComm_t world, const std::string& folder, bool is_local = false) {
+    return load_latest(world, folder, *engine_, {&moment_, 1}, {}, is_local);
   }
 
  private:
@@ -345,6 +347,119 @@ TEST(Checkpoint, AFolderThatCannotBeWrittenIsRefusedAtOnce) {
     Saver nowhere(world, folder.path() + "/none/below", 2);
     EXPECT_THAT(nowhere.open(false).message(), HasSubstr("/none/below: No such file or directory"));
   });
+}
+
+TEST(Checkpoint, AFolderThatNotAllRanksShareIsRefused) {
+  TemporaryFolder folder;
+  for (const char* name : {"/a", "/b"}) std::filesystem::create_directory(folder.path() + name);
+  shard::toy::with_ranks(3, [&](int rank, ncclComm_t world) {
+    Saver alike(world, folder.path() + "/a", 2);
+    EXPECT_TRUE(alike.open(false).ok());
+    Saver apart(world, folder.path() + (rank == 2 ? "/b" : "/c"), 2);
+    const Status refused = apart.open(false);
+    EXPECT_EQ(refused.code(), Code::invalid_usage);
+    EXPECT_THAT(refused.message(),
+                HasSubstr("rank 2: the checkpoint folder " + folder.path() + "/b on host "));
+    EXPECT_THAT(refused.message(), HasSubstr("is another one than that of rank 0"));
+    Saver nowhere(world, folder.path() + (rank == 1 ? "/none" : "/d"), 2);
+    EXPECT_THAT(nowhere.open(false).message(),
+                ::testing::AllOf(HasSubstr("rank 1: "), HasSubstr("No such file or directory")));
+  });
+  for (const char* name : {"/a", "/b", "/c", "/d"}) EXPECT_THAT(leftovers(folder.path() + name), IsEmpty());
+}
+
+TEST(Checkpoint, AFolderWithTooLittleSpaceIsRefused) {
+  TemporaryFolder folder;
+  shard::toy::with_ranks(2, [&](int, ncclComm_t world) {
+    Saver saver(world, folder.path(), 2);
+    const Status refused = saver.open(false, uint64_t{1} << 60);
+    EXPECT_EQ(refused.code(), Code::system_error);
+    EXPECT_THAT(refused.message(), HasSubstr("but a checkpoint takes 2199023255552.0 MiB"));
+  });
+}
+
+/// Saves steps 1 and 2 with three ranks, two of which share the folder a; the third has b.
+void save_apart(const std::string& path) {
+  for (const char* name : {"/a", "/b"}) std::filesystem::create_directory(path + name);
+  shard::toy::with_ranks(3, [&](int rank, ncclComm_t world) {
+    Saver saver(world, path + (rank == 2 ? "/b" : "/a"), 2);
+    saver.use_local_folders();
+    const Status opened = saver.open(false, 100);
+    ASSERT_TRUE(opened.ok()) << opened.message();
+    State state(world, shard::toy::units(), {});
+    for (const uint64_t step : {1, 2}) {
+      const Status saved = state.save(saver, step);
+      ASSERT_TRUE(saved.ok()) << saved.message();
+    }
+  });
+}
+
+/// The step that ranks load of which each looks into the folder of its letter; 0: none.
+uint64_t loaded_from(const std::string& path, const std::string& letters, std::vector<std::string>& skipped) {
+  std::atomic<uint64_t> step = 0;
+  shard::toy::with_ranks(static_cast<int>(letters.size()), [&](int rank, ncclComm_t world) {
+    State state(world, shard::toy::units(), {});
+    const auto loaded = state.load(world, path + "/" + letters[static_cast<size_t>(rank)], true);
+    if (rank == 0)
+      skipped = loaded.ok() && *loaded ? (*loaded)->skipped : std::vector{loaded.status().message()};
+    if (!loaded.ok() || !*loaded) return;
+    EXPECT_TRUE(state.holds((*loaded)->contents.step)) << letters;
+    step = (*loaded)->contents.step;
+  });
+  return step;
+}
+
+TEST(Checkpoint, OfFoldersOfHostsLoadsWhereverItsFilesAre) {
+  TemporaryFolder folder;
+  save_apart(folder.path());
+  const auto exists = [&](const char* file) { return std::filesystem::exists(folder.path() + file); };
+  for (const char* file :
+       {"/a/step-00000002/rank-00000", "/a/step-00000002/rank-00001", "/a/step-00000002/manifest",
+        "/b/step-00000002/rank-00002", "/b/step-00000002/manifest", "/a/step-00000001/manifest"})
+    EXPECT_TRUE(exists(file)) << file;
+  EXPECT_FALSE(exists("/a/step-00000002/rank-00002"));
+  std::vector<std::string> skipped;
+  for (const char* letters : {"aab", "ab", "ba", "bbaca"})
+    EXPECT_EQ(loaded_from(folder.path(), letters, skipped), 2u) << letters;
+  EXPECT_THAT(skipped, IsEmpty());
+  EXPECT_EQ(loaded_from(folder.path(), "cc", skipped), 0u);
+}
+
+TEST(Checkpoint, OfFoldersOfHostsNamesWhatIsMissing) {
+  TemporaryFolder folder;
+  save_apart(folder.path());
+  std::vector<std::string> skipped;
+  EXPECT_EQ(loaded_from(folder.path(), "aa", skipped), 0u);
+  EXPECT_THAT(skipped,
+              ElementsAre(HasSubstr("/a/step-00000002: no host has an undamaged rank-00002; expected all 3 "
+                                    "files on the hosts together")));
+  EXPECT_EQ(loaded_from(folder.path(), "bb", skipped), 0u);
+  EXPECT_THAT(skipped, ElementsAre(HasSubstr("rank-00000, rank-00001")));
+  std::filesystem::remove(folder.path() + "/b/step-00000002/rank-00002");
+  EXPECT_EQ(loaded_from(folder.path(), "ab", skipped), 1u);
+  EXPECT_THAT(skipped, ElementsAre(HasSubstr("no host has an undamaged rank-00002")));
+  // A value that is damaged is found when it is read.
+  std::fstream file(folder.path() + "/a/step-00000001/rank-00001",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(100);
+  file.put('\x7f');
+  file.close();
+  EXPECT_EQ(loaded_from(folder.path(), "ab", skipped), 0u);
+}
+
+/// Those of a process that was killed.
+TEST(Checkpoint, LeftoversAreRemovedAtTheBeginning) {
+  TemporaryFolder folder;
+  for (const char* name : {"/step-00000003.tmp", "/probe-1-0.tmp", "/mine.tmp"})
+    std::filesystem::create_directory(folder.path() + name);
+  std::ofstream(folder.path() + "/step-00000003.tmp/rank-00000") << "x";
+  shard::toy::with_ranks(1, [&](int, ncclComm_t world) {
+    Saver saver(world, folder.path(), 2);
+    EXPECT_TRUE(saver.open(false).ok());
+  });
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/step-00000003.tmp"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/probe-1-0.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/mine.tmp"));
 }
 
 TEST(Checkpoint, MisuseIsRefused) {

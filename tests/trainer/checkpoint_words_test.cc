@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace weir::trainer {
 namespace {
 
@@ -20,17 +24,8 @@ TEST(CheckpointWords, HaveTheShapeOfTheModel) {
   EXPECT_EQ(config->length, 70);
 
   settings.config.layers = 4;
-  EXPECT_EQ(changed_words(words, checkpoint_words(settings, *text)), "")
+  EXPECT_EQ(*compare_words(words, checkpoint_words(settings, *text), {}), "")
       << "other units are refused elsewhere";
-  settings.seed = 9;
-  settings.clip = 0.5f;
-  EXPECT_EQ(changed_words(words, checkpoint_words(settings, *text)), "seed (1, now 9), clip (1, now 0.5)");
-
-  settings.canonical = true;
-  std::vector<uint64_t> elsewhere = checkpoint_words(settings, *text);
-  elsewhere[15] ^= 1;
-  EXPECT_EQ(changed_words(words, elsewhere),
-            "seed (1, now 9), clip (1, now 0.5), order of sums, instruction set, or release of oneDNN");
 
   words[12] = 7;
   EXPECT_FALSE(config_in(words).has_value()) << "40 / 7";
@@ -39,6 +34,64 @@ TEST(CheckpointWords, HaveTheShapeOfTheModel) {
   EXPECT_TRUE(config_in(words).has_value()) << "a version without Llama's form";
   words.resize(10);
   EXPECT_FALSE(config_in(words).has_value()) << "an earlier version";
+}
+
+TEST(CheckpointWords, MayDifferWhereThatIsUsualOrAllowed) {
+  const Text text("a", std::vector<uint8_t>(1000, 1)), other("b", std::vector<uint8_t>(1000, 2)),
+      longer("c", std::vector<uint8_t>(2000, 1));
+  Settings settings;
+  const std::vector<uint64_t> words = checkpoint_words(settings, text);
+  const auto compare = [&](const Text& now, std::vector<std::string> allowed) {
+    return compare_words(words, checkpoint_words(settings, now), allowed);
+  };
+  EXPECT_EQ(*compare(text, {}), "");
+  settings.micro_batch = 3;
+  settings.sharding.strategy = shard::Strategy::no_shard;
+  settings.recompute = Recompute::full;
+  settings.checkpoint_every = 7;
+  EXPECT_EQ(*compare(text, {}), "") << "results do not depend on these";
+  settings.steps = 400;
+  EXPECT_EQ(*compare(text, {}), "steps (300, now 400)");
+  settings.seed = 9;
+  settings.clip = 0.5f;
+  EXPECT_EQ(compare(text, {}).status().message(),
+            "with another --seed (1, now 9), --clip (1, now 0.5); expected the same, or --allow-changes "
+            "seed,clip if the change is intended");
+  EXPECT_EQ(compare(text, {"seed"}).status().message(),
+            "with another --clip (1, now 0.5); expected the same, or --allow-changes clip if the change is "
+            "intended");
+  EXPECT_EQ(*compare(text, {"clip", "seed"}), "--seed (1, now 9), steps (300, now 400), --clip (1, now 0.5)");
+  settings = {};
+  settings.precision = Precision::bf16;
+  settings.canonical = true;
+  settings.sharding.reduce = shard::Precision::bfloat16;
+  EXPECT_EQ(*compare(text, {"precision", "deterministic", "reduce"}),
+            "--precision (fp32, now bf16), --deterministic (run, now canonical), --reduce");
+  settings = {};
+  for (const Text& changed : {other, longer}) {
+    EXPECT_EQ(compare(changed, {}).status().message(),
+              "with another --data; expected the same, or --allow-changes data if the change is intended");
+    EXPECT_EQ(*compare(changed, {"data"}), "--data");
+  }
+  settings.tokenizer_files = std::make_shared<const TokenizerFiles>(TokenizerFiles{{"a", "b"}});
+  std::vector<uint64_t> with_tokenizer = checkpoint_words(settings, text);
+  EXPECT_EQ(*compare_words(words, with_tokenizer, {}), "") << "which only shows the tokens";
+  ++with_tokenizer[23];
+  EXPECT_EQ(compare_words(with_tokenizer, checkpoint_words(settings, text), changeable_options())
+                .status()
+                .message(),
+            "with another tokenizer; expected the same");
+  settings = {};
+  std::vector<uint64_t> elsewhere = checkpoint_words(settings, text);
+  elsewhere[15] ^= 1;
+  EXPECT_EQ(*compare_words(words, elsewhere, {}), "instruction set, or release of oneDNN");
+  const auto earlier = std::span<const uint64_t>(words).first(3);
+  EXPECT_EQ(*compare_words(earlier, elsewhere, {}), "");
+  settings.optimizer = Optimizer::muon;
+  for (const auto& before : {std::span<const uint64_t>(words), earlier})
+    EXPECT_EQ(
+        compare_words(before, checkpoint_words(settings, text), changeable_options()).status().message(),
+        "with another optimizer (adamw, now muon); expected the same");
 }
 
 TEST(CheckpointWords, HaveTheShapeOfLlamas) {
@@ -65,8 +118,10 @@ TEST(CheckpointWords, HaveTheShapeOfLlamas) {
   EXPECT_EQ(config->rotary_base, 5e5f);
   settings.config.epsilon = 1e-5f;
   settings.config.rotary_base = 1e4f;
-  EXPECT_EQ(changed_words(words, checkpoint_words(settings, *text)),
-            "epsilon of norms (1e-06, now 1e-05), base of the rotary embedding (500000, now 10000)");
+  const std::vector<std::string> all = changeable_options();
+  EXPECT_EQ(compare_words(words, checkpoint_words(settings, *text), all).status().message(),
+            "with another epsilon of the model's norms (1e-06, now 1e-05), base of the rotary embedding "
+            "(500000, now 10000); expected the same");
   for (const auto& [word, value] : {std::pair<size_t, uint64_t>{16, 7}, {17, 4}, {17, 0}, {18, 0}, {19, 0}}) {
     std::vector<uint64_t> changed = words;
     changed[word] = value;

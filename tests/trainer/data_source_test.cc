@@ -7,12 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/cli/command.h"
+#include "tests/trainer/small_tokenizer.h"
 #include "tests/trainer/temporary_folder.h"
-#include "trainer/tokenizer/byte_letters.h"
 
 namespace weir::trainer {
 namespace {
@@ -112,18 +111,6 @@ TEST_F(DataSources, FitTheModelOrAreRefused) {
               HasSubstr("it is not known where documents begin"));
 }
 
-std::string some_tokenizer() {
-  nlohmann::json vocabulary = nlohmann::json::object();
-  for (int byte = 0; byte < 256; ++byte) vocabulary[letter_of_byte(static_cast<uint8_t>(byte))] = byte;
-  vocabulary["he"] = 256;
-  vocabulary["hey"] = 257;
-  const nlohmann::json file = {
-      {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", {"h e", "he y"}}}},
-      {"added_tokens", {{{"id", 258}, {"content", "<|endoftext|>"}, {"special", true}}}},
-      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}}};
-  return file.dump();
-}
-
 /// The digest of a short run.
 std::string digest_of(const std::string& arguments) {
   const auto result = weir::testing::run_command(fmt::format(
@@ -159,7 +146,8 @@ TEST_F(DataSources, AreEncodedByTheTokenizerWhoseFilesGoWithTheModel) {
   const auto data = open_data({.files = {lines}, .tokenizer = tokenizer});
   ASSERT_TRUE(data.ok()) << data.status().message();
   EXPECT_THAT(tokens_of(data->text), ElementsAre(258, 257, ' ', 'y', 'o', 'u', 258, 256));
-  EXPECT_THAT(data->tokenizer_files, ElementsAre(tokenizer));
+  ASSERT_EQ(data->tokenizer_files.size(), 1u);
+  EXPECT_EQ(data->tokenizer_files[0].content, some_tokenizer());
   EXPECT_THAT(tokens_of(open_data({.files = {text, text}, .tokenizer = tokenizer})->text),
               ElementsAre(258, 257, 258, 257));
   EXPECT_THAT(open_data({.tokenizer = lines}).status().message(), HasSubstr("a.jsonl: the file is not JSON"));

@@ -193,7 +193,7 @@ def local(program):
         assert min(losses) == first, (losses, "did not go on from the checkpoint")
       assert again == digest, (ranks, options, again, digest)
       # Other ranks without groups continue with the model that all groups have in common.
-      _, losses = run(3, "--checkpoints", folder, steps=steps + 1)
+      _, losses = run(3, "--checkpoints", folder, "--allow-changes", "local-steps,gather,reduce", steps=steps + 1)
       assert list(losses) == [steps + 1] and losses[steps + 1] < alone[1], losses
 
 

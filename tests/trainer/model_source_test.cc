@@ -94,6 +94,26 @@ TEST_F(ProgramModels, ACheckpointIsSampledWithoutTraining) {
             first.text.substr(first.text.rfind("     3  ") + 6, 21));
 }
 
+/// As on two hosts, each with a folder of its own.
+TEST_F(ProgramModels, GoOnFromFoldersThatAreNotShared) {
+  const auto run = [&](const std::string& folder, const std::string& arguments) {
+    return weir::testing::run_command(
+        fmt::format("'{}' run -n 2 --plain -- sh -c 'exec {} --preset tiny --batch 4 --steps 4 --sample 0 "
+                    "--evaluate-every 0 "
+                    "--evaluation-sequences 4 --deterministic canonical {} --checkpoints {}' 2>&1",
+                    WEIR_PROGRAM, WEIR_TRAIN_PROGRAM, arguments, folder));
+  };
+  const std::string own = in_folder("host") + "$RANK", other = in_folder("host") + "$((1 - RANK))";
+  const auto first = run(own, "--checkpoints-local --stop-after 2");
+  ASSERT_EQ(first.code, 0) << first.text;
+  const auto second = run(other, "--checkpoints-local");
+  ASSERT_EQ(second.code, 0) << second.text;
+  EXPECT_THAT(second.text, HasSubstr("resumed after step 2\n"));
+  const auto whole = trained("--preset tiny --steps 4 --sample 0");
+  const std::string digest = "parameters and moments: ";
+  EXPECT_EQ(line_in(second.text, digest), line_in(whole.text, digest));
+}
+
 TEST_F(ProgramModels, WhatCannotBeUsedIsRefusedWithASentence) {
   const auto expect = [](const std::string& arguments, int code, const std::string& text) {
     const auto result = trained(arguments);

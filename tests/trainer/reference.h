@@ -56,6 +56,37 @@ inline Values rms_norm(size_t rows, size_t width, const double* x, const double*
   return out;
 }
 
+/// Muon's iteration, for a matrix of any form: with more rows than columns, that of the transpose.
+inline Values newton_schulz(Index rows, Index columns, Values x) {
+  const auto product = [](Index n, Index depth, Index m, const Values& a, const Values& b) {
+    Values c(static_cast<size_t>(n * m));
+    for (Index i = 0; i < n; ++i)
+      for (Index k = 0; k < depth; ++k)
+        for (Index j = 0; j < m; ++j)
+          c[static_cast<size_t>(i * m + j)] +=
+              a[static_cast<size_t>(i * depth + k)] * b[static_cast<size_t>(k * m + j)];
+    return c;
+  };
+  const auto transposed = [](Index n, Index m, const Values& a) {
+    Values t(a.size());
+    for (Index i = 0; i < n; ++i)
+      for (Index j = 0; j < m; ++j) t[static_cast<size_t>(j * n + i)] = a[static_cast<size_t>(i * m + j)];
+    return t;
+  };
+  if (rows > columns)
+    return transposed(columns, rows, newton_schulz(columns, rows, transposed(rows, columns, x)));
+  double squares = 0;
+  for (const double value : x) squares += value * value;
+  for (double& value : x) value /= std::sqrt(squares) + 1e-7;
+  for (int step = 0; step < 5; ++step) {
+    const Values a = product(rows, columns, rows, x, transposed(rows, columns, x));
+    const Values aax = product(rows, rows, columns, product(rows, rows, rows, a, a), x);
+    const Values ax = product(rows, rows, columns, a, x);
+    for (size_t at = 0; at < x.size(); ++at) x[at] = 3.4445 * x[at] - 4.7750 * ax[at] + 2.0315 * aax[at];
+  }
+  return x;
+}
+
 inline double silu(double x) { return x / (1 + std::exp(-x)); }
 
 /// Turns one head of `size` elements at a position, in Llama's form.

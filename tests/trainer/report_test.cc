@@ -2,8 +2,10 @@
 // Traces, plots and pages of runs.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "trainer/report/page.h"
 #include "trainer/report/trace.h"
@@ -70,12 +72,63 @@ TEST(Page, ShowsWhatItWasTold) {
   EXPECT_THAT(page, HasSubstr("a &lt;run&gt; &amp; more"));
   EXPECT_THAT(page, HasSubstr("<td>seed</td><td>1 &lt; 2</td>"));
   EXPECT_THAT(page, HasSubstr("a level that losses cross"));
-  EXPECT_THAT(page, Not(HasSubstr("one far below")));
+  EXPECT_THAT(page, HasSubstr("\u2193 one far below: 0.5</text>")) << "named at the edge";
   EXPECT_THAT(page, HasSubstr("held out 100: 3.1</title>"));
   EXPECT_THAT(page, HasSubstr("backward embedding: 4.00 ms"));
   EXPECT_THAT(page, HasSubstr("And God said &lt;b&gt;"));
   EXPECT_THAT(page, Not(HasSubstr("nan")));
   EXPECT_THAT(page, Not(HasSubstr("src="))) << "needs nothing else";
+}
+
+/// The heights of the texts of a class in a plot.
+std::vector<double> heights_of(const std::string& svg, const std::string& name) {
+  std::vector<double> heights;
+  for (size_t at = 0; (at = svg.find("class=\"" + name, at)) != std::string::npos; ++at)
+    heights.push_back(std::stod(svg.substr(svg.find(" y=\"", at) + 4)));
+  return heights;
+}
+
+TEST(Plot, NamesStandApartInsideThePlot) {
+  Plot plot{"a", "b", {}, {}};
+  for (const double last : {5.0, 5.01, 5.0, 1.0, 1.0})
+    plot.series.push_back({"name", {{1, 3}, {2, last}}, false});
+  auto heights = heights_of(svg_of(plot), "name");
+  std::sort(heights.begin(), heights.end());
+  ASSERT_EQ(heights.size(), 5u);
+  for (size_t at = 1; at < heights.size(); ++at) EXPECT_GE(heights[at] - heights[at - 1], 12.9);
+  EXPECT_GT(heights.front(), 20);
+  EXPECT_LT(heights.back(), 240);
+}
+
+TEST(Plot, LogarithmicAxesShowSmallValuesApart) {
+  Plot plot{"a", "b", {{"x", {{1, 8}, {2, 4}, {3, 2}, {4, 1}}, true}}, {{"high", 100}, {"low", 0.1}}};
+  const auto gap = [&] {
+    const std::string svg = svg_of(plot);
+    std::vector<double> heights;
+    for (size_t at = 0; (at = svg.find(" cy=\"", at)) != std::string::npos; ++at)
+      heights.push_back(std::stod(svg.substr(at + 5)));
+    EXPECT_EQ(heights.size(), 4u);
+    return (heights[3] - heights[2]) / (heights[1] - heights[0]);
+  };
+  EXPECT_NEAR(gap(), 0.25, 0.01);
+  plot.logarithmic = true;
+  EXPECT_NEAR(gap(), 1.0, 0.01);
+  EXPECT_THAT(svg_of(plot), HasSubstr("\u2191 high: 100</text>"));
+  EXPECT_THAT(svg_of(plot), HasSubstr("\u2193 low: 0.1</text>"));
+  plot.series[0].points[3].second = 0;
+  EXPECT_THAT(svg_of(plot), Not(HasSubstr("nan"))) << "no logarithm";
+}
+
+TEST(Page, NamesBlocksWhereThereIsSpace) {
+  TrainingPage content;
+  content.last_step = {{{{0, 4'000'000, 9, 0, Row::computing, Phase::forward},
+                         {4'000'000, 20'000, 9, 1, Row::computing, Phase::backward}}},
+                       {"embedding", "block 1"}};
+  const std::string page = page_of(content);
+  EXPECT_THAT(page, HasSubstr(">embedding</text>"));
+  EXPECT_THAT(page, Not(HasSubstr(">block 1</text>"))) << "too narrow";
+  EXPECT_THAT(page, HasSubstr("var(--backward)\"></i>backward"));
+  EXPECT_THAT(page, Not(HasSubstr("></i>gather"))) << "there is none";
 }
 
 TEST(Page, OfARunWithoutStepsOrPeers) {

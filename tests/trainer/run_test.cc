@@ -232,10 +232,15 @@ TEST(Program, TheSameCommandAgainGoesOnWithItsFiles) {
   const std::string command = "--preset tiny --steps 4 --sample 0 --evaluation-sequences 2 ";
   const std::string files = "--checkpoints " + folder + " --metrics " + folder + ".metrics ";
   EXPECT_EQ(run_program(command + files + "--stop-after 2 --batch 2").code, 0);
-  const Outcome again = run_program(command + files + "--batch 3 --learning-rate 0.001");
+  const std::string changes = "--batch 3 --learning-rate 0.001 ";
+  const Outcome refused = run_program(command + files + changes + "--allow-changes batch");
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("the checkpoint of step 2 in " + folder +
+                                        " was written with another --learning-rate (0.003, now 0.001); "));
+  const Outcome again = run_program(command + files + changes + "--allow-changes batch,learning-rate");
   EXPECT_EQ(again.code, 0) << again.output;
   EXPECT_THAT(again.output,
-              HasSubstr("written with another batch (2, now 3), learning rate (0.003, now 0.001);"));
+              HasSubstr("written with another --batch (2, now 3), --learning-rate (0.003, now 0.001);"));
   std::ifstream file(folder + ".metrics");
   std::vector<int> steps;
   for (std::string line; std::getline(file, line);) {
@@ -307,6 +312,16 @@ TEST(Budget, IsWhatArraysTake) {
       EXPECT_EQ(rank.engine->memory().total(), memory_of(settings, rank.model, {}, 1).total());
     }
   }
+}
+
+TEST(Budget, CountsTheMatricesOfMuon) {
+  Settings settings = small_settings();
+  const size_t before = memory_of(settings, Model(settings.config, settings.recompute), {}, 1).states;
+  settings.optimizer = Optimizer::muon;
+  const Rank rank(settings);
+  EXPECT_EQ(rank.engine->memory().describe(), memory_of(settings, rank.model, {}, 1).describe());
+  // The MLP's matrices of 64 x 256: three of them, and two of 64 x 64.
+  EXPECT_EQ(rank.engine->memory().states - before, (3 * 64 * 256 + 2 * 64 * 64) * sizeof(float));
 }
 
 TEST(Program, KeepsToABudgetOfMemory) {
@@ -418,6 +433,7 @@ TEST(Program, WrongArgumentsEndWithASentence) {
     EXPECT_THAT(outcome.output, HasSubstr(text)) << arguments;
   };
   expect("--preset huge", 2, "huge");
+  expect("--allow-changes seed,ranks", 2, "--allow-changes: ranks not in ");
   expect("--steps 0", 2, "weir-train: --steps 0 is too small; expected at least 1");
   expect("--data /no/such/file", 1, "weir-train: /no/such/file: the text cannot be opened");
   expect("--trace /no/such/file --preset tiny", 1, "weir-train: /no/such/file: the trace cannot be written");

@@ -2,6 +2,8 @@
 
 #include "trainer/checkpoint/engine_state.h"
 
+#include "trainer/checkpoint/local_loader.h"
+
 namespace weir::checkpoint {
 namespace {
 
@@ -48,9 +50,20 @@ Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const Sh
   return engine.arrays().status();
 }
 
+uint64_t bytes_to_save(const shard::ShardEngine& engine, std::span<const ShardArray> arrays,
+                       const WholeModel& whole) {
+  uint64_t saved = 0;
+  for (size_t array = 0; array <= arrays.size(); ++array) saved += saves(arrays, array, whole) ? 1 : 0;
+  uint64_t elements = 0;
+  for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit)
+    for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], engine.piece_range(unit)))
+      if (own.counts) elements += own.count;
+  return elements * saved * sizeof(float);
+}
+
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,
-                                          const WholeModel& whole) {
+                                          const WholeModel& whole, bool is_local) {
   const Contents expected = contents_of(engine, arrays, whole);
   // If the arrays are in a GPU's memory, files are first read into host memory.
   const bool elsewhere = engine.arrays().gpu() != nullptr;
@@ -73,7 +86,8 @@ Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& f
     read[at].resize(requests[at].values.size());
     requests[at].values = read[at];
   }
-  auto loaded = load_latest(world, folder, expected, requests);
+  auto loaded = is_local ? load_latest_local(world, folder, expected, requests)
+                         : load_latest(world, folder, expected, requests);
   if (!loaded.ok() || !loaded->has_value()) return loaded;
   for (size_t at = 0; at < read.size(); ++at)
     engine.arrays().copy(read[at].data(), destinations[at].size_bytes(), destinations[at].data());

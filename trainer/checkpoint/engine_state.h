@@ -35,11 +35,15 @@ struct WholeModel {
 Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const ShardArray> arrays,
                     uint64_t step, std::vector<uint64_t> words, const WholeModel& whole = {});
 
+/// Bytes of the values that start_saving() would let this rank write.
+uint64_t bytes_to_save(const shard::ShardEngine& engine, std::span<const ShardArray> arrays,
+                       const WholeModel& whole = {});
+
 /// Loads the newest usable checkpoint into the engine and `arrays`, whatever world and strategy wrote it. It
-/// may contain more arrays.
-/// Collective; to be called between passes. Results and errors are those of load_latest().
+/// may contain more arrays. Collective; to be called between passes. `is_local`: each host has files of its
+/// own. Results and errors are those of load_latest() and load_latest_local().
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,
-                                          const WholeModel& whole = {});
+                                          const WholeModel& whole = {}, bool is_local = false);
 
 }  // namespace weir::checkpoint

@@ -58,7 +58,8 @@ std::vector<std::string> leftovers(const std::string& folder) {
     const bool temporary = name.substr(body) == kTemporary && step_of(name.substr(0, body));
     const bool without_manifest =
         step_of(name) && !std::filesystem::exists(folder + "/" + name + "/" + kManifest, error);
-    if (temporary || without_manifest) found.push_back(name);
+    const bool probe = name.starts_with(kProbe) && name.ends_with(kTemporary);
+    if (temporary || probe || without_manifest) found.push_back(name);
   }
   return found;
 }

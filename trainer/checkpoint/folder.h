@@ -11,6 +11,8 @@ namespace weir::checkpoint {
 
 /// Suffix of a checkpoint folder's name until the checkpoint is complete.
 inline constexpr const char* kTemporary = ".tmp";
+/// Prefix of folders by which ranks find out whether they share a folder (shared_folder.h).
+inline constexpr const char* kProbe = "probe-";
 
 /// Steps of the checkpoints in a folder, newest first; empty if the folder does not exist.
 std::vector<uint64_t> steps_in(const std::string& folder);
@@ -27,7 +29,7 @@ struct Choice {
 /// "saved/step-00000020" is one in the folder "saved"; any other path is a folder of checkpoints.
 Choice choice_of(const std::string& path);
 
-/// Names of folders in it that are incomplete or partly removed checkpoints.
+/// Names of folders in it that are incomplete or partly removed checkpoints, or probes.
 std::vector<std::string> leftovers(const std::string& folder);
 
 }  // namespace weir::checkpoint

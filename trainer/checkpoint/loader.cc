@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "trainer/checkpoint/agree.h"
 #include "trainer/checkpoint/files.h"
@@ -12,9 +14,7 @@
 #include "trainer/shard/calls.h"
 
 namespace weir::checkpoint {
-namespace {
 
-/// Whether a checkpoint belongs to this model.
 Status check_same(const Contents& found, const Contents& expected, const std::string& path) {
   const auto wrong = [&](const std::string& how) {
     return Status(Code::invalid_argument, path + ": " + how);
@@ -33,6 +33,8 @@ Status check_same(const Contents& found, const Contents& expected, const std::st
                                expected.units[i].parameters));
   return Status();
 }
+
+namespace {
 
 Result<Contents> load(const std::string& path, const Contents& expected,
                       std::span<const ArrayRequest> requests) {
@@ -59,7 +61,11 @@ Result<Reader> Reader::open(const std::string& path) {
     return Status(manifest.status().code(), fmt::format("{}: {}", file, manifest.status().message()));
   Reader reader(path, std::move(*manifest));
   WEIR_TRY(reader.open_files());
-  WEIR_TRY(reader.order_records());
+  std::vector<Record> records;
+  for (const RankFile& one : reader.files_)
+    records.insert(records.end(), one.records().begin(), one.records().end());
+  WEIR_TRY(check_complete(reader.contents(), std::move(records), path));
+  reader.order_records();
   return reader;
 }
 
@@ -74,36 +80,54 @@ Status Reader::open_files() {
   return Status();
 }
 
-std::string Reader::name_of(uint64_t unit, uint64_t array) const {
-  return fmt::format("{} of {}", manifest_.contents.arrays[array], manifest_.contents.units[unit].name);
+namespace {
+
+std::string name_of(const Contents& contents, uint64_t unit, uint64_t array) {
+  return fmt::format("{} of {}", contents.arrays[array], contents.units[unit].name);
 }
 
-Status Reader::order_records() {
-  const Contents& contents = manifest_.contents;
-  places_.resize(contents.units.size() * contents.arrays.size());
-  for (const RankFile& file : files_)
-    for (const Record& record : file.records()) {
-      if (record.unit >= contents.units.size() || record.array >= contents.arrays.size())
-        return Status(Code::invalid_argument,
-                      file.path() + ": a record belongs to no unit or array of the manifest");
-      places_[slot(record.unit, record.array)].push_back({&file, &record});
-    }
-  for (uint64_t unit = 0; unit < contents.units.size(); ++unit)
-    for (uint64_t array = 0; array < contents.arrays.size(); ++array) {
-      std::vector<Place>& places = places_[slot(unit, array)];
-      std::sort(places.begin(), places.end(),
-                [](const Place& a, const Place& b) { return a.record->first < b.record->first; });
+}  // namespace
+
+std::string Reader::name_of(uint64_t unit, uint64_t array) const {
+  return checkpoint::name_of(manifest_.contents, unit, array);
+}
+
+Status check_complete(const Contents& contents, std::vector<Record> records, const std::string& path) {
+  std::ranges::sort(records, {},
+                    [](const Record& record) { return std::tuple(record.unit, record.array, record.first); });
+  auto next = records.begin();
+  for (uint32_t unit = 0; unit < contents.units.size(); ++unit)
+    for (uint32_t array = 0; array < contents.arrays.size(); ++array) {
       uint64_t at = 0;
-      for (const Place& place : places) {
-        if (place.record->first != at) break;
-        at += place.record->count;
-      }
+      while (next != records.end() && next->unit == unit && next->array == array && next->first == at)
+        at += (next++)->count;
       if (at != contents.units[unit].parameters)
         return Status(Code::invalid_argument,
-                      fmt::format("{}: elements of {} from {} on are missing or occur twice", path_,
-                                  name_of(unit, array), at));
+                      fmt::format("{}: elements of {} from {} on are missing or occur twice", path,
+                                  name_of(contents, unit, array), at));
     }
-  return Status();
+  if (next == records.end()) return {};
+  return Status(
+      Code::invalid_argument,
+      fmt::format("{}: a record belongs to no unit or array of the manifest, or occurs twice", path));
+}
+
+void Reader::order_records() {
+  places_.resize(manifest_.contents.units.size() * manifest_.contents.arrays.size());
+  for (const RankFile& file : files_)
+    for (const Record& record : file.records())
+      places_[slot(record.unit, record.array)].push_back({&file, &record});
+  for (std::vector<Place>& places : places_)
+    std::ranges::sort(places, {}, [](const Place& place) { return place.record->first; });
+}
+
+void copy_common(const Record& record, std::span<const float> values, const ArrayRequest& request) {
+  if (record.unit != request.unit || record.array != request.array) return;
+  const uint64_t from = std::max(record.first, request.first);
+  const uint64_t to = std::min(record.first + record.count, request.first + request.values.size());
+  if (from < to)
+    std::copy_n(values.begin() + static_cast<ptrdiff_t>(from - record.first), to - from,
+                request.values.begin() + static_cast<ptrdiff_t>(from - request.first));
 }
 
 Status Reader::read(const ArrayRequest& request) const {
@@ -118,27 +142,23 @@ Status Reader::read(const ArrayRequest& request) const {
   std::vector<float> values;
   for (const Place& place : places) {
     const Record& record = *place.record;
-    const uint64_t from = std::max(record.first, request.first);
-    const uint64_t to = std::min(record.first + record.count, end);
-    if (from >= to) continue;
+    if (record.first + record.count <= request.first || record.first >= end) continue;
     if (const Status status = place.file->read(record, values); !status.ok())
       return Status(status.code(),
                     fmt::format("{} ({})", status.message(), name_of(request.unit, request.array)));
-    std::copy(values.begin() + static_cast<ptrdiff_t>(from - record.first),
-              values.begin() + static_cast<ptrdiff_t>(to - record.first),
-              request.values.begin() + static_cast<ptrdiff_t>(from - request.first));
+    copy_common(record, values, request);
   }
   return Status();
 }
 
-Result<Contents> newest_contents(const std::string& path) {
+Result<KeptCheckpoint> newest(const std::string& path) {
   const Choice choice = choice_of(path);
   Status last(Code::invalid_argument, fmt::format("{}: expected a checkpoint, or a folder with one", path));
   for (const uint64_t step : choice.steps()) {
-    const std::string file = choice.folder + "/" + folder_name(step) + "/" + kManifest;
+    const std::string own = choice.folder + "/" + folder_name(step), file = own + "/" + kManifest;
     const Result<std::string> text = read_file(file);
     Result<Manifest> manifest = text.ok() ? parse_manifest(*text) : Result<Manifest>(text.status());
-    if (manifest.ok()) return std::move(manifest->contents);
+    if (manifest.ok()) return KeptCheckpoint{own, std::move(manifest->contents)};
     last = Status(Code::invalid_argument, fmt::format("{}: {}", file, manifest.status().message()));
   }
   return last;
@@ -164,6 +184,10 @@ Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& p
     if (status.code() == Code::remote_error) return status;
     loaded.skipped.push_back(status.message());
   }
+  return nothing_usable(loaded, path);
+}
+
+Result<std::optional<Loaded>> nothing_usable(const Loaded& loaded, const std::string& path) {
   if (loaded.skipped.empty()) return std::optional<Loaded>();
   return Status(Code::invalid_argument,
                 fmt::format("no checkpoint in {} can be used; the newest: {}", path, loaded.skipped[0]));

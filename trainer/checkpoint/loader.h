@@ -44,7 +44,7 @@ class Reader {
   explicit Reader(std::string path, Manifest manifest)
       : path_(std::move(path)), manifest_(std::move(manifest)) {}
   Status open_files();
-  Status order_records();
+  void order_records();
   size_t slot(uint64_t unit, uint64_t array) const { return unit * manifest_.contents.arrays.size() + array; }
   std::string name_of(uint64_t unit, uint64_t array) const;
 
@@ -54,14 +54,30 @@ class Reader {
   std::vector<std::vector<Place>> places_;  ///< index: slot; sorted by first element
 };
 
+/// Whether a checkpoint belongs to the expected model: invalid_argument with what differs. `path` is for the
+/// message, here and below.
+Status check_same(const Contents& found, const Contents& expected, const std::string& path);
+/// invalid_argument unless the records have each element of each array once.
+Status check_complete(const Contents& contents, std::vector<Record> records, const std::string& path);
+/// Copies the elements of a record that were asked for.
+void copy_common(const Record& record, std::span<const float> values, const ArrayRequest& request);
+
 struct Loaded {
   Contents contents;
   std::vector<std::string> skipped;  ///< newer checkpoints that could not be used, with the reason
 };
 
-/// The contents of the newest checkpoint of choice_of(path) whose manifest can be read; for that, it need not
-/// be complete. invalid_argument if there is none.
-Result<Contents> newest_contents(const std::string& path);
+struct KeptCheckpoint {
+  std::string path;  ///< of the checkpoint's own folder
+  Contents contents;
+};
+
+/// The newest checkpoint of choice_of(path) whose manifest can be read; for that, it need not be complete.
+/// invalid_argument if there is none.
+Result<KeptCheckpoint> newest(const std::string& path);
+
+/// The result where all checkpoints of `path` were skipped, or there are none.
+Result<std::optional<Loaded>> nothing_usable(const Loaded& loaded, const std::string& path);
 
 /// Reads what each rank needs from the newest checkpoint of choice_of(path) that all ranks can read
 /// completely, whose units are the expected ones, and which has the expected arrays; requests number the

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "trainer/checkpoint/agree.h"
 #include "trainer/checkpoint/folder.h"
+#include "trainer/checkpoint/shared_folder.h"
 #include "trainer/shard/calls.h"
 
 namespace weir::checkpoint {
@@ -22,24 +24,60 @@ std::string Saver::temporary() const {
 
 bool Saver::written() const { return saving_ && saving_->written.load(std::memory_order_acquire); }
 
-/// On rank 0.
+/// On the first rank of the folder.
 Status Saver::lock_folder(bool regrouped) {
   WEIR_TRY(files_.make_folder(folder_));
   auto lock = FolderOwner::take(folder_);
-  if (lock.ok()) owner_.emplace(std::move(*lock));
+  if (lock.ok()) {
+    owner_.emplace(std::move(*lock));
+    return remove_leftovers();
+  }
   return regrouped && lock.status().code() == Code::invalid_usage ? Status() : lock.status();
 }
 
-Status Saver::open(bool regrouped) {
-  WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank_), "opening the checkpoint folder"));
-  return agree(world_, rank_ == 0 ? lock_folder(regrouped) : Status());
+/// Over the ranks that share this rank's folder.
+Result<uint64_t> Saver::sum_in_folder(uint64_t own) const {
+  int ranks = 0;
+  WEIR_TRY(shard::checked(ncclCommCount(world_, &ranks), "opening the checkpoint folder"));
+  std::vector<std::array<uint64_t, 2>> all(static_cast<size_t>(ranks));  // first rank of the folder, bytes
+  auto& mine = all[static_cast<size_t>(rank_)];
+  mine = {static_cast<uint64_t>(first_), own};
+  WEIR_TRY(shard::checked(ncclAllGather(mine.data(), all.data(), 2, ncclUint64, world_, nullptr),
+                          "opening the checkpoint folder"));
+  uint64_t sum = 0;
+  for (const auto& [first, bytes] : all)
+    if (first == static_cast<uint64_t>(first_)) sum += bytes;
+  return sum;
 }
 
-/// On rank 0: makes an empty temporary folder and removes what unfinished saves left behind.
-Status Saver::prepare() {
-  WEIR_TRY(files_.make_folder(folder_));
+Status Saver::open(bool regrouped, uint64_t own_bytes) {
+  WEIR_TRY(shard::checked(ncclCommUserRank(world_, &rank_), "opening the checkpoint folder"));
+  WEIR_TRY(agree(world_, is_local_    ? files_.make_folder(folder_)
+                         : rank_ == 0 ? lock_folder(regrouped)
+                                      : Status()));
+  const auto first = first_in_folder(world_, folder_, files_);
+  WEIR_TRY(first.status());
+  if (is_local_)
+    first_ = *first;
+  else
+    WEIR_TRY(check_shared(world_, folder_, *first));
+  if (is_local_) WEIR_TRY(agree(world_, leads() ? lock_folder(regrouped) : Status()));
+  const auto bytes = sum_in_folder(own_bytes);
+  WEIR_TRY(bytes.status());
+  return agree(world_, leads() ? check_space(folder_, *bytes) : Status());
+}
+
+Status Saver::remove_leftovers() {
   for (const std::string& name : leftovers(folder_))
     WEIR_TRY(remove_folder(files_, folder_ + "/" + name, kManifest));
+  return Status();
+}
+
+/// On the first rank of the folder: makes an empty temporary folder and removes what unfinished saves left
+/// behind.
+Status Saver::prepare() {
+  WEIR_TRY(files_.make_folder(folder_));
+  WEIR_TRY(remove_leftovers());
   return files_.make_folder(temporary());
 }
 
@@ -49,7 +87,7 @@ Status Saver::start(const Contents& contents, std::vector<Part> parts, const sha
   saving_.emplace();
   saving_->contents = contents;
   Status status = check(contents);
-  if (status.ok() && rank_ == 0) status = prepare();
+  if (status.ok() && leads()) status = prepare();
   if (status = agree(world_, status); !status.ok()) {
     saving_.reset();
     return status;
@@ -84,13 +122,13 @@ Result<std::vector<FileEntry>> Saver::gather_entries(const FileEntry& own) {
 
 Status Saver::publish(const std::vector<FileEntry>& files) {
   const std::string from = temporary();
+  for (const auto& [name, content] : kept_files_) WEIR_TRY(write_file(files_, from + "/" + name, content));
   WEIR_TRY(write_file(files_, from + "/" + kManifest, text_of(Manifest{saving_->contents, files})));
   WEIR_TRY(files_.sync_folder(from));
   WEIR_TRY(files_.replace(from, folder_ + "/" + folder_name(saving_->contents.step)));
   WEIR_TRY(files_.sync_folder(folder_));
   // If this step was saved before, the temporary folder now holds that older checkpoint.
-  WEIR_TRY(remove_folder(files_, from, kManifest));
-  return remove_old();
+  return remove_folder(files_, from, kManifest);
 }
 
 Status Saver::remove_old() {
@@ -107,8 +145,10 @@ Status Saver::finish() {
   if (status.ok()) {
     Result<std::vector<FileEntry>> entries = gather_entries(*saving_->entry);
     status = entries.status();
-    if (status.ok() && rank_ == 0) status = publish(*entries);
+    if (status.ok() && leads()) status = publish(*entries);
     status = agree(world_, status);
+    // Older ones are needed until this one is complete on all hosts.
+    if (status.ok()) status = agree(world_, leads() ? remove_old() : Status());
   }
   saving_.reset();
   return status;

@@ -3,15 +3,19 @@
 ///
 /// Each rank writes the pieces that only it owns to a file in `step-N.tmp`, on a thread of its own. When all
 /// files are on disk, rank 0 adds the manifest and renames the folder to `step-N`: a folder of that name is
-/// complete. Rank 0 then removes the oldest ones. All ranks must see the same folder.
+/// complete. Rank 0 then removes the oldest ones. All ranks must see the same folder, unless it is local:
+/// then the first rank of those that share one does there what rank 0 does, and each folder has the manifest
+/// and the files of its own ranks (local_loader.h).
 #pragma once
 
 #include <nccl.h>
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/base/status.h"
@@ -30,15 +34,23 @@ class Saver {
   /// Keeps the newest `keep` checkpoints, at least 1; `world` and `files` outlive this.
   Saver(ncclComm_t world, std::string folder, int keep, Files& files = system_files())
       : world_(world), folder_(std::move(folder)), keep_(keep), files_(files) {}
+  /// The folder is another one on each host. To be called before open().
+  void use_local_folders() { is_local_ = true; }
+  /// Puts a file into each checkpoint, beside those of the ranks; that of the folder's first rank counts.
+  /// `name` is none of those in manifest.h.
+  void keep_file(std::string name, std::string content) {
+    kept_files_.emplace_back(std::move(name), std::move(content));
+  }
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
   /// Waits for this rank's file; without finish() no checkpoint is made.
   ~Saver();
 
   /// Makes the folder and locks it until this object ends, so that what is wrong with it is known before the
-  /// first step. `regrouped`: a rank of this run that is stopped may still have the lock, so that the run
-  /// goes on without it.
-  Status open(bool regrouped);
+  /// first step: that not all ranks see it, or that its file system has no space for `own_bytes` of each
+  /// rank. `regrouped`: a rank of this run that is stopped may still have the lock, so that the run goes on
+  /// without it.
+  Status open(bool regrouped, uint64_t own_bytes = 0);
   /// Copies this rank's parts from their memory and begins to write them. The parts of all ranks together are
   /// all elements of all arrays. invalid_usage while another save is in progress.
   Status start(const Contents& contents, std::vector<Part> parts,
@@ -61,6 +73,9 @@ class Saver {
   };
 
   Status lock_folder(bool regrouped);
+  Status remove_leftovers();
+  Result<uint64_t> sum_in_folder(uint64_t own) const;
+  bool leads() const { return first_ == rank_; }
   Status prepare();
   Status publish(const std::vector<FileEntry>& files);
   Status remove_old();
@@ -71,8 +86,11 @@ class Saver {
   std::string folder_;
   int keep_;
   Files& files_;
+  bool is_local_ = false;
   int rank_ = 0;
-  std::optional<FolderOwner> owner_;  ///< in rank 0
+  int first_ = 0;  ///< first rank of those that share the folder
+  std::vector<std::pair<std::string, std::string>> kept_files_;  ///< names and contents
+  std::optional<FolderOwner> owner_;                             ///< in the first rank of the folder
   std::optional<Saving> saving_;
 };
 

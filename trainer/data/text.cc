@@ -56,7 +56,7 @@ Result<std::vector<uint8_t>> decompressed(std::span<const uint8_t> packed) {
 Result<Text> Text::built_in() {
   auto bytes = decompressed({weir_trainer_kjv_begin, weir_trainer_kjv_end});
   if (!bytes.ok()) return bytes.status();
-  return Text("King James Bible", std::move(*bytes));
+  return Text(kBuiltIn, std::move(*bytes));
 }
 
 Result<Text> Text::from_file(const std::string& path) {

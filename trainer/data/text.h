@@ -21,6 +21,7 @@ class Text {
  public:
   /// The King James Bible (trainer/data/make_kjv.sh), 4.1 MB, stored compressed in the program.
   static Result<Text> built_in();
+  static constexpr const char* kBuiltIn = "King James Bible";  ///< its name
   /// Reads a file's bytes. The error names the file and what is wrong with it.
   static Result<Text> from_file(const std::string& path);
 

@@ -16,7 +16,7 @@
 namespace weir::trainer {
 
 Result<ExportedModel> ExportedModel::create(const std::string& folder, const Config& config,
-                                            std::vector<std::string> tokenizer_files) {
+                                            TokenizerFiles tokenizer_files) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
@@ -47,26 +47,12 @@ Status ExportedModel::add(const ParameterTable& table, std::span<const float> va
 Status ExportedModel::finish() {
   WEIR_TRY(writer_.finish());
   WEIR_TRY(write_file(folder_ + "/config.json", foreign_config_text(config_), "model"));
-  if (!tokenizer_files_.empty()) return copy_tokenizer();
-  if (config_.vocabulary != kBytes) return {};
-  WEIR_TRY(write_file(folder_ + "/tokenizer.json", tokenizer_text(), "tokenizer"));
+  if (tokenizer_files_.empty() && config_.vocabulary != kBytes) return {};
+  for (const TokenizerFile& file : tokenizer_files_)
+    WEIR_TRY(write_file(folder_ + "/" + file.name, file.content, "tokenizer"));
+  if (tokenizer_files_.empty())
+    WEIR_TRY(write_file(folder_ + "/tokenizer.json", tokenizer_text(), "tokenizer"));
   return write_file(folder_ + "/tokenizer_config.json", tokenizer_config_text(config_.length), "tokenizer");
-}
-
-/// A model that goes on in the folder that it came from has them there.
-Status ExportedModel::copy_tokenizer() const {
-  namespace fs = std::filesystem;
-  for (const std::string& file : tokenizer_files_) {
-    const fs::path path(file), to = fs::path(folder_) / path.filename();
-    std::error_code error;
-    if (fs::equivalent(path, to, error)) continue;
-    fs::copy_file(path, to, fs::copy_options::overwrite_existing, error);
-    if (error)
-      return Status(Code::system_error, fmt::format("{}: the tokenizer's file cannot be copied to {}: {}",
-                                                    path.string(), to.string(), error.message()));
-  }
-  const fs::path own = fs::path(folder_) / "tokenizer_config.json";
-  return write_file(own.string(), tokenizer_config_text(config_.length), "tokenizer");
 }
 
 }  // namespace weir::trainer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Writes a model into a folder, as Hugging Face's GPT2LMHeadModel or LlamaForCausalLM:
 /// `model.safetensors`, `config.json`, `tokenizer.json` and `tokenizer_config.json`. For
-/// tokens that are not bytes, the files of their tokenizer are copied if they are known.
+/// tokens that are not bytes, the files of their tokenizer are written if they are known.
 /// Tests: tests/trainer/exchange_test.cc
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "trainer/exchange/safetensors_writer.h"
 #include "trainer/model/model.h"
+#include "trainer/tokenizer/bpe_tokenizer.h"
 
 namespace weir::trainer {
 
@@ -18,10 +19,10 @@ namespace weir::trainer {
 /// the path.
 class ExportedModel {
  public:
-  /// `tokenizer_files`: paths of files that are copied into the folder; empty: those of bytes are written if
+  /// `tokenizer_files`: written into the folder; empty: those of bytes are written if
   /// tokens are bytes. Makes the folder and what is missing above it. Nothing in it changes before finish().
   static Result<ExportedModel> create(const std::string& folder, const Config& config,
-                                      std::vector<std::string> tokenizer_files = {});
+                                      TokenizerFiles tokenizer_files = {});
 
   /// Adds the next unit: its whole array, as `table` describes it.
   Status add(const ParameterTable& table, std::span<const float> values);
@@ -29,16 +30,15 @@ class ExportedModel {
   Status finish();
 
  private:
-  ExportedModel(std::string folder, Config config, std::vector<std::string> files, SafetensorsWriter writer)
+  ExportedModel(std::string folder, Config config, TokenizerFiles files, SafetensorsWriter writer)
       : folder_(std::move(folder)),
         config_(std::move(config)),
         tokenizer_files_(std::move(files)),
         writer_(std::move(writer)) {}
-  Status copy_tokenizer() const;
 
   std::string folder_;
   Config config_;
-  std::vector<std::string> tokenizer_files_;
+  TokenizerFiles tokenizer_files_;
   SafetensorsWriter writer_;
 };
 

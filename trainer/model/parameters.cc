@@ -86,8 +86,9 @@ void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index e
 }
 
 void optimise(Ops& ops, const ParameterTable& table, const AdamW& settings, Index begin, Index end,
-              float* values, const float* gradients, float* mean, float* variance) {
+              float* values, const float* gradients, float* mean, float* variance, Tensors which) {
   for_each_part(table, begin, end, [&](const Tensor& tensor, Index first, Index last) {
+    if (tensor.decays() && which == Tensors::vectors) return;
     AdamW own = settings;
     if (!tensor.decays()) own.weight_decay = 0.0f;
     const Index at = first - begin;

@@ -95,8 +95,10 @@ class ParameterTable {
 void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index end, float* values);
 
 /// One step of AdamW on the elements [begin, end) of a unit; the arrays hold only these.
-/// `settings.weight_decay` is applied to the tensors that decay.
+/// `settings.weight_decay` is applied to the tensors that decay; these are left as they are with `vectors`.
+enum class Tensors { all, vectors };
 void optimise(Ops& ops, const ParameterTable& table, const AdamW& settings, Index begin, Index end,
-              float* values, const float* gradients, float* mean, float* variance);
+              float* values, const float* gradients, float* mean, float* variance,
+              Tensors which = Tensors::all);
 
 }  // namespace weir::trainer

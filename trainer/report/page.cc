@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 
@@ -13,14 +14,18 @@ namespace {
 
 constexpr const char* kStyle = R"(<style>
 :root { color-scheme: light dark; --ink: #1d2430; --faint: #6b7686; --grid: #dfe4ea; --paper: #ffffff;
-  --c0: #9bb8dd; --c1: #1f5fa8; --c2: #c2410c; --c3: #4d7c0f; }
+  --c0: #9bb8dd; --c1: #1f5fa8; --c2: #c2410c;
+  --forward: #5b8ec9; --backward: #1f5fa8; --update: #4d7c0f; --wait: #d9dee5; --gather: #e8a33d; --reduce: #c2410c;
+  --move: #8b6fc0; --sum: #3b9c93; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --faint: #98a2b3; --grid: #303846; --paper: #14181f;
-  --c0: #3d5a80; --c1: #7fb2f0; --c2: #fb923c; --c3: #a3e635; } }
+  --c0: #3d5a80; --c1: #7fb2f0; --c2: #fb923c;
+  --forward: #7fb2f0; --backward: #3f7cc4; --update: #a3e635; --wait: #303846; --gather: #f0c06a; --reduce: #fb923c;
+  --move: #b39ddb; --sum: #5fc4ba; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 780px;
   margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.05rem; margin-top: 2rem; }
 table { border-collapse: collapse; } td { padding: .15rem 1.2rem .15rem 0; vertical-align: top; }
-td:first-child { color: var(--faint); white-space: nowrap; }
+td:first-child { color: var(--faint); white-space: nowrap; } td { overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; margin: .8rem 0; }
 text { fill: var(--ink); font: 12px system-ui, sans-serif; } .title { font-size: 14px; font-weight: 600; }
 .tick { fill: var(--faint); font-weight: 400; font-size: 11px; } .grid { stroke: var(--grid); }
@@ -28,9 +33,10 @@ text { fill: var(--ink); font: 12px system-ui, sans-serif; } .title { font-size:
 polyline { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
 polyline.s0 { stroke: var(--c0); } polyline.s1 { stroke: var(--c1); } polyline.s2 { stroke: var(--c2); }
 circle.s0 { fill: var(--c0); } circle.s1 { fill: var(--c1); } circle.s2 { fill: var(--c2); }
-.legend { font-weight: 600; } .t0 { fill: var(--c0); } .t1 { fill: var(--c1); } .t2 { fill: var(--c2); }
-.forward { fill: var(--c1); } .backward { fill: var(--c0); } .update { fill: var(--c3); } .wait { fill: var(--c2); }
-.gather, .move { fill: var(--c1); } .reduce, .sum { fill: var(--c0); }
+.name { font-weight: 600; } .t0 { fill: var(--c0); } .t1 { fill: var(--c1); } .t2 { fill: var(--c2); }
+.forward { fill: var(--forward); } .backward { fill: var(--backward); } .update { fill: var(--update); }
+.wait { fill: var(--wait); } .gather { fill: var(--gather); } .reduce { fill: var(--reduce); } .move { fill: var(--move); }
+.sum { fill: var(--sum); } .block { font-size: 9px; fill: var(--paper); pointer-events: none; }
 pre { background: color-mix(in srgb, var(--grid) 45%, transparent); padding: .8rem; white-space: pre-wrap; }
 .key span { margin-right: 1rem; } .key i { display: inline-block; width: .8rem; height: .8rem; margin-right: .3rem; }
 </style>
@@ -56,12 +62,12 @@ std::vector<std::pair<double, double>> column(const std::vector<StepRow>& rows, 
 
 std::string plots_of(const TrainingPage& content) {
   const auto& rows = content.steps;
-  Plot loss{"Loss", "bits per " + content.symbol, {}, content.levels};
+  Plot loss{"Loss", "bits per " + content.symbol, {}, content.levels, false, true};
   loss.series = {{"each step", column(rows, &StepRow::bits)},
                  {"mean", smoothed(rows, std::max<size_t>(rows.size() / 50, 1))},
                  {"held out", content.held_out, true}};
   Plot speed{"Throughput", "tokens/s of all ranks", {}, {}, true};
-  speed.series = {{"each step", column(rows, &StepRow::tokens_per_second)}};
+  speed.series = {{"tokens/s", column(rows, &StepRow::tokens_per_second)}};
   std::string plots = svg_of(loss) + svg_of(speed);
   if (std::ranges::all_of(rows, [](const StepRow& row) { return row.busy_ms == 0; })) return plots;
   Plot wire{"Communication",
@@ -81,6 +87,24 @@ size_t rows_of(const Timeline& timeline) {
     if (std::ranges::any_of(spans, [](const Span& span) { return span.row == Row::parts; }))
       return kRowNames.size();
   return kRowNames.size() - 1;
+}
+
+/// With the name of the unit, or of what is done, where there is space for it.
+void draw_span(std::string& svg, const Span& span, const std::string& unit, double x, double y, double width,
+               double height) {
+  const auto out = std::back_inserter(svg);
+  const std::string phase(kPhaseNames[static_cast<size_t>(span.phase)]);
+  fmt::format_to(
+      out,
+      "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>{}{}: "
+      "{:.2f} ms</title></rect>\n",
+      phase, x, y, std::max(0.3, width), height, phase, unit.empty() ? "" : " " + escaped(unit),
+      static_cast<double>(span.nanoseconds) / 1e6);
+  const std::string& name = unit.empty() ? phase : unit;
+  constexpr double kLetter = 5.2;  // width of most letters of the style "block"
+  if (span.phase != Phase::wait && static_cast<double>(name.size()) * kLetter + 4 <= width)
+    fmt::format_to(out, "<text class=\"block\" text-anchor=\"middle\" x=\"{:.2f}\" y=\"{:.1f}\">{}</text>\n",
+                   x + width / 2, y + height - 2, escaped(name));
 }
 
 /// The rows of all ranks in the last step, to scale.
@@ -108,17 +132,11 @@ std::string timeline_of(const TrainingPage& content) {
                      top + static_cast<double>(row + 1) * kRow - 2,
                      row == 0 ? fmt::format("rank {}:", rank) : "", kRowNames[row]);
     for (const Span& span : content.last_step.spans[rank]) {
-      const auto phase = kPhaseNames[static_cast<size_t>(span.phase)];
       const std::string unit =
-          span.unit >= 0 ? " " + content.last_step.units.at(static_cast<size_t>(span.unit)) : "";
-      fmt::format_to(
-          out,
-          "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>{}{}: "
-          "{:.2f} ms</title></rect>\n",
-          phase, kLeft + static_cast<double>(span.begin_ns - begin) * scale,
-          top + static_cast<double>(span.row) * kRow,
-          std::max(0.3, static_cast<double>(span.nanoseconds) * scale), kRow - 2, phase, escaped(unit),
-          static_cast<double>(span.nanoseconds) / 1e6);
+          span.unit >= 0 ? content.last_step.units.at(static_cast<size_t>(span.unit)) : "";
+      draw_span(svg, span, unit, kLeft + static_cast<double>(span.begin_ns - begin) * scale,
+                top + static_cast<double>(span.row) * kRow, static_cast<double>(span.nanoseconds) * scale,
+                kRow - 2);
     }
   }
   fmt::format_to(out, "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\">0</text>", kLeft, height - 6);
@@ -128,13 +146,22 @@ std::string timeline_of(const TrainingPage& content) {
   return svg;
 }
 
-constexpr const char* kKey =
-    "<p class=\"key\"><span><i style=\"background: var(--c1)\"></i>forward, gather, move to another "
-    "stage</span><span><i "
-    "style=\"background: var(--c0)\"></i>backward, reduce, sum over slices</span><span><i "
-    "style=\"background: "
-    "var(--c3)\"></i>update</span><span><i style=\"background: var(--c2)\"></i>waiting for "
-    "communication</span></p>\n";
+/// The colours of the kinds that the timeline has.
+std::string key_of(const Timeline& timeline) {
+  constexpr const char* kWords[] = {
+      "forward",        "backward", "update", "waiting", "gather", "reduce", "move to another stage",
+      "sum over slices"};
+  static_assert(std::size(kWords) == kPhaseNames.size());
+  std::array<bool, kPhaseNames.size()> seen{};
+  for (const auto& spans : timeline.spans)
+    for (const Span& span : spans) seen[static_cast<size_t>(span.phase)] = true;
+  std::string key = "<p class=\"key\">";
+  for (size_t phase = 0; phase < seen.size(); ++phase)
+    if (seen[phase])
+      key += fmt::format("<span><i style=\"background: var(--{})\"></i>{}</span>", kPhaseNames[phase],
+                         kWords[phase]);
+  return key + "</p>\n";
+}
 
 }  // namespace
 
@@ -147,7 +174,7 @@ std::string page_of(const TrainingPage& content) {
     page += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value));
   page += "</table>\n" + plots_of(content);
   if (const std::string timeline = timeline_of(content); !timeline.empty())
-    page += "<h2>The last step</h2>\n" + std::string(kKey) + timeline;
+    page += "<h2>The last step</h2>\n" + key_of(content.last_step) + timeline;
   if (!content.text.empty()) page += "<h2>What it writes</h2>\n<pre>" + escaped(content.text) + "</pre>\n";
   return page + "</body>\n</html>\n";
 }

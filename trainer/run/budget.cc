@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/parallel/pipeline_schedule.h"
+#include "trainer/run/muon.h"
 #include "trainer/run/outer_optimizer.h"
 #include "trainer/shard/gathers.h"
 #include "trainer/shard/grains.h"
@@ -103,6 +104,8 @@ RankMemory memory_of_stage(const Settings& settings, const Model& model, const p
     largest = std::max(largest, cut.padded());
   }
   if (settings.local_steps > 0) memory.states += outer_bytes(own);
+  if (settings.optimizer == Optimizer::muon)
+    memory.states += static_cast<size_t>(Muon::floats(matrices_of(model, units))) * sizeof(float);
   if (gathers_anything(settings, place)) {
     memory.gathered = widest(cuts, cuts.size(), sharding.gather);
     if (limits_bytes(settings) && sharding.limiter.bytes > 0)

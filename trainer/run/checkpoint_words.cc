@@ -3,11 +3,11 @@
 #include "trainer/run/checkpoint_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
 #include <string_view>
-#include <utility>
 
 #include "trainer/checkpoint/checksum.h"
 #include "trainer/math/products.h"
@@ -21,6 +21,8 @@ constexpr size_t kFirstOfShape = 10;  ///< number of words before them
 constexpr size_t kLlamaWords = 5;     ///< form, heads of keys and values, hidden width, epsilon, rotary base
 constexpr size_t kFirstOfLlama = 16;
 constexpr size_t kVocabularyWord = 21;
+constexpr size_t kTokenizerWord = 23;
+constexpr size_t kOptimizerWord = 26;
 
 /// What only models of Llama's form have; false if it makes no sense.
 bool read_llama(std::span<const uint64_t> words, Config& config) {
@@ -34,6 +36,17 @@ bool read_llama(std::span<const uint64_t> words, Config& config) {
          words[2] <= kMostInShape && config.heads % config.key_value_heads == 0 &&
          config.width / config.heads % 2 == 0 && config.epsilon > 0 && config.rotary_base > 0;
 }
+
+}  // namespace
+
+uint64_t checksum_of(const TokenizerFiles& files) {
+  std::vector<uint64_t> sums;
+  for (const TokenizerFile& file : files)
+    sums.push_back(checkpoint::checksum(file.content.data(), file.content.size()));
+  return checkpoint::checksum(sums.data(), sums.size() * sizeof(uint64_t));
+}
+
+namespace {
 
 /// What computes matrix products: this code of the CPU, or a GPU.
 uint64_t code_of_products(const Settings& settings) {
@@ -69,6 +82,10 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           bits(settings.config.rotary_base),
           number(settings.config.vocabulary),
           settings.separator ? *settings.separator + uint64_t{1} : 0,
+          settings.tokenizer_files != nullptr ? checksum_of(*settings.tokenizer_files) : 0,
+          static_cast<uint64_t>(settings.sharding.gather),
+          static_cast<uint64_t>(settings.sharding.reduce),
+          static_cast<uint64_t>(settings.optimizer),
           number(settings.local_steps),
           bits(settings.outer_learning_rate),
           bits(settings.outer_momentum)};
@@ -81,48 +98,104 @@ uint64_t checksum_of(const Text& text) {
   return sums.size() == 1 ? sums.front() : checkpoint::checksum(sums.data(), sums.size() * sizeof(uint64_t));
 }
 
-std::string changed_words(std::span<const uint64_t> before, std::span<const uint64_t> now) {
-  enum class Shown : uint8_t { number, real, hidden };
-  constexpr std::pair<std::string_view, Shown> kNames[] = {
-      {"seed", Shown::number},
-      {"batch", Shown::number},
-      {"length of the text", Shown::number},
-      {"text", Shown::hidden},
-      {"number of steps", Shown::number},
-      {"learning rate", Shown::real},
-      {"warm-up", Shown::number},
-      {"weight decay", Shown::real},
-      {"clip", Shown::real},
-      {"precision", Shown::hidden},
-      {"", Shown::hidden},
-      {"", Shown::hidden},
-      {"", Shown::hidden},
-      {"", Shown::hidden},
-      {"order of sums", Shown::hidden},
-      {"instruction set, or release of oneDNN", Shown::hidden},
-      {"", Shown::hidden},
-      {"", Shown::hidden},
-      {"", Shown::hidden},
-      {"epsilon of norms", Shown::real},
-      {"base of the rotary embedding", Shown::real},
-      {"", Shown::hidden},
-      {"separation of documents", Shown::hidden},
-      {"number of local steps", Shown::number},
-      {"outer learning rate", Shown::real},
-      {"outer momentum", Shown::real}};
-  const auto shown = [](Shown form, uint64_t word) {
-    return form == Shown::real ? fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)))
-                               : fmt::format("{}", word);
-  };
-  std::string changed;
-  for (size_t at = 0; at < std::min({before.size(), now.size(), std::size(kNames)}); ++at) {
-    const auto& [name, form] = kNames[at];
-    if (before[at] == now[at] || name.empty()) continue;  // the shape is compared elsewhere
-    changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name);
-    if (form != Shown::hidden)
-      changed += fmt::format(" ({}, now {})", shown(form, before[at]), shown(form, now[at]));
+namespace {
+
+enum class Shown : uint8_t { number, real, precision, canonical, optimizer, hidden };
+enum class Change : uint8_t {
+  elsewhere,  ///< found elsewhere: of a model of another shape nothing can be loaded
+  usual,      ///< of a run that goes on elsewhere or for longer: a note says so
+  option,     ///< only if --allow-changes names the option
+  never,      ///< the parameters would mean another model
+};
+
+struct Word {
+  std::string_view name;
+  Shown shown = Shown::hidden;
+  Change change = Change::elsewhere;
+};
+
+constexpr Word kWords[] = {{"seed", Shown::number, Change::option},
+                           {"batch", Shown::number, Change::option},
+                           {"data", Shown::hidden, Change::option},
+                           {"data", Shown::hidden, Change::option},
+                           {"steps", Shown::number, Change::usual},
+                           {"learning-rate", Shown::real, Change::option},
+                           {"warm-up", Shown::number, Change::option},
+                           {"weight-decay", Shown::real, Change::option},
+                           {"clip", Shown::real, Change::option},
+                           {"precision", Shown::precision, Change::option},
+                           {},
+                           {},
+                           {},
+                           {},
+                           {"deterministic", Shown::canonical, Change::option},
+                           {"instruction set, or release of oneDNN", Shown::hidden, Change::usual},
+                           {},
+                           {},
+                           {},
+                           {"epsilon of the model's norms", Shown::real, Change::never},
+                           {"base of the rotary embedding", Shown::real, Change::never},
+                           {},
+                           {"separate-documents", Shown::hidden, Change::option},
+                           {"tokenizer", Shown::hidden, Change::never},
+                           {"gather", Shown::hidden, Change::option},
+                           {"reduce", Shown::hidden, Change::option},
+                           {"optimizer", Shown::optimizer, Change::never},
+                           {"local-steps", Shown::number, Change::option},
+                           {"outer-learning-rate", Shown::real, Change::option},
+                           {"outer-momentum", Shown::real, Change::option}};
+
+std::string shown(Shown form, uint64_t word) {
+  switch (form) {
+    case Shown::real: return fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)));
+    case Shown::precision: return word == 0 ? "fp32" : "bf16";
+    case Shown::canonical: return word == 0 ? "run" : "canonical";
+    case Shown::optimizer: return word == 0 ? "adamw" : "muon";
+    default: return fmt::format("{}", word);
   }
-  return changed;
+}
+
+}  // namespace
+
+std::vector<std::string> changeable_options() {
+  std::vector<std::string> names;
+  for (const Word& word : kWords)
+    if (word.change == Change::option && (names.empty() || names.back() != word.name))
+      names.emplace_back(word.name);
+  return names;
+}
+
+Result<std::string> compare_words(std::span<const uint64_t> before, std::span<const uint64_t> now,
+                                  std::span<const std::string> allowed) {
+  std::vector<std::string> noted, refused, missing;
+  const auto was = [&](size_t at) {  // earlier versions had AdamW only
+    return at < before.size() ? before[at] : at == kOptimizerWord ? uint64_t{0} : now[at];
+  };
+  for (size_t at = 0; at < std::min(now.size(), std::size(kWords)); ++at) {
+    const auto& [name, form, change] = kWords[at];
+    if (was(at) == now[at] || change == Change::elsewhere) continue;
+    if (at == kTokenizerWord && was(at) == 0) continue;  // it only shows the tokens, which are the same
+    std::string words = fmt::format("{}{}", change == Change::option ? "--" : "", name);
+    if (form != Shown::hidden)
+      words += fmt::format(" ({}, now {})", shown(form, was(at)), shown(form, now[at]));
+    const bool taken = change == Change::usual ||
+                       (change == Change::option && std::ranges::find(allowed, name) != allowed.end());
+    std::vector<std::string>& list = taken ? noted : refused;
+    if (!list.empty() && list.back() == words) continue;  // length and checksum of one text
+    list.push_back(std::move(words));
+    if (!taken && change == Change::option) missing.emplace_back(name);
+  }
+  if (refused.empty()) return fmt::format("{}", fmt::join(noted, ", "));
+  const bool can_be_allowed = missing.size() == refused.size();
+  return Status(Code::invalid_argument,
+                fmt::format("with another {}; expected the same{}", fmt::join(refused, ", "),
+                            can_be_allowed ? fmt::format(", or --allow-changes {} if the change is intended",
+                                                         fmt::join(missing, ","))
+                                           : ""));
+}
+
+uint64_t tokenizer_in(std::span<const uint64_t> words) {
+  return words.size() > kTokenizerWord ? words[kTokenizerWord] : 0;
 }
 
 std::optional<Config> config_in(std::span<const uint64_t> words) {

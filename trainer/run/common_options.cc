@@ -54,7 +54,6 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   const auto add = [&](const char* name, const auto& value) {
     options.push_back({name, fmt::format("{}", value)});
   };
-  const auto bf16 = [](bool yes) { return yes ? "bf16" : "fp32"; };
   const Config& config = settings.config;
   add("--preset", config.name);
   add("--blocks", config.layers);
@@ -62,7 +61,7 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
                             checksum_of(text)));
   add("--vocabulary", config.vocabulary);
   add("--separate-documents", settings.separator ? "given" : "not given");
-  add("--precision", bf16(settings.precision == Precision::bf16));
+  add("--precision", settings.precision == Precision::bf16 ? "bf16" : "fp32");
   constexpr std::array kRecomputes = {"none", "selective", "full"};
   add("--recompute", kRecomputes[static_cast<size_t>(settings.recompute)]);
   add("--steps", settings.steps);
@@ -72,6 +71,7 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--seed", settings.seed);
   add("--learning-rate", settings.learning_rate);
   add("--warm-up", settings.warm_up);
+  add("--optimizer", settings.optimizer == Optimizer::muon ? "muon" : "adamw");
   add("--weight-decay", settings.weight_decay);
   add("--clip", settings.clip);
   const shard::EngineOptions& sharding = settings.sharding;
@@ -92,8 +92,13 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--reduce", shard::name_of(sharding.reduce));
   add("--evaluation-sequences", settings.evaluation_sequences);
   add("--evaluate-every", report.evaluate_every);
-  add("--checkpoints", settings.checkpoints.empty() ? "not given" : settings.checkpoints);
+  const bool is_local = settings.checkpoints_local;  // then paths may differ, too
+  add("--checkpoints", settings.checkpoints.empty() ? "not given"
+                       : is_local                   ? "given"
+                                                    : settings.checkpoints);
+  add("--checkpoints-local", is_local ? "given" : "not given");
   add("--checkpoint-every", settings.checkpoint_every);
+  add("--allow-changes", fmt::format("{}", fmt::join(settings.allowed_changes, ",")));
   add("--keep", settings.checkpoints_kept);
   add("--trace", report.journal.trace.empty() ? "not given" : "given");
   add("--trace-steps", report.journal.trace_steps);

@@ -13,7 +13,6 @@
 #include "trainer/data/json_lines.h"
 #include "trainer/data/token_shard.h"
 #include "trainer/exchange/imported_model.h"
-#include "trainer/tokenizer/bpe_tokenizer.h"
 
 namespace weir::trainer {
 namespace {
@@ -48,7 +47,7 @@ Result<Text> open_shards(const DataSource& source, DataFormat format) {
 }
 
 /// The documents of JSON lines, each behind a separator.
-Result<Text> open_documents(const DataSource& source, const Tokenizer& tokenizer) {
+Result<std::vector<Token>> encode_documents(const DataSource& source, const Tokenizer& tokenizer) {
   std::vector<Token> tokens;
   for (const std::string& path : source.files)
     WEIR_TRY(for_each_document(path, [&](std::string_view document) {
@@ -58,7 +57,7 @@ Result<Text> open_documents(const DataSource& source, const Tokenizer& tokenizer
       tokens.insert(tokens.end(), own->begin(), own->end());
       return Status();
     }));
-  return Text(name_of(source.files), std::move(tokens), tokenizer.separator());
+  return tokens;
 }
 
 /// Bytes of several files, one after the other.
@@ -75,45 +74,69 @@ Result<Text> open_bytes(const DataSource& source) {
 }
 
 /// Text in tokens; each file is a document.
-Result<Text> encode_files(const DataSource& source, const Tokenizer& tokenizer) {
+Result<std::vector<Token>> encode_files(const DataSource& source, const Tokenizer& tokenizer) {
   std::vector<Token> tokens;
-  std::string name = name_of(source.files);
   const size_t count = std::max<size_t>(source.files.size(), 1);
   for (size_t at = 0; at < count; ++at) {
     const auto text = source.files.empty() ? Text::built_in() : Text::from_file(source.files[at]);
     WEIR_TRY(text.status());
-    if (source.files.empty()) name = text->name();
     const auto bytes = text->bytes();
     if (const auto separator = tokenizer.separator()) tokens.push_back(*separator);
     const auto own = tokenizer.encode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     WEIR_TRY(own.status());
     tokens.insert(tokens.end(), own->begin(), own->end());
   }
-  return Text(std::move(name), std::move(tokens), tokenizer.separator());
+  return tokens;
 }
 
 }  // namespace
 
-Result<TrainingData> open_data(const DataSource& source) {
-  std::shared_ptr<const Tokenizer> tokenizer = std::make_shared<const BytesAsTokens>();
-  std::vector<std::string> tokenizer_files;
+Result<OpenedSource> open_source(const DataSource& source) {
+  OpenedSource opened;
+  opened.tokenizer = std::make_shared<const BytesAsTokens>();
   if (!source.tokenizer.empty()) {
     const auto bpe = BpeTokenizer::open(source.tokenizer);
     WEIR_TRY(bpe.status());
-    tokenizer = *bpe;
-    tokenizer_files = (*bpe)->files();
+    opened.tokenizer = *bpe;
+    opened.tokenizer_files = (*bpe)->files();
   }
   const auto format = source.files.empty() ? Result<DataFormat>(DataFormat::text) : format_of(source);
   WEIR_TRY(format.status());
   const bool is_text = *format == DataFormat::text, is_lines = *format == DataFormat::json_lines;
-  Result<Text> text = is_lines                             ? open_documents(source, *tokenizer)
-                      : is_text && tokenizer_files.empty() ? open_bytes(source)
-                      : is_text                            ? encode_files(source, *tokenizer)
-                                                           : open_shards(source, *format);
+  if (is_lines || (is_text && !opened.tokenizer_files.empty())) {
+    const auto encode = is_lines ? encode_documents : encode_files;
+    opened.to_encode = TextSource{
+        source.files.empty() ? Text::kBuiltIn : name_of(source.files), opened.tokenizer->separator(),
+        [&source, encode, tokenizer = opened.tokenizer] { return encode(source, *tokenizer); }};
+    return opened;
+  }
+  auto text = is_text ? open_bytes(source) : open_shards(source, *format);
   WEIR_TRY(text.status());
-  if (!is_text && !is_lines && tokenizer_files.empty())
-    tokenizer = std::make_shared<const TokenNumbers>(text->separator());
-  return TrainingData{std::move(*text), std::move(tokenizer), std::move(tokenizer_files)};
+  opened.text = std::move(*text);
+  if (!is_text && opened.tokenizer_files.empty())
+    opened.tokenizer = std::make_shared<const TokenNumbers>(opened.text->separator());
+  return opened;
+}
+
+Result<TrainingData> read_data(ncclComm_t world, OpenedSource opened) {
+  auto encoded = text_of_host(world, opened.to_encode);
+  WEIR_TRY(encoded.status());
+  if (!opened.text) opened.text = std::move(*encoded);
+  return TrainingData{std::move(*opened.text), std::move(opened.tokenizer),
+                      std::move(opened.tokenizer_files)};
+}
+
+Result<TrainingData> open_data(const DataSource& source) {
+  auto opened = open_source(source);
+  WEIR_TRY(opened.status());
+  if (opened->to_encode) {
+    const TextSource& text = *opened->to_encode;
+    auto tokens = text.encode();
+    WEIR_TRY(tokens.status());
+    opened->text.emplace(text.name, std::move(*tokens), text.separator);
+  }
+  return TrainingData{std::move(*opened->text), std::move(opened->tokenizer),
+                      std::move(opened->tokenizer_files)};
 }
 
 void use_imported_tokenizer(const Settings& settings, DataSource& source) {

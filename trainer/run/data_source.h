@@ -3,14 +3,18 @@
 /// Tests: tests/trainer/data_source_test.cc
 #pragma once
 
+#include <nccl.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/status.h"
 #include "trainer/data/text.h"
+#include "trainer/run/host_text.h"
 #include "trainer/run/settings.h"
-#include "trainer/tokenizer/tokenizer.h"
+#include "trainer/tokenizer/bpe_tokenizer.h"
 
 namespace weir::trainer {
 
@@ -35,11 +39,25 @@ struct DataSource {
 struct TrainingData {
   Text text;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< never null
-  std::vector<std::string> tokenizer_files{};  ///< paths; empty: it has none
+  TokenizerFiles tokenizer_files{};            ///< empty: it has none
 };
 
-/// Opens the files, and encodes text if there is a tokenizer. Errors: files that cannot be read or are not of
-/// the format.
+/// A source that is open. Its text is not yet there if it is to be encoded, which may take long.
+struct OpenedSource {
+  std::optional<Text> text;             ///< nothing: encode it
+  std::optional<TextSource> to_encode;  ///< refers to the source and the tokenizer
+  std::shared_ptr<const Tokenizer> tokenizer;
+  TokenizerFiles tokenizer_files{};
+};
+
+/// Opens the files. `source` must outlive the result. Errors: files that cannot be read or are not of the
+/// format; those of text that is to be encoded are found later.
+Result<OpenedSource> open_source(const DataSource& source);
+
+/// The text, encoded once per host. Collective.
+Result<TrainingData> read_data(ncclComm_t world, OpenedSource opened);
+
+/// Both for one process alone.
 Result<TrainingData> open_data(const DataSource& source);
 
 /// Takes the tokenizer of an imported model whose tokens are not bytes, if it is in the model's folder and no

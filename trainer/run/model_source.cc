@@ -19,9 +19,9 @@ Status choose_model(const ModelSource& source, Settings& settings) {
     return {};
   }
   if (!source.sample_from.empty()) {
-    const auto contents = checkpoint::newest_contents(source.sample_from);
-    WEIR_TRY(contents.status());
-    if (const auto config = config_in(contents->words)) {
+    const auto found = checkpoint::newest(source.sample_from);
+    WEIR_TRY(found.status());
+    if (const auto config = config_in(found->contents.words)) {
       settings.config = *config;
       return {};
     }

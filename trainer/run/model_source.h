@@ -19,7 +19,7 @@ struct ModelSource {
 
 /// Fills in the shape of the model, and what its parameters are imported from. The shape of a checkpoint of
 /// an earlier version is that of the preset. Errors: those of ImportedModel::open() and
-/// checkpoint::newest_contents().
+/// checkpoint::newest().
 Status choose_model(const ModelSource& source, Settings& settings);
 
 }  // namespace weir::trainer

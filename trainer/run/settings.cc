@@ -93,6 +93,13 @@ Status check(const Settings& settings) {
     return wrong(fmt::format("--clip {} is invalid; expected at least 0", settings.clip));
   if (!(settings.weight_decay >= 0))
     return wrong(fmt::format("--weight-decay {} is invalid; expected at least 0", settings.weight_decay));
+  if (settings.optimizer == Optimizer::muon && settings.parts.slices > 1)
+    return wrong(fmt::format(
+        "--optimizer muon with --tensor {}: it needs whole matrices, not slices; expected only one "
+        "of the two options (--strategy and --pipeline are possible)",
+        settings.parts.slices));
+  if (settings.optimizer == Optimizer::muon && settings.sharding.gpu != nullptr)
+    return wrong("--optimizer muon runs on the CPU only; expected --device cpu, or --optimizer adamw");
   return {};
 }
 

@@ -6,16 +6,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/math/products.h"
 #include "trainer/model/config.h"
 #include "trainer/model/unit.h"
 #include "trainer/parallel/grid.h"
 #include "trainer/shard/engine.h"
+#include "trainer/tokenizer/bpe_tokenizer.h"
 
 namespace weir::trainer {
 
 class ImportedModel;
+
+enum class Optimizer : uint8_t {
+  adamw,
+  muon,  ///< for the matrices of blocks (muon.h); AdamW for the others
+};
 
 struct Settings {
   Config config;
@@ -27,6 +34,7 @@ struct Settings {
   float learning_rate = 3e-3f;  ///< peak learning rate
   Index warm_up = 20;           ///< number of steps
   float last_rate = 0.1f;       ///< learning rate of the last step, as a fraction of the peak
+  Optimizer optimizer = Optimizer::adamw;
   float weight_decay = 0.1f;
   float beta1 = 0.9f;
   float beta2 = 0.95f;
@@ -41,11 +49,16 @@ struct Settings {
   Index evaluation_sequences = 256;  ///< number of held-out sequences; 0: the whole held-out text
   std::shared_ptr<const ImportedModel> imported;  ///< gives the initial parameters; null: they are random
   std::string checkpoints;                        ///< path of the folder; empty: no checkpoints are written
+  bool checkpoints_local = false;                 ///< the folder is another one on each host
   Index checkpoint_every = 100;  ///< steps between checkpoints; one is also written after the last step
   int checkpoints_kept = 2;
   Index local_steps = 0;  ///< steps between the meetings of groups that train by themselves; 0: no groups
   float outer_learning_rate = 0.7f;  ///< of the optimizer at these meetings (outer_optimizer.h)
   float outer_momentum = 0.9f;
+  /// Options with which the run may go on in another way than the checkpoint's (checkpoint_words.h).
+  std::vector<std::string> allowed_changes;
+  /// The tokenizer's files, which each checkpoint has; null: tokens are bytes or numbers.
+  std::shared_ptr<const TokenizerFiles> tokenizer_files;
   parallel::Shape parts;          ///< parts into which the model is cut; each has ranks of its own
   shard::EngineOptions sharding;  ///< all fields but `canonical`, which is copied from the field above
 };

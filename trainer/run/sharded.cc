@@ -114,8 +114,12 @@ Result<std::unique_ptr<Sharded>> Sharded::create(const World& world, const Setti
       new Sharded(world, settings, text, ops, std::move(outer), std::move(*team)));
   WEIR_TRY(engine->make_shards());
   WEIR_TRY(engine->make_arrays());
-  if (!settings.checkpoints.empty())
-    engine->saver_.emplace(world.comm(), settings.checkpoints, settings.checkpoints_kept);
+  if (settings.checkpoints.empty()) return engine;
+  engine->saver_.emplace(world.comm(), settings.checkpoints, settings.checkpoints_kept);
+  if (settings.checkpoints_local) engine->saver_->use_local_folders();
+  if (settings.tokenizer_files != nullptr)
+    for (const TokenizerFile& file : *settings.tokenizer_files)
+      engine->saver_->keep_file(file.name, file.content);
   return engine;
 }
 
@@ -172,6 +176,8 @@ Status Sharded::make_arrays() {
     WEIR_TRY(make(moments.mean, static_cast<Index>(own.count)));
     WEIR_TRY(make(moments.variance, static_cast<Index>(own.count)));
   }
+  if (settings_.optimizer == Optimizer::muon)
+    muon_.emplace(team_->data(), *shards_, matrices_of(model_, units_));
   if (outer_ != nullptr) WEIR_TRY(outer_->make_arrays(*shards_));
   WEIR_TRY(set_initial_parameters());
   if (outer_ != nullptr) outer_->begin();
@@ -316,7 +322,8 @@ StepResult Sharded::result_of(Index step, const GroupSums& sums) {
                     .learning_rate = learning_rate_at(settings_, step),
                     .waited_ms = shards.gather_wait_ms + shards.reduce_wait_ms + parts.part_wait_ms,
                     .busy_ms = busy_ms(std::move(all)),
-                    .bytes = shards.gather_bytes + shards.reduce_bytes + parts.part_bytes,
+                    .bytes = shards.gather_bytes + shards.reduce_bytes + parts.part_bytes +
+                             (muon_ ? muon_->take_bytes() : 0),
                     .memory = used_memory(),
                     .spans = recorder_.spans()};
 }
@@ -372,10 +379,18 @@ Status Sharded::update(Index step, float norm) {
     const shard::Range own = shards_->shard_range(number);
     optimise(ops_, unit(at).parameters(), adamw, static_cast<Index>(own.first), static_cast<Index>(own.end()),
              shards_->shard(number).data(), shards_->gradient_shard(number).data(), moments_[at].mean.data(),
-             moments_[at].variance.data());
+             moments_[at].variance.data(),
+             muon_ && is_block(model_, units_.first + at) ? Tensors::vectors : Tensors::all);
   }
+  if (muon_) WEIR_TRY(update_matrices(adamw));
   ops_.finish();
   return ops_.status();
+}
+
+Status Sharded::update_matrices(const AdamW& adamw) {
+  std::vector<std::span<float>> momentum;
+  for (Moments& own : moments_) momentum.emplace_back(own.mean.data(), static_cast<size_t>(own.mean.size()));
+  return muon_->step({adamw.learning_rate, adamw.weight_decay, adamw.gradient_scale}, momentum);
 }
 
 Result<double> Sharded::evaluate() {
@@ -421,24 +436,31 @@ std::vector<checkpoint::ShardArray> Sharded::saved_arrays() {
 
 Result<Resumed> Sharded::resume(bool regrouped) {
   if (!saver_) return Resumed();
-  WEIR_TRY(saver_->open(regrouped));
+  const auto arrays = saved_arrays();
+  WEIR_TRY(saver_->open(regrouped, checkpoint::bytes_to_save(*shards_, arrays, whole_model())));
   const OuterParameters outer(outer_.get());
-  auto loaded =
-      checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, saved_arrays(), whole_model());
+  auto loaded = checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, arrays, whole_model(),
+                                        settings_.checkpoints_local);
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) return Resumed();
   Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
-  const std::string changed = changed_words((*loaded)->contents.words, checkpoint_words(settings_, text_));
-  if (!changed.empty())
+  const auto changed =
+      compare_words((*loaded)->contents.words, checkpoint_words(settings_, text_), settings_.allowed_changes);
+  if (!changed.ok())
+    return Status(changed.status().code(),
+                  fmt::format("the checkpoint of step {} in {} was written {}", resumed.step,
+                              settings_.checkpoints, changed.status().message()));
+  if (!changed->empty())
     resumed.notes.push_back(fmt::format(
         "the checkpoint was written with another {}; the results differ from those of one uninterrupted run",
-        changed));
+        *changed));
   return resumed;
 }
 
 Result<Resumed> Sharded::load(const std::string& path) {
   const OuterParameters outer(outer_.get());
-  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, saved_arrays(), whole_model());
+  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, saved_arrays(), whole_model(),
+                                        settings_.checkpoints_local);
   WEIR_TRY(loaded.status());
   if (!loaded->has_value())
     return Status(Code::invalid_argument,
@@ -565,6 +587,7 @@ RankMemory Sharded::memory() const {
   const shard::EngineMemory shards = shards_->memory();
   Index moments = 0;
   for (const Moments& own : moments_) moments += own.mean.size() + own.variance.size();
+  if (muon_) moments += Muon::floats(matrices_of(model_, units_));
   const size_t outer = outer_ != nullptr ? outer_->memory() : 0;
   return {shards.shards + outer + static_cast<size_t>(moments) * sizeof(float), shards.gathered,
           shards.gradients, static_cast<size_t>(passes_->floats()) * sizeof(float)};

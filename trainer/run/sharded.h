@@ -20,6 +20,7 @@
 #include "trainer/run/array.h"
 #include "trainer/run/budget.h"
 #include "trainer/run/engine.h"
+#include "trainer/run/muon.h"
 #include "trainer/run/outer_optimizer.h"
 #include "trainer/run/passes.h"
 #include "trainer/run/recorder.h"
@@ -97,6 +98,7 @@ class Sharded final : public TrainingEngine {
   Status update(Index step, float norm);
   Result<GroupSums> sums_of(const shard::StepSums& sums, float loss);
   StepResult result_of(Index step, const GroupSums& sums);
+  Status update_matrices(const AdamW& adamw);
   Result<int> agreed_signal(uint64_t votes_of_part) const;
   void record_collectives();
   size_t used_memory() const;
@@ -116,6 +118,7 @@ class Sharded final : public TrainingEngine {
   parallel::UnitRange units_;
   std::unique_ptr<shard::ShardEngine> shards_;
   std::vector<Moments> moments_;  ///< index: unit of the part
+  std::optional<Muon> muon_;      ///< set with Optimizer::muon; momentum is in moments_[].mean
   std::vector<Tokens> tokens_;    ///< index: slot of passes_
   Recorder recorder_;
   std::optional<Passes> passes_;

@@ -3,14 +3,9 @@
 #include "trainer/run/world.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "trainer/shard/calls.h"
 #include "weir/launched.h"
@@ -45,25 +40,6 @@ Result<std::string> World::order_of_sums() const {
 
 World::~World() {
   if (comm_ != nullptr) (void)ncclCommDestroy(comm_);
-}
-
-Status start_ranks(const Launch& launch, char** arguments) {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return Status(Code::system_error, fmt::format("cannot find this program: {}", error.message()));
-  const std::string launcher = self.parent_path() / "weir";
-  std::vector<std::string> words = {"weir", "run", "--plain", "--grace", "0"};
-  if (launch.ranks > 0) words.insert(words.end(), {"-n", std::to_string(launch.ranks)});
-  if (!launch.hosts.empty()) words.insert(words.end(), {"--hosts", launch.hosts});
-  if (launch.regroups) words.emplace_back("--keep-going");
-  words.insert(words.end(), {"--", self.string()});
-  for (char** word = arguments + 1; *word != nullptr; ++word) words.emplace_back(*word);
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  execv(launcher.c_str(), pointers.data());
-  return Status(Code::system_error,
-                fmt::format("--ranks and --hosts need the launcher {}: {}", launcher, std::strerror(errno)));
 }
 
 }  // namespace weir::trainer

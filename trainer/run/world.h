@@ -46,16 +46,4 @@ class World {
   int ranks_ = 1;
 };
 
-/// What `weir run` is asked to start.
-struct Launch {
-  int ranks = 0;          ///< 0: as many as `hosts` says
-  std::string hosts;      ///< as `weir run --hosts` takes them; empty: this machine
-  bool regroups = false;  ///< ranks that die do not end the others
-};
-
-/// Replaces this process by `weir run`, found beside the program, which starts it again as the ranks of
-/// `launch` with the same arguments, and gives them any time after a signal. Returns only if that is
-/// impossible, with the reason.
-Status start_ranks(const Launch& launch, char** arguments);
-
 }  // namespace weir::trainer

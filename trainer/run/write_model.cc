@@ -15,14 +15,14 @@ Status try_export(const World& world, const std::string& folder, const Config& c
   return checkpoint::agree(world.comm(), writes ? ExportedModel::create(folder, config).status() : Status());
 }
 
-Status export_model(const World& world, Sharded& engine, const std::string& folder,
-                    const std::vector<std::string>& tokenizer_files) {
+Status export_model(const World& world, Sharded& engine, const std::string& folder) {
   const Config& config = engine.model().config();
+  const auto& files = engine.settings().tokenizer_files;
   const Model whole(config, Recompute::none);
   std::optional<ExportedModel> file;
   Status status;
   if (world.rank() == 0) {
-    auto created = ExportedModel::create(folder, config, tokenizer_files);
+    auto created = ExportedModel::create(folder, config, files == nullptr ? TokenizerFiles() : *files);
     status = created.status();
     if (created.ok()) file.emplace(std::move(*created));
   }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "src/base/status.h"
 #include "trainer/run/sharded.h"
@@ -16,9 +15,8 @@ namespace weir::trainer {
 /// success on the others. Collective: all get rank 0's error.
 Status try_export(const World& world, const std::string& folder, const Config& config);
 
-/// The parameters as they are now, and the files, as ExportedModel writes them. Collective; rank 0 writes,
-/// one unit at a time, and all get its error.
-Status export_model(const World& world, Sharded& engine, const std::string& folder,
-                    const std::vector<std::string>& tokenizer_files);
+/// The parameters as they are now, and the files of its tokenizer, as ExportedModel writes them. Collective;
+/// rank 0 writes, one unit at a time, and all get its error.
+Status export_model(const World& world, Sharded& engine, const std::string& folder);
 
 }  // namespace weir::trainer

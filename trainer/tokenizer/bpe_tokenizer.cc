@@ -55,21 +55,20 @@ size_t letter_bytes(std::string_view text) {
 
 Result<std::shared_ptr<const BpeTokenizer>> BpeTokenizer::open(const std::string& path) {
   std::error_code error;
-  const std::string file = std::filesystem::is_directory(path, error) ? path + "/tokenizer.json" : path;
-  std::vector<std::string> files{file};
-  if (file != path && !std::filesystem::exists(file, error))
-    files = {path + "/vocab.json", path + "/merges.txt"};
-  std::vector<std::string> contents;
-  for (const std::string& one : files) {
-    auto content = content_of(one);
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  TokenizerFiles files{{"tokenizer.json", ""}};
+  if (is_folder && !std::filesystem::exists(path + "/tokenizer.json", error))
+    files = {{"vocab.json", ""}, {"merges.txt", ""}};
+  for (TokenizerFile& file : files) {
+    auto content = content_of(is_folder ? path + "/" + file.name : path);
     WEIR_TRY(content.status());
-    contents.push_back(std::move(*content));
+    file.content = std::move(*content);
   }
   const auto named = [&](const Status& status) {
     return Status(status.code(), path + ": " + status.message());
   };
-  const auto definition =
-      files.size() == 1 ? parse_tokenizer_json(contents[0]) : parse_gpt2_files(contents[0], contents[1]);
+  const auto definition = files.size() == 1 ? parse_tokenizer_json(files[0].content)
+                                            : parse_gpt2_files(files[0].content, files[1].content);
   if (!definition.ok()) return named(definition.status());
   const std::shared_ptr<BpeTokenizer> tokenizer(new BpeTokenizer());
   const Status status = tokenizer->read(*definition);

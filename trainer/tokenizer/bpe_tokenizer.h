@@ -17,6 +17,13 @@
 
 namespace weir::trainer {
 
+/// A file of a tokenizer, by the name under which open() finds it in a folder.
+struct TokenizerFile {
+  std::string name;
+  std::string content;
+};
+using TokenizerFiles = std::vector<TokenizerFile>;
+
 class BpeTokenizer final : public Tokenizer {
  public:
   /// A `tokenizer.json`, or a folder that has one, or one with `vocab.json` and `merges.txt`. Errors begin
@@ -29,8 +36,8 @@ class BpeTokenizer final : public Tokenizer {
   Result<std::vector<Token>> encode(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
 
-  /// Paths of the files that it was read from.
-  const std::vector<std::string>& files() const { return files_; }
+  /// The files that it was read from.
+  const TokenizerFiles& files() const { return files_; }
 
  private:
   BpeTokenizer() = default;
@@ -44,7 +51,7 @@ class BpeTokenizer final : public Tokenizer {
   BpeMerges merges_;
   std::vector<Splitter> splitters_;
   std::optional<Token> separator_;
-  std::vector<std::string> files_;
+  TokenizerFiles files_;
   bool by_bytes_ = true;
   bool begins_with_space_ = false;
   bool prefers_words_ = false;

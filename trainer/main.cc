@@ -285,6 +285,7 @@ bool simplify(Settings& settings) {
   }
   if (settings.local_steps > 0) {
     settings.local_steps = 0;
+    settings.allowed_changes.emplace_back("local-steps");  // the checkpoint has been written with them
     return true;
   }
   const bool hybrid = settings.sharding.strategy == shard::Strategy::hybrid_shard ||

@@ -93,6 +93,23 @@ def survive(rng, program, folder):
   return done, said, process.returncode
 
 
+def survive_local_steps(program):
+  """A group that has lost a rank is not as large as the other one: the ranks that are left train together."""
+  with tempfile.TemporaryDirectory() as folder:
+    options = ["--data", some_text().name, "--preset", "tiny", "--steps", f"{STEPS}", "--batch", "8", "--sample", "0", "--evaluation-sequences", "4",
+               "--metrics", os.path.join(folder, "metrics.jsonl"), "--ranks", f"{RANKS}", "--regroup", "--checkpoints", os.path.join(folder, "kept"),
+               "--checkpoint-every", "2", "--local-steps", "3", "--shard-ranks", "2", "--reduce", "int8"]
+    process = subprocess.Popen([program, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+      wait_for_steps(folder, 5, lambda: process.poll() is None)
+      os.kill(children_of(process.pid)[RANKS - 1], signal.SIGKILL)
+      said, _ = process.communicate(timeout=LIMIT_S)
+    finally:
+      process.kill()
+    assert process.returncode == 0, said
+    assert "continuing with FULL_SHARD on the uncut model" in said and "another --local-steps (3, now 0)" in said, said
+
+
 def survive_a_cut(rng, program, folder):
   """The same on four hosts, one of which loses its cable; that one ends with a sentence, the others go on."""
   lost, at = rng.randrange(RANKS), rng.randrange(1, STEPS - 4)
@@ -180,6 +197,8 @@ def main():
   arguments = parser.parse_args()
   program = os.path.join(arguments.programs, "weir-train")
   act = survive if arguments.where == "processes" else survive_a_cut
+  if arguments.where == "processes":
+    survive_local_steps(program)
   if arguments.where == "network" and (missing := missing_tools()):
     print(missing)
     sys.exit(77)

@@ -91,6 +91,33 @@ class Exchange : public ::testing::Test {
       ASSERT_TRUE(writer->write(std::vector<float>(tensor.elements())).ok());
     ASSERT_TRUE(writer->finish().ok());
   }
+  /// Divides the tensors among two files with an index, as save_pretrained does with large models.
+  void split() const {
+    const std::string whole = path() + "/model.safetensors";
+    const auto reader = SafetensorsReader::open(whole);
+    json index = {{"metadata", {{"total_size", 1}}}, {"weight_map", json::object()}};
+    for (size_t part = 0; part < 2; ++part) {
+      std::vector<TensorEntry> tensors;
+      for (size_t at = part; at < reader->tensors().size(); at += 2) tensors.push_back(reader->tensors()[at]);
+      const std::string name =
+          part == 0 ? "model-00001-of-00002.safetensors" : "model-00002-of-00002.safetensors";
+      auto writer = SafetensorsWriter::create(path() + "/" + name, tensors);
+      for (const TensorEntry& tensor : tensors) {
+        ASSERT_TRUE(writer->write(*reader->read(tensor.name, tensor.shape)).ok());
+        index["weight_map"][tensor.name] = name;
+      }
+      ASSERT_TRUE(writer->finish().ok());
+    }
+    std::ofstream(whole + ".index.json") << index.dump();
+    std::filesystem::remove(whole);
+  }
+  /// Replaces the index, and says how it is refused, without its path.
+  std::string refusal_of_index(const std::string& text) const {
+    const std::string index = path() + "/model.safetensors.index.json";
+    std::ofstream(index) << text;
+    const std::string said = refusal();
+    return said.starts_with(index + ": ") ? said.substr(index.size() + 2) : said;
+  }
 
  private:
   checkpoint::TemporaryFolder folder_;
@@ -140,6 +167,35 @@ TEST_F(Exchange, ChecksumsTellModelsApart) {
   EXPECT_NE(*ImportedModel::open(path())->checksum(), first);
 }
 
+TEST_P(ExchangeOf, AModelMayBeInSeveralFiles) {
+  export_model(3, GetParam());
+  const uint64_t whole = *ImportedModel::open(path())->checksum();
+  split();
+  const auto imported = ImportedModel::open(path());
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  EXPECT_EQ(*imported->checksum(), whole);
+  std::filesystem::remove(path() + "/model-00002-of-00002.safetensors");
+  EXPECT_THAT(refusal(), HasSubstr("/model-00002-of-00002.safetensors: the model cannot be opened: "));
+}
+
+TEST_F(Exchange, IndexesThatDoNotFitAreNamed) {
+  export_model(3);
+  split();
+  EXPECT_THAT(refusal_of_index("{"), HasSubstr("is not JSON: "));
+  for (const char* none : {"[]", "{}", "{\"weight_map\": {}}", "{\"weight_map\": [1]}"})
+    EXPECT_EQ(refusal_of_index(none), "has no weight_map; expected an object with the file of each tensor");
+  EXPECT_EQ(refusal_of_index("{\"weight_map\": {\"a\": 1}}"), "the file of tensor 'a' is no string");
+  for (const char* name : {"../x.safetensors", "", "x.bin"})
+    EXPECT_EQ(
+        refusal_of_index(json{{"weight_map", {{"a", name}}}}.dump()),
+        std::string("tensor 'a' is in '") + name + "'; expected a file *.safetensors in the same folder");
+  EXPECT_EQ(refusal_of_index("{\"weight_map\": {\"a\": \"model-00001-of-00002.safetensors\"}}"),
+            "has no tensor 'transformer.wte.weight'; expected one of shape [300, 24]");
+  EXPECT_THAT(refusal_of_index("{\"weight_map\": {\"transformer.wte.weight\": "
+                               "\"model-00002-of-00002.safetensors\"}}"),
+              HasSubstr("model-00002-of-00002.safetensors: has no tensor 'transformer.wte.weight'"));
+}
+
 TEST_P(ExchangeOf, NamesMayBeWithoutTheirFirstPart) {
   export_model(3, GetParam());
   const std::string first = GetParam() == Form::llama ? "model." : "transformer.";
@@ -172,8 +228,6 @@ TEST_F(Exchange, TensorsThatDoNotFitAreNamed) {
   EXPECT_EQ(refusal(), path() +
                            "/model.safetensors: tensor 'transformer.h.0.attn.c_attn.weight' has shape [72, "
                            "24]; expected [24, 72]");
-  std::filesystem::rename(path() + "/model.safetensors", path() + "/model.safetensors.index.json");
-  EXPECT_THAT(refusal(), HasSubstr("has a model in several files; expected one, model.safetensors"));
   std::filesystem::remove(path() + "/config.json");
   EXPECT_THAT(refusal(), HasSubstr("/config.json: No such file"));
 }

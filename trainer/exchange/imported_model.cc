@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -34,17 +33,9 @@ Result<ImportedModel> ImportedModel::open(const std::string& folder) {
   WEIR_TRY(text.status());
   Result<ForeignConfig> config = parse_foreign_config(*text);
   if (!config.ok()) return Status(config.status().code(), path + ": " + config.status().message());
-  const std::string weights = folder + "/model.safetensors";
-  std::error_code error;
-  if (!std::filesystem::exists(weights, error) && std::filesystem::exists(weights + ".index.json", error))
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{} has a model in several files; expected one, model.safetensors (save_pretrained "
-                    "writes one if max_shard_size is larger than the model)",
-                    folder));
-  Result<SafetensorsReader> reader = SafetensorsReader::open(weights);
-  WEIR_TRY(reader.status());
-  ImportedModel model(folder, std::move(*config), std::move(*reader));
+  Result<SafetensorsFiles> files = SafetensorsFiles::open(folder);
+  WEIR_TRY(files.status());
+  ImportedModel model(folder, std::move(*config), std::move(*files));
   WEIR_TRY(model.check());
   return model;
 }
@@ -55,7 +46,7 @@ Status ImportedModel::check() const {
   for (const auto& unit : model.units())
     for (const Tensor& tensor : unit->parameters().tensors()) {
       const ForeignTensor theirs = foreign_tensor(config().form, tensor);
-      WEIR_TRY(reader_.check(name_in_file(theirs.name), theirs.shape));
+      WEIR_TRY(files_.check(name_in_file(theirs.name), theirs.shape));
     }
   return {};
 }
@@ -64,14 +55,14 @@ std::string ImportedModel::name_in_file(const std::string& name) const {
   const std::string_view before = foreign_prefix(config().form);
   const std::string wanted =
       name == kForeignHead && copies_embedding() ? foreign_embedding(config().form) : name;
-  if (!reader_.has(wanted) && wanted.starts_with(before) && reader_.has(wanted.substr(before.size())))
+  if (!files_.has(wanted) && wanted.starts_with(before) && files_.has(wanted.substr(before.size())))
     return wanted.substr(before.size());
   return wanted;
 }
 
 Result<std::vector<float>> ImportedModel::read(const Tensor& tensor) const {
   const ForeignTensor theirs = foreign_tensor(config().form, tensor);
-  Result<std::vector<float>> values = reader_.read(name_in_file(theirs.name), theirs.shape);
+  Result<std::vector<float>> values = files_.read(name_in_file(theirs.name), theirs.shape);
   if (!values.ok() || !theirs.transposed) return values;
   return transposed(theirs.shape[0], theirs.shape[1], *values);
 }

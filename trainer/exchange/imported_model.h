@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trainer/exchange/foreign_config.h"
-#include "trainer/exchange/safetensors_reader.h"
+#include "trainer/exchange/safetensors_files.h"
 #include "trainer/model/parameters.h"
 
 namespace weir::trainer {
@@ -16,9 +16,9 @@ namespace weir::trainer {
 /// Movable; used by one thread at a time. Errors begin with the path of the file.
 class ImportedModel {
  public:
-  /// Reads `config.json` and the header of `model.safetensors`; the names of tensors may also be without
-  /// their first part, "transformer." or "model.". invalid_argument if a tensor is missing or has another
-  /// shape.
+  /// Reads `config.json` and the header of `model.safetensors`, or those of the files of its index; the names
+  /// of tensors may also be without their first part, "transformer." or "model.". invalid_argument if a
+  /// tensor is missing or has another shape.
   static Result<ImportedModel> open(const std::string& folder);
 
   const Config& config() const { return config_.config; }
@@ -34,14 +34,14 @@ class ImportedModel {
   Status fill(const ParameterTable& table, Index begin, Index end, float* values) const;
 
  private:
-  ImportedModel(std::string folder, ForeignConfig config, SafetensorsReader reader)
-      : folder_(std::move(folder)), config_(std::move(config)), reader_(std::move(reader)) {}
+  ImportedModel(std::string folder, ForeignConfig config, SafetensorsFiles files)
+      : folder_(std::move(folder)), config_(std::move(config)), files_(std::move(files)) {}
   Status check() const;
   std::string name_in_file(const std::string& name) const;
 
   std::string folder_;
   ForeignConfig config_;
-  SafetensorsReader reader_;
+  SafetensorsFiles files_;
 };
 
 }  // namespace weir::trainer

@@ -107,7 +107,8 @@ TEST(CheckpointWords, HaveTheShapeOfLlamas) {
                      .key_value_heads = 2,
                      .hidden = 100,
                      .epsilon = 1e-6f,
-                     .rotary_base = 5e5f};
+                     .rotary_base = 5e5f,
+                     .rotary_scaling = {8192, 8, 1, 4}};
   std::vector<uint64_t> words = checkpoint_words(settings, *text);
   const auto config = config_in(words);
   ASSERT_TRUE(config.has_value());
@@ -116,13 +117,16 @@ TEST(CheckpointWords, HaveTheShapeOfLlamas) {
   EXPECT_EQ(config->hidden, 100);
   EXPECT_EQ(config->epsilon, 1e-6f);
   EXPECT_EQ(config->rotary_base, 5e5f);
+  EXPECT_EQ(config->rotary_scaling, settings.config.rotary_scaling);
   settings.config.epsilon = 1e-5f;
   settings.config.rotary_base = 1e4f;
+  settings.config.rotary_scaling = {};
   const std::vector<std::string> all = changeable_options();
   EXPECT_EQ(compare_words(words, checkpoint_words(settings, *text), all).status().message(),
             "with another epsilon of the model's norms (1e-06, now 1e-05), base of the rotary embedding "
-            "(500000, now 10000); expected the same");
-  for (const auto& [word, value] : {std::pair<size_t, uint64_t>{16, 7}, {17, 4}, {17, 0}, {18, 0}, {19, 0}}) {
+            "(500000, now 10000), scaling of the rotary embedding; expected the same");
+  for (const auto& [word, value] :
+       {std::pair<size_t, uint64_t>{16, 7}, {17, 4}, {17, 0}, {18, 0}, {19, 0}, {31, 0}, {32, 0}, {33, 0}}) {
     std::vector<uint64_t> changed = words;
     changed[word] = value;
     EXPECT_FALSE(config_in(changed).has_value()) << word;

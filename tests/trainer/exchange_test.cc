@@ -43,7 +43,8 @@ const Config& exchanged_config(Form form = Form::gpt2) {
                             .key_value_heads = 4,
                             .hidden = 40,
                             .epsilon = 1e-6f,
-                            .rotary_base = 500000.0f};
+                            .rotary_base = 500000.0f,
+                            .rotary_scaling = {8, 32.0f, 0.5f, 3.25f}};
   return form == Form::llama ? llama : gpt2;
 }
 
@@ -141,6 +142,7 @@ TEST_P(ExchangeOf, WhatIsExportedIsImported) {
   EXPECT_EQ(imported->config().hidden, config.hidden);
   EXPECT_EQ(imported->config().epsilon, config.epsilon);
   EXPECT_EQ(imported->config().rotary_base, config.rotary_base);
+  EXPECT_EQ(imported->config().rotary_scaling, config.rotary_scaling);
   EXPECT_FALSE(imported->copies_embedding());
   // Whole, in slices, and in pieces.
   for (const int count : {1, 2, 4})
@@ -270,9 +272,19 @@ TEST_F(Exchange, LlamasOfAnotherFormAreRefused) {
   EXPECT_EQ(said("hidden_act", "gelu"), "hidden_act is \"gelu\"; expected \"silu\"");
   EXPECT_EQ(said("attention_bias", true), "attention_bias is true; expected false");
   EXPECT_EQ(said("mlp_bias", true), "mlp_bias is true; expected false");
-  EXPECT_EQ(said("rope_scaling", {{"type", "linear"}}), "rope_scaling is \"object\"; expected null");
+  EXPECT_EQ(said("rope_scaling", {{"type", "linear"}}),
+            "rope_type is \"linear\"; expected \"default\" or \"llama3\"");
+  EXPECT_EQ(said("rope_scaling", 2), "rope_scaling is 2; expected null");
   EXPECT_EQ(said("rope_parameters", {{"rope_type", "llama3"}}),
-            "rope_type is \"llama3\"; expected \"default\"");
+            "original_max_position_embeddings is null; expected a number from 1 to 1048576");
+  json scaling = {{"rope_type", "llama3"},
+                  {"original_max_position_embeddings", 8},
+                  {"factor", 8.0},
+                  {"low_freq_factor", 4.0},
+                  {"high_freq_factor", 4.0}};
+  EXPECT_EQ(said("rope_scaling", scaling), "high_freq_factor is 4; expected more than low_freq_factor, 4");
+  scaling["factor"] = 0;
+  EXPECT_EQ(said("rope_scaling", scaling), "factor is 0; expected a number above 0");
   EXPECT_EQ(said("rope_theta", 0), "rope_theta is 0; expected a number above 0");
   EXPECT_EQ(said("rms_norm_eps", "small"), "rms_norm_eps is \"small\"; expected a number above 0");
   EXPECT_EQ(said("head_dim", 16), "head_dim is 16; expected null or 4, hidden_size / num_attention_heads");

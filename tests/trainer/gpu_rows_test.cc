@@ -137,9 +137,9 @@ TEST_P(GpuRowsOfWidth, RotaryEmbedding) {
   const HeadShape shape{2, 7, 3, 2 * width()};
   Floats frequencies(static_cast<size_t>(width()));
   expect_same({frequencies}, [&](Arrays& a) -> RowCall {
-    return RotaryFrequencies{2 * width(), 10000.0f, a[0].data()};
+    return RotaryFrequencies{2 * width(), 10000.0f, {64, 8, 1, 4}, a[0].data()};
   });
-  CpuOps(Precision::fp32).run(RotaryFrequencies{2 * width(), 10000.0f, frequencies.data()});
+  CpuOps(Precision::fp32).run(RotaryFrequencies{2 * width(), 10000.0f, {}, frequencies.data()});
   for (const bool back : {false, true})
     expect_same({random_floats(2 * 7 * 3 * 2 * width(), 1)}, [&](Arrays& a) -> RowCall {
       return Rotate{shape, frequencies.data(), back, a[0].data()};

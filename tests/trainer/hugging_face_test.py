@@ -114,16 +114,24 @@ def llama(tied):
       tie_word_embeddings=tied))
 
 
+def scaled_llama(tied):
+  model = llama(tied)
+  model.config.rope_parameters = {"rope_type": "llama3", "rope_theta": 5000.0, "factor": 8.0, "low_freq_factor": 0.2, "high_freq_factor": 1.5,
+                                  "original_max_position_embeddings": 16}
+  return transformers.LlamaForCausalLM(model.config)
+
+
 def comes_in(program, print_logits, folder):
   kinds = ((False, torch.float32), (True, torch.float32), (False, torch.bfloat16), (False, torch.float16))
-  for number, (make, (tied, kind)) in enumerate(itertools.product((gpt2, llama), kinds)):
+  cases = [*itertools.product((gpt2, llama), kinds), (scaled_llama, kinds[0])]
+  for number, (make, (tied, kind)) in enumerate(cases):
     torch.manual_seed(number)
     model = make(tied).to(kind).eval()
     for values in model.parameters():  # biases and gains begin as 0 and 1
       if values.dim() == 1:
         values.data += 0.1 * torch.randn_like(values)
     place, after = os.path.join(folder, f"in{number}"), os.path.join(folder, f"after{number}")
-    model.save_pretrained(place)
+    model.save_pretrained(place, **({"max_shard_size": "60KB"} if make is scaled_llama else {}))  # in several files
     model = load(place, type(model)).float()
     off = check_logits(print_logits, place, model)
     losses = train(program, "--ranks", "2", "--import", place, "--steps", "10", "--learning-rate", "0.01", "--export", after)

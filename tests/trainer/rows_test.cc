@@ -124,11 +124,22 @@ TEST_P(Rows, HeadsAreTurnedByTheirPosition) {
   for (size_t row = 0; row < 12; ++row)
     reference::turn(row % 3, 2 * size(), 500, expected.data() + row * 2 * size());
   std::vector<float> frequencies(size());
-  rotary_frequencies(shape.size, 500, frequencies.data());
+  rotary_frequencies(shape.size, 500, {}, frequencies.data());
   rotate(shape, frequencies.data(), false, heads.data());
   expect_near(heads, expected, 1e-6);
   rotate(shape, frequencies.data(), true, heads.data());
   expect_near(heads, {before.begin(), before.end()}, 1e-6);
+}
+
+// By the definition in Hugging Face's release of Llama 3.1, for heads of 32 there, in fp64.
+TEST(Rotary, SlowTurnsAreScaled) {
+  std::vector<float> plain(16), scaled(16);
+  rotary_frequencies(32, 500000, {}, plain.data());
+  rotary_frequencies(32, 500000, {8192, 8, 1, 4}, scaled.data());
+  for (size_t at = 0; at < 8; ++at) EXPECT_EQ(scaled[at], plain[at]) << "turns more than 4 times";
+  EXPECT_FLOAT_EQ(scaled[8], 0.000524846161f) << "turns 1.84 times";
+  EXPECT_FLOAT_EQ(scaled[9], 7.78465527e-05f);
+  for (size_t at = 9; at < 16; ++at) EXPECT_EQ(scaled[at], plain[at] / 8) << "turns less than once";
 }
 
 TEST(Rotary, AnglesOfAnySizeAreExact) {

@@ -37,15 +37,43 @@ Status check_heads(const json& all, const Config& config) {
   return {};
 }
 
-/// Newer releases have the base and the kind of the rotary embedding in an object.
+/// `rope`: the object with the kind of the rotary embedding.
+Status read_scaling(const json& rope, RotaryScaling& scaling) {
+  const json type = field(rope, rope.contains("rope_type") ? "rope_type" : "type", "default");
+  if (type == "default") return {};
+  if (type != "llama3")
+    return wrong_llama(fmt::format("rope_type is {}; expected \"default\" or \"llama3\"", type.dump()));
+  WEIR_TRY(
+      read_size(rope, "original_max_position_embeddings", nullptr, kLargestSize, scaling.original_length));
+  WEIR_TRY(read_positive(rope, "factor", 0, scaling.factor));
+  WEIR_TRY(read_positive(rope, "low_freq_factor", 0, scaling.slow));
+  WEIR_TRY(read_positive(rope, "high_freq_factor", 0, scaling.fast));
+  if (scaling.fast > scaling.slow) return {};
+  return wrong_llama(fmt::format("high_freq_factor is {}; expected more than low_freq_factor, {}",
+                                 scaling.fast, scaling.slow));
+}
+
+/// Newer releases have the base of the rotary embedding in the object, too.
 Status read_rotary(const json& all, Config& config) {
-  const auto newer = all.find("rope_parameters");
+  const auto newer = all.find("rope_parameters"), older = all.find("rope_scaling");
   if (newer != all.end() && newer->is_object()) {
-    WEIR_TRY(check_fixed(*newer, "rope_type", "default", "default"));
+    WEIR_TRY(read_scaling(*newer, config.rotary_scaling));
     return read_positive(*newer, "rope_theta", 10000, config.rotary_base);
   }
-  WEIR_TRY(check_fixed(all, "rope_scaling", nullptr, nullptr));
+  if (older != all.end() && older->is_object())
+    WEIR_TRY(read_scaling(*older, config.rotary_scaling));
+  else
+    WEIR_TRY(check_fixed(all, "rope_scaling", nullptr, nullptr));
   return read_positive(all, "rope_theta", 10000, config.rotary_base);
+}
+
+nlohmann::ordered_json scaling_of(const RotaryScaling& scaling) {
+  if (scaling.original_length == 0) return nullptr;
+  return {{"rope_type", "llama3"},
+          {"factor", in_few_digits(scaling.factor)},
+          {"low_freq_factor", in_few_digits(scaling.slow)},
+          {"high_freq_factor", in_few_digits(scaling.fast)},
+          {"original_max_position_embeddings", scaling.original_length}};
 }
 
 }  // namespace
@@ -64,7 +92,7 @@ std::string llama_config_text(const Config& config) {
       {"hidden_act", "silu"},
       {"rms_norm_eps", in_few_digits(config.epsilon)},
       {"rope_theta", in_few_digits(config.rotary_base)},
-      {"rope_scaling", nullptr},
+      {"rope_scaling", scaling_of(config.rotary_scaling)},
       {"attention_bias", false},
       {"mlp_bias", false},
       {"attention_dropout", 0.0},

@@ -26,7 +26,7 @@ void carry_out(const SwiGluForward& c) { swiglu_forward(c.count, c.gate, c.up, c
 void carry_out(const SwiGluBackward& c) {
   swiglu_backward(c.count, c.gate, c.up, c.gradient, c.gate_gradient);
 }
-void carry_out(const RotaryFrequencies& c) { rotary_frequencies(c.size, c.base, c.frequencies); }
+void carry_out(const RotaryFrequencies& c) { rotary_frequencies(c.size, c.base, c.scaling, c.frequencies); }
 void carry_out(const Rotate& c) { rotate(c.shape, c.frequencies, c.back, c.heads); }
 void carry_out(const AddBiasAndResidual& c) {
   add_bias_and_residual(c.rows, c.width, c.out, c.bias, c.residual);

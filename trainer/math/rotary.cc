@@ -7,8 +7,8 @@
 
 namespace weir::trainer {
 
-void rotary_frequencies(Index size, float base, float* frequencies) {
-  for (Index at = 0; at < size / 2; ++at) frequencies[at] = parts::rotary_frequency(at, size, base);
+void rotary_frequencies(Index size, float base, const RotaryScaling& scaling, float* frequencies) {
+  for (Index at = 0; at < size / 2; ++at) frequencies[at] = parts::rotary_frequency(at, size, base, scaling);
 }
 
 /// Sixteen pairs at a time, whose angles serve all heads of all sequences.

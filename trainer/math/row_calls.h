@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "trainer/math/lanes.h"
+#include "trainer/math/rotary_scaling.h"
 
 namespace weir::trainer {
 
@@ -92,6 +93,7 @@ struct SwiGluBackward {
 struct RotaryFrequencies {
   Index size;
   float base;
+  RotaryScaling scaling;
   float* frequencies;
 };
 struct Rotate {

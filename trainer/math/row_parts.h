@@ -85,9 +85,15 @@ WEIR_TRAINER_INLINE Lanes silu_gradient(Lanes x) {
 
 // --- Rotary position embedding
 /// Radians per position of the pair `at` of `size` / 2.
-WEIR_TRAINER_INLINE float rotary_frequency(Index at, Index size, float base) {
-  return static_cast<float>(
-      1.0 / pow(static_cast<double>(base), 2.0 * static_cast<double>(at) / static_cast<double>(size)));
+WEIR_TRAINER_INLINE float rotary_frequency(Index at, Index size, float base, const RotaryScaling& scaling) {
+  const double frequency =
+      1.0 / pow(static_cast<double>(base), 2.0 * static_cast<double>(at) / static_cast<double>(size));
+  if (scaling.original_length == 0) return static_cast<float>(frequency);
+  constexpr double kCircle = 6.283185307179586;
+  const double slow = scaling.slow, fast = scaling.fast, factor = scaling.factor;
+  const double turns = static_cast<double>(scaling.original_length) * frequency / kCircle;
+  const double kept = turns <= slow ? 0 : turns >= fast ? 1 : (turns - slow) / (fast - slow);
+  return static_cast<float>(((1 - kept) / factor + kept) * frequency);
 }
 
 struct Turn {

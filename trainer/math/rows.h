@@ -34,9 +34,10 @@ void swiglu_forward(Index count, const float* gate, const float* up, float* out)
 void swiglu_backward(Index count, const float* gate, const float* up, float* gradient, float* gate_gradient);
 
 // --- rotary.cc: rotary position embedding (Su et al., 2021) in Llama's form: the elements i and i + size / 2
-// of a head are turned together, by position * base^(-2 i / size). REQUIRES: size is even.
+// of a head are turned together, by position * base^(-2 i / size), or by scaled angles (rotary_scaling.h).
+// REQUIRES: size is even.
 /// Writes the size / 2 angles per position.
-void rotary_frequencies(Index size, float base, float* frequencies);
+void rotary_frequencies(Index size, float base, const RotaryScaling& scaling, float* frequencies);
 /// Turns all rows of [sequences, heads, length, size] in place; `back`: by the negative angles, which gives
 /// gradients.
 void rotate(const HeadShape& shape, const float* frequencies, bool back, float* heads);

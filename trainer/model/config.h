@@ -15,6 +15,7 @@
 
 #include "src/base/status.h"
 #include "trainer/math/lanes.h"
+#include "trainer/math/rotary_scaling.h"
 
 namespace weir::trainer {
 
@@ -35,6 +36,7 @@ struct Config {
   Index hidden = 0;              ///< width of the MLP between its layers
   float epsilon = 1e-5f;         ///< added to the mean square in RMS norms
   float rotary_base = 10000.0f;  ///< base of the rotary frequencies
+  RotaryScaling rotary_scaling{};
 
   /// Floating-point operations of all products per trained token: 6 per parameter of a product, and 12 *
   /// layers * length * width for attention (whole squares, as is usual, although the masked half is not

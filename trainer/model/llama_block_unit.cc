@@ -77,6 +77,7 @@ LlamaBlockUnit::LlamaBlockUnit(const Config& config, Index layer, Recompute reco
       hidden_(config.hidden / slice.count),
       epsilon_(config.epsilon),
       rotary_base_(config.rotary_base),
+      rotary_scaling_(config.rotary_scaling),
       at_(offsets_of(parameters())) {}
 
 LlamaBlockUnit::Offsets LlamaBlockUnit::offsets_of(const ParameterTable& table) {
@@ -120,7 +121,7 @@ void LlamaBlockUnit::attention_input(const Compute& compute, const Batch& piece,
   normal(compute, rows, input, parameters + at_.norm1, state.normal1, state.statistics1);
   float* frequencies = scratch.take(size_ / 2);
   float* side_by_side = scratch.take(shape.query_floats());  // for each in turn
-  compute.ops.run(RotaryFrequencies{size_, rotary_base_, frequencies});
+  compute.ops.run(RotaryFrequencies{size_, rotary_base_, rotary_scaling_, frequencies});
   project(compute, rows, query_layer(), state.normal1, parameters + at_.query, side_by_side);
   compute.ops.run(SplitHeads{shape.queries(), side_by_side, state.queries});
   compute.ops.run(Rotate{shape.queries(), frequencies, false, state.queries});
@@ -228,7 +229,7 @@ void LlamaBlockUnit::attention_backward(const Compute& compute, const Batch& pie
   compute.ops.run(SplitHeads{shape.queries(), normal_gradient, side_by_side});
   causal_attention_backward(compute.ops, shape, state.queries, state.keys, state.values, side_by_side,
                             {queries, keys, values}, scratch);
-  compute.ops.run(RotaryFrequencies{size_, rotary_base_, frequencies});
+  compute.ops.run(RotaryFrequencies{size_, rotary_base_, rotary_scaling_, frequencies});
   compute.ops.run(Rotate{shape.queries(), frequencies, true, queries});
   compute.ops.run(Rotate{shape.keys(), frequencies, true, keys});
   compute.ops.run(JoinHeads{shape.queries(), queries, side_by_side});

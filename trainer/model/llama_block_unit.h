@@ -64,6 +64,7 @@ class LlamaBlockUnit final : public Unit {
   Index hidden_;           ///< hidden width of the slice
   float epsilon_;
   float rotary_base_;
+  RotaryScaling rotary_scaling_;
   Offsets at_;
 };
 

@@ -23,14 +23,24 @@ constexpr size_t kFirstOfLlama = 16;
 constexpr size_t kVocabularyWord = 21;
 constexpr size_t kTokenizerWord = 23;
 constexpr size_t kOptimizerWord = 26;
+constexpr size_t kScalingWords = 4;  ///< original length, factor, slow, fast
+constexpr size_t kFirstOfScaling = 30;
+
+float float_in(uint64_t word) { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
+
+/// False if it makes no sense.
+bool read_scaling(std::span<const uint64_t> words, RotaryScaling& scaling) {
+  scaling = {static_cast<Index>(words[0]), float_in(words[1]), float_in(words[2]), float_in(words[3])};
+  return words[0] <= kMostInShape && scaling.factor > 0 && scaling.slow > 0 && scaling.fast > scaling.slow;
+}
 
 /// What only models of Llama's form have; false if it makes no sense.
 bool read_llama(std::span<const uint64_t> words, Config& config) {
   config.form = static_cast<Form>(words[0]);
   config.key_value_heads = static_cast<Index>(words[1]);
   config.hidden = static_cast<Index>(words[2]);
-  config.epsilon = std::bit_cast<float>(static_cast<uint32_t>(words[3]));
-  config.rotary_base = std::bit_cast<float>(static_cast<uint32_t>(words[4]));
+  config.epsilon = float_in(words[3]);
+  config.rotary_base = float_in(words[4]);
   if (config.form == Form::gpt2) return true;
   return config.form == Form::llama && words[1] > 0 && words[1] <= kMostInShape && words[2] > 0 &&
          words[2] <= kMostInShape && config.heads % config.key_value_heads == 0 &&
@@ -88,7 +98,11 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           static_cast<uint64_t>(settings.optimizer),
           number(settings.local_steps),
           bits(settings.outer_learning_rate),
-          bits(settings.outer_momentum)};
+          bits(settings.outer_momentum),
+          number(settings.config.rotary_scaling.original_length),
+          bits(settings.config.rotary_scaling.factor),
+          bits(settings.config.rotary_scaling.slow),
+          bits(settings.config.rotary_scaling.fast)};
 }
 
 uint64_t checksum_of(const Text& text) {
@@ -100,7 +114,7 @@ uint64_t checksum_of(const Text& text) {
 
 namespace {
 
-enum class Shown : uint8_t { number, real, precision, canonical, optimizer, hidden };
+enum class Notation : uint8_t { number, real, precision, canonical, optimizer, hidden };
 enum class Change : uint8_t {
   elsewhere,  ///< found elsewhere: of a model of another shape nothing can be loaded
   usual,      ///< of a run that goes on elsewhere or for longer: a note says so
@@ -110,47 +124,51 @@ enum class Change : uint8_t {
 
 struct Word {
   std::string_view name;
-  Shown shown = Shown::hidden;
+  Notation notation = Notation::hidden;
   Change change = Change::elsewhere;
 };
 
-constexpr Word kWords[] = {{"seed", Shown::number, Change::option},
-                           {"batch", Shown::number, Change::option},
-                           {"data", Shown::hidden, Change::option},
-                           {"data", Shown::hidden, Change::option},
-                           {"steps", Shown::number, Change::usual},
-                           {"learning-rate", Shown::real, Change::option},
-                           {"warm-up", Shown::number, Change::option},
-                           {"weight-decay", Shown::real, Change::option},
-                           {"clip", Shown::real, Change::option},
-                           {"precision", Shown::precision, Change::option},
+constexpr Word kWords[] = {{"seed", Notation::number, Change::option},
+                           {"batch", Notation::number, Change::option},
+                           {"data", Notation::hidden, Change::option},
+                           {"data", Notation::hidden, Change::option},
+                           {"steps", Notation::number, Change::usual},
+                           {"learning-rate", Notation::real, Change::option},
+                           {"warm-up", Notation::number, Change::option},
+                           {"weight-decay", Notation::real, Change::option},
+                           {"clip", Notation::real, Change::option},
+                           {"precision", Notation::precision, Change::option},
                            {},
                            {},
                            {},
                            {},
-                           {"deterministic", Shown::canonical, Change::option},
-                           {"instruction set, or release of oneDNN", Shown::hidden, Change::usual},
+                           {"deterministic", Notation::canonical, Change::option},
+                           {"instruction set, or release of oneDNN", Notation::hidden, Change::usual},
                            {},
                            {},
                            {},
-                           {"epsilon of the model's norms", Shown::real, Change::never},
-                           {"base of the rotary embedding", Shown::real, Change::never},
+                           {"epsilon of the model's norms", Notation::real, Change::never},
+                           {"base of the rotary embedding", Notation::real, Change::never},
                            {},
-                           {"separate-documents", Shown::hidden, Change::option},
-                           {"tokenizer", Shown::hidden, Change::never},
-                           {"gather", Shown::hidden, Change::option},
-                           {"reduce", Shown::hidden, Change::option},
-                           {"optimizer", Shown::optimizer, Change::never},
-                           {"local-steps", Shown::number, Change::option},
-                           {"outer-learning-rate", Shown::real, Change::option},
-                           {"outer-momentum", Shown::real, Change::option}};
+                           {"separate-documents", Notation::hidden, Change::option},
+                           {"tokenizer", Notation::hidden, Change::never},
+                           {"gather", Notation::hidden, Change::option},
+                           {"reduce", Notation::hidden, Change::option},
+                           {"optimizer", Notation::optimizer, Change::never},
+                           {"local-steps", Notation::number, Change::option},
+                           {"outer-learning-rate", Notation::real, Change::option},
+                           {"outer-momentum", Notation::real, Change::option},
+                           {"scaling of the rotary embedding", Notation::hidden, Change::never},
+                           {"scaling of the rotary embedding", Notation::hidden, Change::never},
+                           {"scaling of the rotary embedding", Notation::hidden, Change::never},
+                           {"scaling of the rotary embedding", Notation::hidden, Change::never}};
 
-std::string shown(Shown form, uint64_t word) {
+std::string shown(Notation form, uint64_t word) {
   switch (form) {
-    case Shown::real: return fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(word)));
-    case Shown::precision: return word == 0 ? "fp32" : "bf16";
-    case Shown::canonical: return word == 0 ? "run" : "canonical";
-    case Shown::optimizer: return word == 0 ? "adamw" : "muon";
+    case Notation::real: return fmt::format("{:g}", float_in(word));
+    case Notation::precision: return word == 0 ? "fp32" : "bf16";
+    case Notation::canonical: return word == 0 ? "run" : "canonical";
+    case Notation::optimizer: return word == 0 ? "adamw" : "muon";
     default: return fmt::format("{}", word);
   }
 }
@@ -176,7 +194,7 @@ Result<std::string> compare_words(std::span<const uint64_t> before, std::span<co
     if (was(at) == now[at] || change == Change::elsewhere) continue;
     if (at == kTokenizerWord && was(at) == 0) continue;  // it only shows the tokens, which are the same
     std::string words = fmt::format("{}{}", change == Change::option ? "--" : "", name);
-    if (form != Shown::hidden)
+    if (form != Notation::hidden)
       words += fmt::format(" ({}, now {})", shown(form, was(at)), shown(form, now[at]));
     const bool taken = change == Change::usual ||
                        (change == Change::option && std::ranges::find(allowed, name) != allowed.end());
@@ -217,6 +235,9 @@ std::optional<Config> config_in(std::span<const uint64_t> words) {
     if (words[kVocabularyWord] == 0 || words[kVocabularyWord] > kMostInShape) return std::nullopt;
     config.vocabulary = number(words[kVocabularyWord]);
   }
+  if (words.size() >= kFirstOfScaling + kScalingWords &&
+      !read_scaling(words.subspan(kFirstOfScaling, kScalingWords), config.rotary_scaling))
+    return std::nullopt;
   return config;
 }
 

@@ -131,8 +131,9 @@ WEIR_TRAINER_INLINE void run_item(const SwiGluBackward& c, Index piece) {
 }
 
 WEIR_TRAINER_INLINE void run_item(const RotaryFrequencies& c, Index piece) {
-  each_in_piece(piece, c.size / 2,
-                [&](Index at) { c.frequencies[at] = parts::rotary_frequency(at, c.size, c.base); });
+  each_in_piece(piece, c.size / 2, [&](Index at) {
+    c.frequencies[at] = parts::rotary_frequency(at, c.size, c.base, c.scaling);
+  });
 }
 
 /// Items are rows of [sequences, heads, length].

@@ -11,7 +11,9 @@ whose losses and bytes are shown.
 
 import argparse
 import collections
+import itertools
 import json
+import math
 import os
 import sys
 import tempfile
@@ -97,34 +99,53 @@ def report(arguments, found):
           f"{last.losses[-1]:.3f} | {last.held_out:.3f} |")
 
 
-COLOURS = ("#27323d", "#8492a0", "#b7791f", "#c53030", "#2f8f4e", "#2b6cb0", "#805ad5", "#d53f8c", "#319795")
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 360, 52, 150, 36, 34
+COLOURS = ("#27323d", "#b7791f", "#c53030", "#2b6cb0", "#2f8f4e")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 360, 44, 290, 36, 46
+ALIKE = 0.02  # nats by which curves that look like one differ at most
+LINE = 16  # height of a label
+
+
+def bundles(curves):
+  """[(names, losses)]: curves that look like one are one, with the losses of the first."""
+  found = []
+  for name, losses in curves.items():
+    same = [names for names, first in found if max(abs(a - b) for a, b in zip(first, losses)) < ALIKE]
+    if same:
+      same[0].append(name)
+    else:
+      found.append(([name], losses))
+  return found
 
 
 def picture(curves):
-  """An SVG of {name: losses by step}."""
-  most = max(max(losses) for losses in curves.values())
-  least = min(min(losses) for losses in curves.values())
-  steps = max(map(len, curves.values()))
-  x = lambda step: LEFT + (step - 1) / (steps - 1) * (WIDTH - LEFT - RIGHT)  # noqa: E731
-  y = lambda loss: HEIGHT - BOTTOM - (loss - least) / (most - least) * (HEIGHT - TOP - BOTTOM)  # noqa: E731
+  """An SVG of {name: losses by step}, with a logarithmic axis of losses."""
+  drawn = sorted(bundles(curves), key=lambda bundle: -bundle[1][-1])  # from the top to the bottom, where they end
+  most = max(max(losses) for _, losses in drawn)
+  least = min(min(losses) for _, losses in drawn)
+  steps = max(len(losses) for _, losses in drawn)
+  end = WIDTH - RIGHT
+  x = lambda step: LEFT + (step - 1) / (steps - 1) * (end - LEFT)  # noqa: E731
+  y = lambda loss: HEIGHT - BOTTOM - math.log(loss / least) / math.log(most / least) * (HEIGHT - TOP - BOTTOM)  # noqa: E731
   lines = [f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',
            "<title>Training loss by step, for several ways to train over slow links</title>",
            "<style>text{font:12px ui-sans-serif,system-ui,sans-serif;fill:#27323d}.grid{stroke:#dfe4ea}"
            "polyline{fill:none;stroke-width:1.6}</style>",
            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-           f'<text x="{LEFT}" y="20" font-weight="600">Training loss, nats per byte, by step</text>']
-  for loss in range(int(least) + 1, int(most) + 1):
-    lines.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(loss):.1f}" y2="{y(loss):.1f}"/>'
-                 f'<text text-anchor="end" x="{LEFT - 8}" y="{y(loss) + 4:.1f}">{loss}</text>')
-  for step in range(0, steps + 1, 10):
-    if step:
-      lines.append(f'<text text-anchor="middle" x="{x(step):.1f}" y="{HEIGHT - 12}">{step}</text>')
-  for number, (name, losses) in enumerate(curves.items()):
-    colour = COLOURS[number % len(COLOURS)]
+           f'<text x="{LEFT}" y="20" font-weight="600">Training loss, nats per byte</text>',
+           f'<text text-anchor="middle" x="{(LEFT + end) / 2:.0f}" y="{HEIGHT - 10}">step</text>']
+  for half in range(math.ceil(2 * least), math.floor(2 * most) + 1):
+    at = y(half / 2)
+    lines.append(f'<line class="grid" x1="{LEFT}" x2="{end}" y1="{at:.1f}" y2="{at:.1f}"/>'
+                 f'<text text-anchor="end" x="{LEFT - 8}" y="{at + 4:.1f}">{half / 2:g}</text>')
+  for step in range(10, steps + 1, 10):
+    lines.append(f'<text text-anchor="middle" x="{x(step):.1f}" y="{HEIGHT - 28}">{step}</text>')
+  label = 0.0
+  for colour, (names, losses) in zip(itertools.cycle(COLOURS), drawn):
     points = " ".join(f"{x(step):.1f},{y(loss):.1f}" for step, loss in enumerate(losses, 1))
+    last = y(losses[-1])
+    label = max(label + LINE, last - LINE * (len(drawn) - 1) / 2)
     lines.append(f'<polyline stroke="{colour}" points="{points}"/>')
-    lines.append(f'<text x="{WIDTH - RIGHT + 14}" y="{TOP + 12 + 18 * number}" style="fill:{colour}">{name}</text>')
+    lines.append(f'<text x="{end + 14}" y="{label + 4:.1f}" style="fill:{colour}">{"; ".join(dict.fromkeys(names))}</text>')
   return "\n".join([*lines, "</svg>"]) + "\n"
 
 

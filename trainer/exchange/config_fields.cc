@@ -11,6 +11,15 @@ namespace weir::trainer {
 
 using nlohmann::json;
 
+Status parse_json(std::string_view text, json& all) {
+  try {
+    all = json::parse(text);
+  } catch (const json::exception& error) {
+    return Status(Code::invalid_argument, fmt::format("is not JSON: {}", error.what()));
+  }
+  return {};
+}
+
 json field(const json& all, const char* name, const json& otherwise) {
   const auto found = all.find(name);
   if (found == all.end()) return otherwise;

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "src/base/status.h"
 #include "trainer/math/lanes.h"
@@ -14,6 +15,9 @@ namespace weir::trainer {
 
 inline constexpr Index kMostLayers = 1000;
 inline constexpr Index kLargestSize = Index{1} << 20;
+
+/// invalid_argument for what is no JSON.
+Status parse_json(std::string_view text, nlohmann::json& all);
 
 /// A field, or `otherwise` if there is none. Lists and objects, of which no field consists, become their
 /// names: deep ones would be copied and printed by as many nested calls.

@@ -20,11 +20,7 @@ Result<ForeignConfig> parse_foreign_config(std::string_view text) {
   using nlohmann::json;
   const auto wrong = [](std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); };
   json all;
-  try {
-    all = json::parse(text);
-  } catch (const json::exception& error) {
-    return wrong(fmt::format("is not JSON: {}", error.what()));
-  }
+  WEIR_TRY(parse_json(text, all));
   if (!all.is_object()) return wrong(fmt::format("is JSON's {}; expected an object", all.type_name()));
   const json type = field(all, "model_type", nullptr);
   if (type == "gpt2") return read_gpt2_config(all);

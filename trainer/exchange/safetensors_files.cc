@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trainer/checkpoint/files.h"
+#include "trainer/exchange/config_fields.h"
 
 namespace weir::trainer {
 namespace {
@@ -19,11 +20,7 @@ using nlohmann::json;
 Result<std::map<std::string, std::string>> parse_weight_map(const std::string& text) {
   const auto wrong = [](std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); };
   json all;
-  try {
-    all = json::parse(text);
-  } catch (const json::exception& error) {
-    return wrong(fmt::format("is not JSON: {}", error.what()));
-  }
+  WEIR_TRY(parse_json(text, all));
   const auto weights = all.is_object() ? all.find("weight_map") : all.end();
   if (weights == all.end() || !weights->is_object() || weights->empty())
     return wrong("has no weight_map; expected an object with the file of each tensor");

@@ -402,6 +402,9 @@ Result<RunEnd> run(Arguments& arguments) {
   settings.sharding.backward_prefetch = settings.sharding.forward_prefetch;
   WEIR_TRY(check(settings));
   const std::string& sampled = arguments.model.sample_from;
+  if (settings.checkpoints_local && settings.checkpoints.empty() && sampled.empty())
+    return Status(Code::invalid_argument,
+                  "--checkpoints-local was given without --checkpoints; expected the folder, too");
   const KeptTokenizer kept =
       use_kept_tokenizer(sampled.empty() ? settings.checkpoints : sampled, arguments.data);
   use_imported_tokenizer(settings, arguments.data);

@@ -4,6 +4,7 @@
     bench/compare-torch                       # all operations, 8 B to 64 MiB, 2 and 4 processes
     bench/compare-torch --quick
     bench/compare-torch --ops all_reduce --ranks 2 --sizes 8,64K
+    bench/compare-torch --compute --threads 2 # a matrix product on intra-op threads before each call, which is not timed
     bench/compare-torch --train               # tokens/s of the model of examples/python/ddp.py instead
     bench/compare-torch --train --threads 2 --hogs 2    # with intra-op threads, beside two processes that compute
     bench/compare-torch --train --sharded     # FullyShardedDataParallel (fully_shard) instead of DistributedDataParallel
@@ -47,7 +48,8 @@ def parse(arguments):
   parser.add_argument("--json", help="write all rows to this file, one line of JSON each")
   parser.add_argument("--train", action="store_true", help="measure tokens/s of data-parallel training instead")
   parser.add_argument("--sharded", action="store_true", help="--train: shard parameters by fully_shard (a PyTorch of today)")
-  parser.add_argument("--threads", type=int, default=1, help="--train: intra-op threads of a rank (default: %(default)s)")
+  parser.add_argument("--compute", action="store_true", help="multiply matrices before each call, beside its time")
+  parser.add_argument("--threads", type=int, default=1, help="intra-op threads of a rank, for --train and --compute (default: %(default)s)")
   parser.add_argument("--batch", type=int, default=8, help="--train: sequences per rank and step (default: %(default)s)")
   parser.add_argument("--hogs", type=int, default=0, help="processes that compute meanwhile (default: %(default)s)")
   parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes; takes a minute")
@@ -111,7 +113,7 @@ def compare_training(options):
 
 def compare_calls(options):
   what = {"backends": ["gloo", "weir"], "ops": options.ops, "sizes": options.sizes, "repetitions": options.reps,
-          "budget_ms": options.budget_ms}
+          "budget_ms": options.budget_ms, "threads": options.threads, "computes": options.compute}
   rows = [row for ranks in options.ranks for row in run_world(ranks, "rank.py", what, options)]
   for line in table(rows):
     print(line)

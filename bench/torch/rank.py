@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 
 ELEMENT = 4  # bytes: everything is float32
+MATRIX = 256  # rows and columns of what is multiplied before a call: some tenths of a millisecond
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Options:
   sizes: list  # sizes of a rank's larger buffer, bytes
   repetitions: int
   budget_ms: float  # time for one batch of calls
+  threads: int  # intra-op threads
+  computes: bool  # whether they multiply matrices before each call
   module: str  # folder of weir_torch
 
 
@@ -148,28 +151,48 @@ def _agreed(value, operator):
   return box.item()
 
 
-def _batch(work, calls, group):
-  dist.barrier(group)
-  begin = time.perf_counter()
-  for _ in range(calls):
+class Batches:
+  """Times calls, alone or each after a matrix product on all intra-op threads, whose time does not count."""
+
+  def __init__(self, options):
+    self.budget = options.budget_ms / 1000
+    self.factor = torch.ones(MATRIX, MATRIX) if options.computes else None
+
+  def seconds(self, work, calls, group):
+    """The time of a call of this rank, mean over the calls."""
+    dist.barrier(group)
+    if self.factor is not None:
+      return sum(self._after_product(work) for _ in range(calls)) / calls
+    begin = time.perf_counter()
+    for _ in range(calls):
+      work.call()
+    return (time.perf_counter() - begin) / calls
+
+  def _after_product(self, work):
+    torch.mm(self.factor, self.factor)
+    begin = time.perf_counter()
     work.call()
-  return (time.perf_counter() - begin) / calls
+    return time.perf_counter() - begin
+
+  def calls(self, quick):
+    """How many calls make a batch, if one takes so many seconds."""
+    return int(min(5000 if self.factor is None else 100, max(2, self.budget / quick)))
 
 
 def _measure(op, size, groups, options, rank, ranks):
+  batches = Batches(options)
   buffers = Buffers(size, rank, ranks)
   works = {backend: OPS[op](buffers, group, backend) for backend, group in groups.items()}
   rows = {}
   for backend, work in works.items():
     wrong = _agreed(0.0 if work.check() else 1.0, dist.ReduceOp.SUM)
-    _batch(work, 3, groups[backend])  # the first calls create connections
-    quick = _agreed(_batch(work, 3, groups[backend]), dist.ReduceOp.MAX)
-    calls = int(min(5000, max(2, options.budget_ms / 1000 / quick)))
+    batches.seconds(work, 3, groups[backend])  # the first calls create connections
+    calls = batches.calls(_agreed(batches.seconds(work, 3, groups[backend]), dist.ReduceOp.MAX))
     rows[backend] = {"op": op, "ranks": ranks, "bytes": buffers.bytes(op), "backend": backend, "calls": calls,
                      "ok": wrong == 0, "us": []}
   for _ in range(options.repetitions):
     for backend, work in works.items():
-      seconds = _batch(work, rows[backend]["calls"], groups[backend])
+      seconds = batches.seconds(work, rows[backend]["calls"], groups[backend])
       rows[backend]["us"].append(1e6 * _agreed(seconds, dist.ReduceOp.MAX))
   return rows.values()
 
@@ -177,7 +200,7 @@ def _measure(op, size, groups, options, rank, ranks):
 def main():
   rank, ranks, store, text = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
   options = Options(**json.loads(text))
-  torch.set_num_threads(1)
+  torch.set_num_threads(options.threads)
   if "weir" in options.backends:
     sys.path.insert(0, options.module)
     import weir_torch  # noqa: F401, pylint: disable=unused-import,import-outside-toplevel

@@ -109,10 +109,11 @@ def outcome(child, log, limit):
 
 def run(options, over, name):
   os.environ["SUITE_OVER"] = over
-  with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+  with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log, tempfile.TemporaryDirectory() as folder:
     child = os.fork()
     if child == 0:
       os.setpgid(0, 0)
+      os.environ["TMPDIR"] = tempfile.tempdir = folder  # PyTorch's tests leave files there
       os.dup2(log.fileno(), 1)
       os.dup2(log.fileno(), 2)
       options.one = name

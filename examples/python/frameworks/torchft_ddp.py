@@ -25,6 +25,12 @@ DIES_AT = 10  # the step
 TIMEOUT = datetime.timedelta(seconds=30)
 
 
+def say(line):
+  """Prints a line at once, so that those of several processes do not mix."""
+  sys.stdout.write(line + "\n")
+  sys.stdout.flush()
+
+
 def group_of(backend):
   if backend == "weir":
     from weir_torch.torchft import ProcessGroupWeir
@@ -67,9 +73,9 @@ def be_a_replica(options):
     optimizer.step()
     if options.replica == 0 and manager.num_participants() != before:
       before = manager.num_participants()
-      print(f"step {step}: {before} replicas, loss {loss.item():.6f}", flush=True)
+      say(f"step {step}: {before} replicas, loss {loss.item():.6f}")
   digest = hashlib.sha256(b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters()))
-  print(f"replica {options.replica}: parameters {digest.hexdigest()[:16]} after step {manager.current_step()}", flush=True)
+  say(f"replica {options.replica}: parameters {digest.hexdigest()[:16]} after step {manager.current_step()}")
   manager.shutdown(wait=False)
 
 
@@ -97,7 +103,7 @@ def main():
   last = options.replicas - 1
   replicas = [start(options, replica, replica == last, lighthouse.address()) for replica in range(options.replicas)]
   replicas[last].wait()
-  print(f"replica {last} died; it starts again", flush=True)
+  say(f"replica {last} died; it starts again")
   replicas[last] = start(options, last, False, lighthouse.address())
   codes = [replica.wait() for replica in replicas]
   lighthouse.shutdown()

@@ -4,6 +4,7 @@
     bench/compare-jax                          # all operations, 8 B to 64 MiB, 2 and 4 processes
     bench/compare-jax --quick
     bench/compare-jax --ops all_reduce --ranks 2 --sizes 8,64K
+    bench/compare-jax --bind                   # each process on a core of its own, as weir run binds them
 
 A call is one of a program that jax.jit has compiled, with the wait for its result. The processes of both back ends live at the same
 time and take turns, batch by batch; a figure is the median over the repetitions of the slowest process, a ratio the median of the
@@ -41,6 +42,7 @@ def parse(arguments):
   parser.add_argument("--reps", type=int, help="repetitions (default: 9; --quick: 3)")
   parser.add_argument("--budget-ms", type=float, help="milliseconds for one batch of calls (default: 40; --quick: 10)")
   parser.add_argument("--json", help="write all rows to this file, one line of JSON each")
+  parser.add_argument("--bind", action="store_true", help="bind each process to a core, those of both back ends alike")
   parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes; takes a minute")
   options = parser.parse_args(arguments)
   options.sizes = options.sizes or listed(size)(QUICK_SIZES if options.quick else SIZES)
@@ -57,15 +59,18 @@ def parse(arguments):
 class World:
   """The processes of one back end."""
 
-  def __init__(self, backend, ranks, package):
+  def __init__(self, backend, ranks, package, bind):
     with socket.socket() as probe:
       probe.bind(("127.0.0.1", 0))
       address = f"127.0.0.1:{probe.getsockname()[1]}"
     self.backend = backend
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    cores = sorted(os.sched_getaffinity(0))
     self.processes = [
         subprocess.Popen([sys.executable, os.path.join(HERE, "process.py"), backend, str(rank), str(ranks), address, package],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) for rank in range(ranks)]
+    for rank, process in enumerate(self.processes if bind else []):
+      os.sched_setaffinity(process.pid, {cores[rank % len(cores)]})
 
   def ask(self, op, count, calls):
     """The answer of the slowest process."""
@@ -126,7 +131,7 @@ def main():
   print("| operation | processes | bytes | weir us | Gloo us | Gloo / weir |\n|---|---|---|---|---|---|")
   rows = []
   for ranks in options.ranks:
-    worlds = [World(backend, ranks, package) for backend in BACKENDS]
+    worlds = [World(backend, ranks, package, options.bind) for backend in BACKENDS]
     try:
       for op in options.ops:
         for count in options.sizes:

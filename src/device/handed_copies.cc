@@ -44,7 +44,7 @@ void HandedCopies::copy(void* dst, const void* src, size_t bytes) {
   const int64_t begin = now_ns();
   device::copy(dst, src, bytes, cached ? Traffic::handed : Traffic::streaming);
   const float cost = static_cast<float>(now_ns() - begin) / static_cast<float>(bytes);
-  ways.took(cached ? cost : cost * streaming_weight_);
+  ways.took(cached || size_class == 0 ? cost : cost * streaming_weight_);
 }
 
 }  // namespace weir::device

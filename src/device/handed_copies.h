@@ -43,8 +43,9 @@ class HandedCopies {
  public:
   static constexpr size_t kLeastTimed = 16384;
 
-  /// Non-temporal stores count as if they took `streaming_weight` of their time; below 1 where a reader of
-  /// another core gains by them: it then need not fetch lines that the writer's core holds.
+  /// Non-temporal stores of at least twice kLeastTimed count as if they took `streaming_weight` of their
+  /// time; below 1 where a reader of another core gains by them: it then need not fetch lines that the
+  /// writer's core holds. With fewer bytes the end of the stores, which the reader waits for, takes as long.
   explicit HandedCopies(float streaming_weight = 1) : streaming_weight_(streaming_weight) {}
 
   /// Like device::copy() with Traffic::handed. All bytes are visible to other cores before what the caller

@@ -16,9 +16,6 @@ size_t read_bytes(int ranks) {
   return std::max<size_t>(4096, std::min<size_t>(64 << 10, (size_t{1} << 20) / static_cast<size_t>(ranks)));
 }
 
-/// Largest all_reduce of two ranks in which each reads the other's whole input: the caches hold it.
-constexpr size_t kWholeBytes = 512 << 10;
-
 }  // namespace
 
 ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_areas,
@@ -33,8 +30,7 @@ ShmCollectives::ShmCollectives(Rank self, std::vector<ExchangeArea> exchange_are
       handed_copies_(limits.streaming_weight),
       posted_(self, exchange_areas_, allocations) {
   if (limits.rendezvous_bytes == 0) return;
-  const size_t each = ranks_ == 2 ? kWholeBytes : read_bytes(ranks_);
-  read_.emplace(static_cast<uint32_t>(ranks_), static_cast<uint32_t>(each));
+  read_.emplace(static_cast<uint32_t>(ranks_), static_cast<uint32_t>(read_bytes(ranks_)));
 }
 
 void ShmCollectives::start(Collective kind, const Work& work) {
@@ -52,7 +48,7 @@ void ShmCollectives::start(Collective kind, const Work& work) {
 
 /// The buffers as they are posted. What may be done with them is equal on all ranks.
 PostedBuffers::Own ShmCollectives::own_buffers() const {
-  const bool one_shot = call_.kind == Collective::all_reduce && !two_shot();
+  const bool copies = call_.kind == Collective::all_reduce && (!two_shot() || ranks_ == 2);
   const size_t most = folds() ? limits_.most_summed : limits_.most_rendezvous;
   const bool pays =
       limits_.rendezvous_bytes > 0 && call_.total >= limits_.rendezvous_bytes && call_.largest <= most;
@@ -61,7 +57,7 @@ PostedBuffers::Own ShmCollectives::own_buffers() const {
           .input_bytes = by_destination() ? call_.largest : call_.total,
           .output_bytes = call_.kind == Collective::all_reduce ? call_.total : 0,
           .may_map = call_.total >= limits_.direct_bytes && !work_->scales,
-          .rendezvous = pays && !one_shot && !work_->scales && work_->divisor == 1};
+          .rendezvous = pays && !copies && !work_->scales && work_->divisor == 1};
 }
 
 void ShmCollectives::lay_out(Collective kind, const Work& work) {
@@ -95,7 +91,6 @@ Progress ShmCollectives::advance() {
     }
     if (phase_ == Phase::results) {
       if (begin_again()) continue;
-      if (reads_whole()) sum_whole();
       if (next()) return Progress::done;
       continue;
     }
@@ -111,11 +106,7 @@ Progress ShmCollectives::advance() {
       post();
       phase_ = Phase::drain;
     } else if (two_shot()) {
-      if (reads_whole()) {
-        posted_.read(1 - self_, bytes(done_), (*read_)[static_cast<uint64_t>(1 - self_)], bytes(now_));
-      } else {
-        fold_share();
-      }
+      fold_share();
       post();
       phase_ = Phase::results;
     } else {
@@ -361,25 +352,11 @@ void ShmCollectives::fold_share() {
 
 /// Two-shot, second stage: copies the share that `rank` folded.
 void ShmCollectives::copy_result(Rank rank) {
-  if (reads_whole() || (posted_.any_rendezvous() && exchange_areas_[rank].stage(stage_ % 2).unread)) return;
+  if (posted_.any_rendezvous() && exchange_areas_[rank].stage(stage_ % 2).unread) return;
   const Extent theirs = share(rank);
   device::copy(work_->output + bytes(done_ + theirs.first),
                exchange_areas_[rank].half(stage_ % 2) + bytes(theirs.first), bytes(theirs.count),
                call_.traffic);
-}
-
-/// Whether two ranks read each other's whole block by rendezvous: then no sum that one core has just written
-/// needs to go to the other one.
-bool ShmCollectives::reads_whole() const {
-  return ranks_ == 2 && call_.kind == Collective::all_reduce && call_.total <= kWholeBytes &&
-         posted_.is_rendezvous(0) && posted_.is_rendezvous(1);
-}
-
-/// After the peer has read its block, too: the output may be the input.
-void ShmCollectives::sum_whole() {
-  fold(work_->output + bytes(done_), now_, call_.traffic, [&](Rank rank) -> const std::byte* {
-    return rank == self_ ? work_->input + bytes(done_) : (*read_)[static_cast<uint64_t>(rank)];
-  });
 }
 
 /// Used if all buffers can be addressed: needs no staging copies and no division into blocks.

@@ -20,7 +20,9 @@
 ///    the same choice.
 ///  * Other large inputs go by rendezvous: ranks read them through the kernel
 ///    (transports/memory/memory_owner.h). If some rank cannot, it says so in the next stage; then all ranks
-///    do what is missing with copies, and use no rendezvous any more.
+///    do what is missing with copies, and use no rendezvous any more. The all-reduce of two ranks copies: a
+///    line that the other core has read costs more when it is next written, by the sum in place or by the
+///    program, than the copy (docs/lab/changes.md).
 ///
 /// Not thread-safe. advance() does not allocate, and makes system calls only to map an allocation at its
 /// first use, and for rendezvous.
@@ -57,9 +59,9 @@ class ShmCollectives final : public Task {
     size_t most_summed = 2 * 1024 * 1024;       ///< the same where inputs are summed
     float streaming_weight = 1;                 ///< of staged inputs: HandedCopies()
 
-    /// For two ranks without rendezvous. One stage writes and reads as many bytes as two and waits once less;
-    /// above, the sums of both take longer. Measurements: docs/lab/changes.md.
-    void suit_two_that_copy(bool on_own_cores) {
+    /// For two ranks. One stage writes and reads as many bytes as two and waits once less; above, the sums of
+    /// both take longer. Measurements: docs/lab/changes.md.
+    void suit_two(bool on_own_cores) {
       one_shot_bytes = 32 * 1024;
       if (on_own_cores) streaming_weight = 0.7f;
     }
@@ -129,8 +131,6 @@ class ShmCollectives final : public Task {
   void exchange_direct();
   void sum_inputs(std::byte* target, Extent elements, device::Traffic traffic, size_t staged_offset,
                   size_t buffer_offset);
-  bool reads_whole() const;
-  void sum_whole();
   bool next();
 
   bool folds() const { return reduces(call_.kind); }

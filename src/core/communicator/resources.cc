@@ -371,7 +371,7 @@ void Resources::join_island(Runtime& runtime, const std::vector<exec::ExchangeAr
   allocations = std::make_unique<exec::Allocations>(self, runtime.memory(), exchange_areas);
   exec::ShmCollectives::Limits limits;
   limits.rendezvous_bytes = kernel_reads ? rendezvous_bytes() : 0;
-  if (exchange_areas.size() == 2 && !kernel_reads) limits.suit_two_that_copy(local_ranks <= local_cores);
+  if (exchange_areas.size() == 2) limits.suit_two(local_ranks <= local_cores);
   if (local_ranks > local_cores) {
     limits.direct_bytes = kDirectBytesWhenCrowded;
     limits.most_rendezvous = limits.streaming_bytes;  // the kernel's copies do not bypass the cache

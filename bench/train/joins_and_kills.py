@@ -44,7 +44,7 @@ class Job:
       self.start(host, self.network.start(host, host, FIRST, self.words, **self.variables()))
 
   def variables(self):
-    return {"WEIR_SECRET": "of this measurement", "OMP_NUM_THREADS": "1"}
+    return {"WEIR_SECRET": "of this measurement", "OMP_NUM_THREADS": "1", "WEIR_CALIBRATION": "0"}
 
   def start(self, host, process):
     self.alive[host] = process

@@ -72,4 +72,7 @@ def delay_all(network, milliseconds):
 
 
 if __name__ == "__main__":
-  main()
+  try:
+    main()
+  except OSError:  # the network is gone
+    sys.exit(0)

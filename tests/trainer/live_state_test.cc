@@ -74,6 +74,12 @@ TEST(LiveState, AStretchMayComeFromSeveralRanks) {
   EXPECT_THAT(plan_moves(held, Pieces{{{1, 2, 15, 10}}, {}}).status().message(), HasSubstr("element 20"));
 }
 
+shard::EngineOptions with(shard::Strategy strategy) {
+  shard::EngineOptions options;
+  options.strategy = strategy;
+  return options;
+}
+
 /// Three ranks have the state of an engine; some of them are lost, and others join, with another strategy.
 void carry(shard::Strategy before, shard::Strategy after, std::vector<int> lost, int newcomers,
            bool is_complete) {
@@ -81,7 +87,7 @@ void carry(shard::Strategy before, shard::Strategy after, std::vector<int> lost,
   std::vector<std::optional<LiveState>> kept(kBefore);
   std::vector<float> expected;
   toy::with_ranks(kBefore, [&](int rank, ncclComm_t world) {
-    auto engine = shard::ShardEngine::create(world, toy::units(), {.strategy = before});
+    auto engine = shard::ShardEngine::create(world, toy::units(), with(before));
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     toy::initialise(**engine);
     auto state = copy_state(**engine, {}, 7);
@@ -95,7 +101,7 @@ void carry(shard::Strategy before, shard::Strategy after, std::vector<int> lost,
   std::erase_if(kept, [](const auto& state) { return !state.has_value(); });
   const int ranks = static_cast<int>(kept.size()) + newcomers;
   toy::with_ranks(ranks, [&](int rank, ncclComm_t world) {
-    auto engine = shard::ShardEngine::create(world, toy::units(), {.strategy = after});
+    auto engine = shard::ShardEngine::create(world, toy::units(), with(after));
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     const auto own = static_cast<size_t>(rank);
     const auto loaded = load_live(world, own < kept.size() ? &*kept[own] : nullptr, **engine, {});

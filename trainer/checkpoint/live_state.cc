@@ -34,28 +34,6 @@ std::string name_in(const std::string& base, size_t group) {
   return group == 0 ? base : fmt::format("{}.{}", base, group);
 }
 
-/// Variable numbers of pieces of each rank. Collective.
-Result<std::vector<std::vector<Piece>>> gather(ncclComm_t world, std::span<const Piece> own) {
-  int rank = 0, ranks = 0;
-  WEIR_TRY(moved(ncclCommUserRank(world, &rank)));
-  WEIR_TRY(moved(ncclCommCount(world, &ranks)));
-  std::vector<uint64_t> counts(static_cast<size_t>(ranks));
-  counts[static_cast<size_t>(rank)] = own.size();
-  WEIR_TRY(
-      moved(ncclAllGather(&counts[static_cast<size_t>(rank)], counts.data(), 1, ncclUint64, world, nullptr)));
-  const size_t most = *std::ranges::max_element(counts);
-  std::vector<Piece> all(most * counts.size());
-  Piece* const mine = all.data() + static_cast<size_t>(rank) * most;
-  std::ranges::copy(own, mine);
-  WEIR_TRY(moved(ncclAllGather(mine, all.data(), most * sizeof(Piece), ncclChar, world, nullptr)));
-  std::vector<std::vector<Piece>> found;
-  for (size_t each = 0; each < counts.size(); ++each) {
-    const auto begin = all.begin() + static_cast<ptrdiff_t>(each * most);
-    found.emplace_back(begin, begin + static_cast<ptrdiff_t>(counts[each]));
-  }
-  return found;
-}
-
 /// That of the first rank that has one.
 Result<Contents> share_contents(ncclComm_t world, const LiveState* own,
                                 const std::vector<std::vector<Piece>>& held) {
@@ -147,6 +125,27 @@ Status carry_out(ncclComm_t world, int rank, std::span<const Move> moves, const 
 
 }  // namespace
 
+Result<std::vector<std::vector<Piece>>> gather_pieces(ncclComm_t world, std::span<const Piece> own) {
+  int rank = 0, ranks = 0;
+  WEIR_TRY(moved(ncclCommUserRank(world, &rank)));
+  WEIR_TRY(moved(ncclCommCount(world, &ranks)));
+  std::vector<uint64_t> counts(static_cast<size_t>(ranks));
+  counts[static_cast<size_t>(rank)] = own.size();
+  WEIR_TRY(
+      moved(ncclAllGather(&counts[static_cast<size_t>(rank)], counts.data(), 1, ncclUint64, world, nullptr)));
+  const size_t most = *std::ranges::max_element(counts);
+  std::vector<Piece> all(most * counts.size());
+  Piece* const mine = all.data() + static_cast<size_t>(rank) * most;
+  std::ranges::copy(own, mine);
+  WEIR_TRY(moved(ncclAllGather(mine, all.data(), most * sizeof(Piece), ncclChar, world, nullptr)));
+  std::vector<std::vector<Piece>> found;
+  for (size_t each = 0; each < counts.size(); ++each) {
+    const auto begin = all.begin() + static_cast<ptrdiff_t>(each * most);
+    found.emplace_back(begin, begin + static_cast<ptrdiff_t>(counts[each]));
+  }
+  return found;
+}
+
 Result<std::vector<size_t>> sources_of(std::span<const std::string> found, const std::vector<bool>& complete,
                                        std::span<const std::string> wanted) {
   const auto number_of = [&](const std::string& name) {
@@ -227,7 +226,7 @@ Result<bool> load_from_peers(ncclComm_t world, const LiveState* own, const Conte
   int rank = 0;
   WEIR_TRY(moved(ncclCommUserRank(world, &rank)));
   const auto held =
-      gather(world, own != nullptr ? std::span<const Piece>(own->pieces) : std::span<const Piece>());
+      gather_pieces(world, own != nullptr ? std::span<const Piece>(own->pieces) : std::span<const Piece>());
   WEIR_TRY(held.status());
   if (std::ranges::all_of(*held, [](const auto& pieces) { return pieces.empty(); })) return false;
   const auto contents = share_contents(world, own, *held);
@@ -244,7 +243,7 @@ Result<bool> load_from_peers(ncclComm_t world, const LiveState* own, const Conte
     wants.push_back({request.unit, static_cast<uint32_t>(stays ? 0 : source), request.first,
                      stays ? 0 : request.values.size()});
   }
-  const auto wanted = gather(world, wants);
+  const auto wanted = gather_pieces(world, wants);
   WEIR_TRY(wanted.status());
   const auto moves = plan_moves(*held, *wanted);
   if (!moves.ok()) return false;

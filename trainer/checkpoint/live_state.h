@@ -56,6 +56,9 @@ Result<std::vector<size_t>> sources_of(std::span<const std::string> found, const
 Result<std::vector<Move>> plan_moves(std::span<const std::vector<Piece>> held,
                                      std::span<const std::vector<Piece>> wanted);
 
+/// The pieces of each rank; any numbers of them. Collective.
+Result<std::vector<std::vector<Piece>>> gather_pieces(ncclComm_t world, std::span<const Piece> own);
+
 /// Fills the requests of each rank from what the ranks of `world` have; `own` is null on ranks that have
 /// nothing. Requests number the arrays as `expected` does, whose units the state must have. Collective; the
 /// same answer on all ranks. False: parts are on no rank any more, or nobody has any; nothing was changed.

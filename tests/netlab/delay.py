@@ -63,6 +63,9 @@ def delay_all(network, milliseconds):
   """From now on what a host sends reaches the others so much later. For networks of one leaf and one rail; ends with the network."""
   space = network.switch("leaf0")
   ports = [f"port{host}" for host in range(len(network.leaf_of))]
+  for host in range(len(network.leaf_of)):  # which must not lose its neighbours when this machine is busy
+    settings = [f"net.ipv4.neigh.eth0.{name}=120" for name in ("mcast_solicit", "ucast_solicit")]
+    subprocess.run(("ip", "netns", "exec", network.space(f"host{host}"), "sysctl", "-qw", *settings), check=True)
   for port in ports:
     subprocess.run(("ip", "-n", space, "link", "set", port, "nomaster"), check=True)
   process = subprocess.Popen(("ip", "netns", "exec", space, sys.executable, os.path.abspath(__file__), f"{milliseconds}", *ports),

@@ -105,9 +105,23 @@ def processes_join(program):
   newcomers[0].process.wait()
 
 
+def a_process_with_which_the_others_cannot_train_ends(program):
+  """Its group would be smaller than that of the other host."""
+  address, hybrid = free_address(), ("--regroup", "--strategy", "hybrid")
+  ranks = [Run(program, *hybrid, NCCL_COMM_ID=address, WORLD_SIZE="2", RANK=f"{rank}", NCCL_HOSTID="a", **SECRET) for rank in (0, 1)]
+  ranks[0].wait_for("processes may join")
+  ranks[0].wait_for_steps(2)
+  code, said = Run(program, *hybrid, "--join", address, NCCL_HOSTID="b", **SECRET).end()
+  assert code == 2 and "HYBRID_SHARD needs groups of one size" in said, (code, said)
+  ranks[0].wait_for(".*1 process cannot take part")
+  ranks[0].wait_for_steps(2)
+  check_stopped(program, ranks[0])
+  assert ranks[1].end()[0] == 128 + signal.SIGTERM, ranks[1].said
+
+
 def main():
   program = os.path.join(sys.argv[1], "weir-train")
-  for case in (a_spare_takes_the_place_of_a_dead_rank, processes_join):
+  for case in (a_spare_takes_the_place_of_a_dead_rank, processes_join, a_process_with_which_the_others_cannot_train_ends):
     begun = time.monotonic()
     case(program)
     print(f"{case.__name__}: {time.monotonic() - begun:.1f} s", flush=True)

@@ -81,7 +81,9 @@ Result<std::string> change_ranks(World& world, const Status& failure, const Sett
     if (!last.ok()) {
       const bool has_trained = engine != nullptr && engine->commits().has_trained();
       const bool expels = world.newcomers() > 0 && !has_trained && last.code() != Code::remote_error;
-      const auto changed = expels ? world.expel_newcomers(last) : world.regroup(last);
+      if (expels && world.is_newcomer()) return last;
+      auto changed = expels ? world.expel_newcomers() : world.regroup(last);
+      if (expels && !changed.ok()) changed = world.regroup(last);  // others have seen another error
       WEIR_TRY(changed.status());
       add(fmt::format("{}, after this error: {}", *changed, last.message()));
       last = carried.agree(world, engine.get());

@@ -153,9 +153,8 @@ Status World::grow(int count, int own_count, int before) {
   return settle_listeners();
 }
 
-Result<std::string> World::expel_newcomers(const Status& why) {
+Result<std::string> World::expel_newcomers() {
   const int kept = ranks_ - newcomers_;
-  if (rank_ >= kept) return why;
   std::vector<int> gone(static_cast<size_t>(newcomers_));
   std::iota(gone.begin(), gone.end(), kept);
   ncclComm_t smaller = nullptr;

@@ -62,9 +62,11 @@ class World {
   Result<std::string> admit(const std::function<int(int)>& fitting);
   /// How many ranks, the last ones, the last admit() has added.
   int newcomers() const { return newcomers_; }
-  /// Goes on without the newcomers, with which the others cannot train because of `why`; on newcomers the
-  /// result is that error. To be called by all, in the place of regroup().
-  Result<std::string> expel_newcomers(const Status& why);
+  /// Whether this rank is one of them.
+  bool is_newcomer() const { return rank_ >= ranks_ - newcomers_; }
+  /// Goes on without the newcomers, with which the others cannot train. To be called by these others, in the
+  /// place of regroup(). After an error the world is as it was.
+  Result<std::string> expel_newcomers();
 
   /// To be called after `failure` of a collective: waits until some ranks are found dead or silent, and
   /// continues with the others, which do the same; `comm`, `rank` and `ranks` are new afterwards. Returns a

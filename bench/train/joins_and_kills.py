@@ -39,9 +39,12 @@ class Job:
                   "--report-every", "1", "--regroup", "--metrics", self.metrics, *options]
     self.addresses = ",".join(f"{network.address(host)}:{PORT}" for host in range(HOSTS))
     self.alive, self.said, self.times, self.lines = {}, [], [], []
+    self.words_of = {}  # key: host; what its process has said so far
     open(self.metrics, "w", encoding="utf-8").close()
     self.file = open(self.metrics, encoding="utf-8")
-    for host in range(FIRST):
+    self.first = set(range(FIRST))
+    for host in self.first:
+      self.words_of[host] = []
       self.start(host, self.network.start(host, host, FIRST, self.words, **self.variables()))
 
   def variables(self):
@@ -50,14 +53,19 @@ class Job:
   def start(self, host, process):
     self.alive[host] = process
     self.said.append((host, []))
-    into = self.said[-1][1]
+    into = self.words_of[host] = self.said[-1][1]
     for source in (process.stdout, process.stderr):
       threading.Thread(target=lambda source=source: into.extend(source), daemon=True).start()
 
   def join(self, host):
     self.start(host, self.network.start(host, 0, 1, [*self.words, "--join", self.addresses], **self.variables()))
 
+  def ranks(self):
+    """Hosts whose processes are ranks, not about to become one."""
+    return [host for host in sorted(self.alive) if host in self.first or any("joined the job" in line for line in self.words_of[host])]
+
   def kill(self, host):
+    self.first.discard(host)
     pid = self.alive[host].pid
     os.kill(pid, 9)
     self.alive.pop(host).wait()
@@ -91,8 +99,10 @@ def disturb(job, rng, steps, count):
   for step in sorted(rng.sample(range(2, steps - 5), count)):
     job.wait_until(lambda: job.steps() >= step, f"step {step}")
     free = [host for host in range(HOSTS) if host not in job.alive]
-    kills = not free or (len(job.alive) > LEAST and rng.random() < 0.5)
-    host = rng.choice(sorted(job.alive) if kills else free)
+    kills = not free or (len(job.ranks()) > LEAST and rng.random() < 0.5)
+    if kills:
+      job.wait_until(lambda: len(job.ranks()) > LEAST, "more ranks")
+    host = rng.choice(job.ranks() if kills else free)
     (job.kill if kills else job.join)(host)
     done.append((step, "kill" if kills else "join"))
     print(f"step {step}: {done[-1][1]} host {host}; {len(job.alive)} processes", file=sys.stderr, flush=True)

@@ -30,6 +30,7 @@
 #include "trainer/run/common_options.h"
 #include "trainer/run/data_source.h"
 #include "trainer/run/device.h"
+#include "trainer/run/elastic.h"
 #include "trainer/run/kept_tokenizer.h"
 #include "trainer/run/launch.h"
 #include "trainer/run/model_source.h"
@@ -207,6 +208,15 @@ void add_report(CLI::App& app, Arguments& arguments) {
   app.add_flag("--regroup", arguments.launch.regroups,
                "If ranks die, stop or become unreachable, the others resume from the newest checkpoint (from "
                "the beginning without --checkpoints)");
+  app.add_option("--spares", arguments.launch.spares,
+                 "Processes started beside the ranks that wait to take the places of dead ones")
+      ->check(CLI::Range(0, 4096))
+      ->needs("--regroup");
+  app.add_option("--join", arguments.launch.job,
+                 "Join a running job that was started with the same options: the addresses that it prints, "
+                 "host:port, separated by commas")
+      ->needs("--regroup")
+      ->excludes("--spares");
   app.add_option("--keep", settings.checkpoints_kept, "Number of newest checkpoints to keep")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
@@ -316,29 +326,59 @@ Result<RunEnd> sample_from(const std::string& path, Sharded& engine, const Repor
   return RunEnd{.steps = loaded->step};
 }
 
-/// Trains with the present ranks, from the newest checkpoint on, or samples from a checkpoint.
-Result<RunEnd> train_together(const World& world, const Arguments& arguments, const Text& text, Ops& ops) {
-  auto engine = make_engine(world, arguments.report.goes_on, arguments.settings, text, ops);
-  WEIR_TRY(engine.status());
+/// Trains with the present ranks, from what they have of a state or from the newest checkpoint on, or samples
+/// from a checkpoint. `engine`: that of this run, also after an error.
+Result<RunEnd> train_together(const World& world, const Arguments& arguments, const Text& text, Ops& ops,
+                              CarriedState& carried, std::unique_ptr<Sharded>& engine) {
+  const bool may_simplify = arguments.report.goes_on && world.newcomers() == 0;
+  auto made = make_engine(world, may_simplify, arguments.settings, text, ops);
+  WEIR_TRY(made.status());
+  engine = std::move(*made);
+  if (arguments.report.goes_on) {
+    const auto given = carried.give(world, *engine);
+    WEIR_TRY(given.status());
+    if (!*given && world.rank() == 0)
+      fmt::print("not all of the state is on the ranks that are left; it is that of the newest checkpoint\n");
+  }
   ReportSettings report = arguments.report;
   report.ranks = world.ranks();
   report.prints = world.rank() == 0;
   if (report.prints) {
     const auto order = world.order_of_sums();
     WEIR_TRY(order.status());
-    print_beginning(arguments, report.ranks, text, ops, **engine, *order);
-    WEIR_TRY(tell_page(report.journal, arguments, text, ops, **engine, *order));
+    print_beginning(arguments, report.ranks, text, ops, *engine, *order);
+    if (!world.join_addresses().empty()) fmt::print("processes may join at {}\n", world.join_addresses());
+    WEIR_TRY(tell_page(report.journal, arguments, text, ops, *engine, *order));
   }
   Result<RunEnd> ending = arguments.model.sample_from.empty()
-                              ? train(**engine, (*engine)->settings(), report)
-                              : sample_from(arguments.model.sample_from, **engine, report);
-  if (ending.ok() && ending->stop_signal == 0 && !arguments.exported.empty()) {
-    const Status exported = export_model(world, **engine, arguments.exported);
+                              ? train(*engine, engine->settings(), report)
+                              : sample_from(arguments.model.sample_from, *engine, report);
+  const bool is_done = ending.ok() && ending->stop_signal == 0 && !ending->admits;
+  if (is_done && !arguments.exported.empty()) {
+    const Status exported = export_model(world, *engine, arguments.exported);
     if (!exported.ok()) ending = exported;
     if (ending.ok() && report.prints) fmt::print("exported to {}\n", arguments.exported);
   }
-  if (!ending.ok()) (*engine)->abort();
   return ending;
+}
+
+/// Trains to the end, while ranks are lost and processes join.
+Result<RunEnd> train_on(World& world, Arguments& arguments, const Text& text, Ops& ops) {
+  CarriedState carried;
+  arguments.report.goes_on = world.newcomers() > 0;
+  for (;;) {
+    std::unique_ptr<Sharded> engine;
+    const Result<RunEnd> ending = train_together(world, arguments, text, ops, carried, engine);
+    const Status& failure = ending.status();
+    if (!failure.ok() && engine != nullptr) engine->abort();
+    if (failure.ok() && !ending->admits) return ending;
+    const bool is_final = failure.code() == Code::invalid_argument && world.newcomers() == 0;
+    if (!failure.ok() && (!arguments.launch.regroups || is_final)) return ending;
+    const auto changed = change_ranks(world, failure, arguments.settings, engine, carried);
+    WEIR_TRY(changed.status());
+    if (world.rank() == 0) fmt::print("{}\n", *changed);
+    arguments.report.goes_on = true;
+  }
 }
 
 /// Must run before ranks meet: communicators belong to the GPU that is current.
@@ -357,6 +397,8 @@ Result<std::vector<CommonSetting>> all_common(const Arguments& arguments, const 
   common.push_back({"--deterministic", arguments.determinism});
   common.push_back({"--auto", whether(arguments.automatic)});
   common.push_back({"--regroup", whether(arguments.launch.regroups)});
+  if (arguments.launch.job.empty())
+    common.push_back({"--spares", fmt::format("{}", arguments.launch.spares)});
   common.push_back({"--sample-from", path(arguments.model.sample_from)});
   common.push_back({"--export", whether(!arguments.exported.empty())});
   std::string imported = "not given";
@@ -384,8 +426,10 @@ Status prepare_report(const TrainingData& data, Arguments& arguments) {
 }
 
 /// Of the ways that --auto does not choose from.
-Status check_automatic(const Settings& settings) {
+Status check_automatic(const Settings& settings, const Launch& launch) {
   std::string given;
+  if (launch.spares > 0) given = "--spares";
+  if (!launch.job.empty()) given = "--join";
   if (settings.parts.parts() > 1) given = "--pipeline or --tensor";
   if (settings.local_steps > 0) given = "--local-steps";
   if (settings.sharding.strategy == shard::Strategy::hpz) given = "--strategy hpz";
@@ -393,6 +437,28 @@ Status check_automatic(const Settings& settings) {
   return Status(
       Code::invalid_argument,
       fmt::format("--auto was given with {}, which it never chooses; expected only one of the two", given));
+}
+
+/// The ranks of the job, or a world of its own for a process that is going to join one.
+Result<World> find_world(const Arguments& arguments) {
+  const std::string& job = arguments.launch.job;
+  const int order = order_for(arguments.determinism);
+  if (job.empty()) return World::join(order, arguments.launch.spares);
+  // Others may join at this process later, by the same network.
+  setenv("NCCL_COMM_ID", job.substr(0, job.find(',')).c_str(), 1);
+  return World::alone(order);
+}
+
+/// Lets processes with these options join, or joins; false: the job is done.
+Result<bool> take_part(World& world, const Launch& launch, const std::string& options) {
+  if (!world.is_outside()) {
+    if (launch.regroups) WEIR_TRY(world.listen_for_newcomers(options));
+    return true;
+  }
+  const auto entered = world.enter(launch.job.empty() ? std::getenv("NCCL_COMM_ID") : launch.job, options);
+  if (entered.ok() && *entered) fmt::print("joined the job as rank {} of {}\n", world.rank(), world.ranks());
+  std::fflush(stdout);
+  return entered;
 }
 
 Result<RunEnd> run(Arguments& arguments) {
@@ -420,7 +486,7 @@ Result<RunEnd> run(Arguments& arguments) {
   Ops& ops = device->ops();
   settings.sharding.gpu = device->gpu_ops.get();
   arguments.report.peak = device->peak;
-  auto world = World::join(order_for(arguments.determinism));
+  auto world = find_world(arguments);
   WEIR_TRY(world.status());
   const auto data = read_data(world->comm(), std::move(*opened));
   WEIR_TRY(data.status());
@@ -433,25 +499,21 @@ Result<RunEnd> run(Arguments& arguments) {
   WEIR_TRY(check_common(*world, *common));
   if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
   if (arguments.automatic) {
-    WEIR_TRY(check_automatic(settings));
+    WEIR_TRY(check_automatic(settings, arguments.launch));
     const auto plan = plan_run(*world, settings, arguments.given, ops);
     WEIR_TRY(plan.status());
     arguments.report.predicted = plan->step_seconds();
     if (world->rank() == 0) fmt::print("{}\n", plan->describe());
   }
-  for (;;) {
-    const Result<RunEnd> ending = train_together(*world, arguments, text, ops);
-    if (ending.ok() && ending->stop_signal != 0 && world->rank() == 0) {
-      fmt::print("{}\n", restart_words(*ending, settings, arguments.command, arguments.launched));
-      std::fflush(stdout);  // before the launcher sees a rank end, and ends the others
-    }
-    const Status& failure = ending.status();
-    if (failure.ok() || !arguments.launch.regroups || failure.code() == Code::invalid_argument) return ending;
-    const auto gone = world->regroup(failure);
-    WEIR_TRY(gone.status());
-    if (world->rank() == 0) fmt::print("{}, after this error: {}\n", *gone, failure.message());
-    arguments.report.goes_on = true;
+  const auto is_in = take_part(*world, arguments.launch, lines_of(*common));
+  WEIR_TRY(is_in.status());
+  if (!*is_in) return RunEnd();
+  const Result<RunEnd> ending = train_on(*world, arguments, text, ops);
+  if (ending.ok() && ending->stop_signal != 0 && world->rank() == 0) {
+    fmt::print("{}\n", restart_words(*ending, settings, arguments.command, arguments.launched));
+    std::fflush(stdout);  // before the launcher sees a rank end, and ends the others
   }
+  return ending;
 }
 
 // Reports arrays that do not fit into memory like any other error.

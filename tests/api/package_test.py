@@ -90,7 +90,7 @@ class Package(unittest.TestCase):
     wanted = {f"{lib}/libweir.so", f"{lib}/nccl-compat/libnccl.so", f"{lib}/nccl-compat/libnccl.so.2",
               f"{lib}/rccl-compat/librccl.so.1", "include/weir-compat/nccl.h", "include/weir-compat/rccl/rccl.h",
               "include/weir-compat/nccl_params.h", "include/weir-compat/nccl_device.h", "include/weir-compat/nccl_device/host.h",
-              "include/weir/stream.h", "include/weir/grains.h", "include/weir/config.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/net_stats.h", "include/weir/places.h", "include/weir/quantized.h",
+              "include/weir/stream.h", "include/weir/grains.h", "include/weir/config.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/net_stats.h", "include/weir/places.h", "include/weir/quantized.h", "include/weir/unique_id.h",
               "include/weir/topology.h", "include/weir/bound.h", "include/weir/plan.h", f"{lib}/nccl-compat/pkgconfig/nccl.pc"}
     self.assertEqual(wanted - self.files(), set())
 

@@ -19,7 +19,7 @@ from ahead import Ahead, CXX, WARNINGS
 from passed import Passed
 
 C_HEADERS = ("include/nccl.h", "include/nccl_params.h", "include/nccl_device.h", "include/nccl_device/absent.h",
-             "include/nccl_device/host.h", "include/nccl_device/teams.h", "include/rccl/rccl.h", "include/weir/config.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/grains.h", "include/weir/net_stats.h", "include/weir/places.h", "include/weir/quantized.h", "include/weir/stream.h")
+             "include/nccl_device/host.h", "include/nccl_device/teams.h", "include/rccl/rccl.h", "include/weir/config.h", "include/weir/dump.h", "include/weir/failures.h", "include/weir/grains.h", "include/weir/net_stats.h", "include/weir/places.h", "include/weir/quantized.h", "include/weir/stream.h", "include/weir/unique_id.h")
 # These need MPI's wrapper compilers or Gloo, which are there only where bench/compare is built, or PyTorch.
 SKIPPED = ("bench/compare/", "python/")
 

@@ -80,7 +80,8 @@ TEST(LocalSteps, TheOuterStepIsNesterovMomentumOnTheMeanDifference) {
         ASSERT_EQ(group.outer->group(), rank / shard_ranks);
         for (int round = 0; round < kRounds; ++round) {
           group.move(round);
-          ASSERT_TRUE(group.outer->step(5 * round + 4).ok());
+          ASSERT_TRUE(group.outer->average(5 * round + 4).ok());
+          group.outer->apply();
           EXPECT_EQ(group.outer->bytes() > 0, shard_ranks < kRanks);
         }
         const auto whole = toy::whole(*group.engine);

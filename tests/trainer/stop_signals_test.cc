@@ -37,9 +37,9 @@ TEST_F(Stopping, VotesOfManyRanksAddUp) {
   };
   const uint64_t warned = vote(SIGUSR1), interrupted = vote(SIGINT), terminated = vote(SIGTERM);
   EXPECT_EQ(signal_of(0), 0);
-  EXPECT_EQ(signal_of(100'000 * warned), SIGUSR1);
-  EXPECT_EQ(signal_of(100'000 * warned + interrupted), SIGINT);
-  EXPECT_EQ(signal_of(100'000 * warned + 100'000 * interrupted + terminated), SIGTERM);
+  EXPECT_EQ(signal_of(20'000 * warned), SIGUSR1);
+  EXPECT_EQ(signal_of(20'000 * warned + interrupted), SIGINT);
+  EXPECT_EQ(signal_of(20'000 * warned + 20'000 * interrupted + terminated), SIGTERM);
 }
 
 TEST_F(Stopping, WhatIsIgnoredStaysIgnored) {

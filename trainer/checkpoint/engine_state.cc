@@ -61,38 +61,85 @@ uint64_t bytes_to_save(const shard::ShardEngine& engine, std::span<const ShardAr
   return elements * saved * sizeof(float);
 }
 
+namespace {
+
+/// What this rank needs, and where it goes. If the arrays are in a GPU's memory, values first go to host
+/// memory.
+class Wanted {
+ public:
+  Wanted(shard::ShardEngine& engine, std::span<const ShardArray> arrays, const WholeModel& whole)
+      : engine_(engine) {
+    for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
+      const shard::Range range = engine.shard_range(unit);
+      for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], range))
+        for (size_t array = 0; array <= arrays.size(); ++array) {
+          if (!has(arrays, array)) continue;
+          const auto values =
+              values_of(engine, arrays, array, unit).subspan(own.first - range.first, own.count);
+          destinations_.push_back(values);
+          requests_.push_back(
+              {whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole, values});
+        }
+    }
+    if (engine.arrays().gpu() == nullptr) return;
+    host_.resize(requests_.size());
+    for (size_t at = 0; at < host_.size(); ++at) {
+      host_[at].resize(requests_[at].values.size());
+      engine.arrays().copy(destinations_[at].data(), destinations_[at].size_bytes(), host_[at].data());
+      requests_[at].values = host_[at];
+    }
+  }
+
+  /// Their values are those of the engine.
+  std::span<const ArrayRequest> requests() const { return requests_; }
+  /// Lets the engine have the values of the requests.
+  Status deliver() const {
+    for (size_t at = 0; at < host_.size(); ++at)
+      engine_.arrays().copy(host_[at].data(), destinations_[at].size_bytes(), destinations_[at].data());
+    return engine_.arrays().status();
+  }
+
+ private:
+  shard::ShardEngine& engine_;
+  std::vector<ArrayRequest> requests_;
+  std::vector<std::span<float>> destinations_;
+  std::vector<std::vector<float>> host_;  ///< index: request; empty: the arrays are in host memory
+};
+
+}  // namespace
+
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,
                                           const WholeModel& whole, bool is_local) {
   const Contents expected = contents_of(engine, arrays, whole);
-  // If the arrays are in a GPU's memory, files are first read into host memory.
-  const bool elsewhere = engine.arrays().gpu() != nullptr;
-  std::vector<ArrayRequest> requests;
-  std::vector<std::span<float>> destinations;
-  for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
-    const shard::Range range = engine.shard_range(unit);
-    for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], range))
-      for (size_t array = 0; array < expected.arrays.size(); ++array) {
-        if (!has(arrays, array)) continue;
-        const auto values =
-            values_of(engine, arrays, array, unit).subspan(own.first - range.first, own.count);
-        destinations.push_back(values);
-        requests.push_back(
-            {whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole, values});
-      }
-  }
-  std::vector<std::vector<float>> read(elsewhere ? requests.size() : 0);
-  for (size_t at = 0; at < read.size(); ++at) {
-    read[at].resize(requests[at].values.size());
-    requests[at].values = read[at];
-  }
-  auto loaded = is_local ? load_latest_local(world, folder, expected, requests)
-                         : load_latest(world, folder, expected, requests);
+  const Wanted wanted(engine, arrays, whole);
+  auto loaded = is_local ? load_latest_local(world, folder, expected, wanted.requests())
+                         : load_latest(world, folder, expected, wanted.requests());
   if (!loaded.ok() || !loaded->has_value()) return loaded;
-  for (size_t at = 0; at < read.size(); ++at)
-    engine.arrays().copy(read[at].data(), destinations[at].size_bytes(), destinations[at].data());
-  WEIR_TRY(engine.arrays().status());
+  WEIR_TRY(wanted.deliver());
   return loaded;
+}
+
+Result<LiveState> copy_state(shard::ShardEngine& engine, std::span<const ShardArray> arrays, uint64_t step,
+                             const WholeModel& whole) {
+  LiveState state{contents_of(engine, arrays, whole), {}, {}};
+  state.contents.step = step;
+  const Wanted own(engine, arrays, whole);
+  WEIR_TRY(engine.arrays().status());
+  for (const ArrayRequest& request : own.requests()) {
+    state.pieces.push_back({request.unit, request.array, request.first, request.values.size()});
+    state.values.insert(state.values.end(), request.values.begin(), request.values.end());
+  }
+  return state;
+}
+
+Result<bool> load_live(ncclComm_t world, const LiveState* own, shard::ShardEngine& engine,
+                       std::span<const ShardArray> arrays, const WholeModel& whole) {
+  const Wanted wanted(engine, arrays, whole);
+  const auto loaded = load_from_peers(world, own, contents_of(engine, arrays, whole), wanted.requests());
+  if (!loaded.ok() || !*loaded) return loaded;
+  WEIR_TRY(wanted.deliver());
+  return true;
 }
 
 }  // namespace weir::checkpoint

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/checkpoint/live_state.h"
 #include "trainer/checkpoint/loader.h"
 #include "trainer/checkpoint/saver.h"
 #include "trainer/shard/engine.h"
@@ -45,5 +46,13 @@ uint64_t bytes_to_save(const shard::ShardEngine& engine, std::span<const ShardAr
 Result<std::optional<Loaded>> load_latest(ncclComm_t world, const std::string& folder,
                                           shard::ShardEngine& engine, std::span<const ShardArray> arrays,
                                           const WholeModel& whole = {}, bool is_local = false);
+
+/// A copy of this rank's whole shards of all arrays that it has. Not collective: calls between ranks may have
+/// failed before.
+Result<LiveState> copy_state(shard::ShardEngine& engine, std::span<const ShardArray> arrays, uint64_t step,
+                             const WholeModel& whole = {});
+/// Loads what the ranks of `world` have together into the engine and `arrays`, as load_from_peers().
+Result<bool> load_live(ncclComm_t world, const LiveState* own, shard::ShardEngine& engine,
+                       std::span<const ShardArray> arrays, const WholeModel& whole = {});
 
 }  // namespace weir::checkpoint

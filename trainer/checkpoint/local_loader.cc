@@ -14,6 +14,7 @@
 #include "trainer/checkpoint/agree.h"
 #include "trainer/checkpoint/files.h"
 #include "trainer/checkpoint/folder.h"
+#include "trainer/checkpoint/live_state.h"
 #include "trainer/shard/calls.h"
 
 namespace weir::checkpoint {
@@ -49,10 +50,13 @@ class ScatteredReader {
     WEIR_TRY(find_files());
     for (size_t file = 0; file < files_.size(); ++file) WEIR_TRY(share_records(file));
     WEIR_TRY(check_complete(manifest_.contents, records_, path_));
+    WEIR_TRY(share_requests(expected, requests));
+    Status damaged;
     size_t next = 0;
     for (size_t file = 0; file < files_.size(); ++file)
       for (uint64_t count = 0; count < manifest_.files[file].records; ++count)
-        WEIR_TRY(share_values(file, records_[next++], requests));
+        WEIR_TRY(share_values(file, records_[next++], damaged));
+    WEIR_TRY(agree(world_, damaged));
     return manifest_.contents;
   }
 
@@ -64,7 +68,9 @@ class ScatteredReader {
   Status share_manifest();
   Status find_files();
   Status share_records(size_t file);
-  Status share_values(size_t file, const Record& record, std::span<const ArrayRequest> requests);
+  Status share_requests(const Contents& expected, std::span<const ArrayRequest> requests);
+  bool needs(size_t rank, const Record& record) const;
+  Status share_values(size_t file, const Record& record, Status& damaged);
 
   ncclComm_t world_;
   int rank_;
@@ -75,6 +81,8 @@ class ScatteredReader {
   std::vector<std::optional<RankFile>> files_;  ///< those that this rank has
   std::vector<int32_t> senders_;                ///< index: file
   std::vector<Record> records_;                 ///< of all files, in their order
+  std::vector<ArrayRequest> requests_;          ///< of this rank, with the checkpoint's numbers of arrays
+  std::vector<std::vector<Piece>> wanted_;      ///< index: rank
 };
 
 /// That of the lowest rank that has one counts.
@@ -124,17 +132,49 @@ Status ScatteredReader::share_records(size_t file) {
   return broadcast(records_.data() + first, (records_.size() - first) * sizeof(Record), senders_[file]);
 }
 
-/// The last element says whether the values before it are those of the file.
-Status ScatteredReader::share_values(size_t file, const Record& record,
-                                     std::span<const ArrayRequest> requests) {
+Status ScatteredReader::share_requests(const Contents& expected, std::span<const ArrayRequest> requests) {
+  const std::vector<std::string>& found = manifest_.contents.arrays;
+  std::vector<Piece> own;
+  for (ArrayRequest request : requests) {
+    const std::string& name = expected.arrays[request.array];
+    request.array = static_cast<uint32_t>(std::ranges::find(found, name) - found.begin());
+    requests_.push_back(request);
+    own.push_back({request.unit, request.array, request.first, request.values.size()});
+  }
+  auto wanted = gather_pieces(world_, own);
+  WEIR_TRY(wanted.status());
+  wanted_ = std::move(*wanted);
+  return {};
+}
+
+bool ScatteredReader::needs(size_t rank, const Record& record) const {
+  return std::ranges::any_of(wanted_[rank], [&](const Piece& piece) {
+    return piece.unit == record.unit && piece.array == record.array &&
+           piece.first < record.first + record.count && record.first < piece.first + piece.count;
+  });
+}
+
+/// Sends the values to the ranks that need some of them. What the sender cannot read is zero, and `damaged`
+/// says why.
+Status ScatteredReader::share_values(size_t file, const Record& record, Status& damaged) {
+  const int sender = senders_[file];
+  const bool needed = needs(static_cast<size_t>(rank_), record);
+  if (sender != rank_ && !needed) return {};
   std::vector<float> values;
+  if (sender == rank_)
+    if (const Status read = files_[file]->read(record, values); !read.ok() && damaged.ok()) damaged = read;
+  values.resize(record.count);
+  WEIR_TRY(sent(ncclGroupStart()));
   Status status;
-  if (senders_[file] == rank_) status = files_[file]->read(record, values);
-  values.resize(record.count + 1);
-  values.back() = status.ok() ? 1 : 0;
-  WEIR_TRY(broadcast(values.data(), values.size() * sizeof(float), senders_[file]));
-  if (values.back() == 0) return agree(world_, status);
-  for (const ArrayRequest& request : requests) copy_common(record, values, request);
+  for (int rank = 0; rank < ranks_ && sender == rank_ && status.ok(); ++rank)
+    if (rank != rank_ && needs(static_cast<size_t>(rank), record))
+      status = sent(ncclSend(values.data(), values.size(), ncclFloat, rank, world_, nullptr));
+  if (sender != rank_)
+    status = sent(ncclRecv(values.data(), values.size(), ncclFloat, sender, world_, nullptr));
+  const Status ended = sent(ncclGroupEnd());
+  WEIR_TRY(status);
+  WEIR_TRY(ended);
+  for (const ArrayRequest& request : requests_) copy_common(record, values, request);
   return {};
 }
 

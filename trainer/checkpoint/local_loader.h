@@ -15,8 +15,8 @@
 namespace weir::checkpoint {
 
 /// As load_latest(), from the files that ranks find under `path`, each on its host. For each file one rank
-/// that has it sends its records to all, of which each takes what it needs: each rank receives the whole
-/// checkpoint once, and keeps no more than a record. A checkpoint of which some files are nowhere is skipped,
+/// that has it sends each of its records to the ranks that need elements of it; a rank keeps no more than a
+/// record. A checkpoint of which some files are nowhere is skipped,
 /// with a sentence that names them. Collective.
 Result<std::optional<Loaded>> load_latest_local(ncclComm_t world, const std::string& path,
                                                 const Contents& expected,

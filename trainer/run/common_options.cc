@@ -18,9 +18,10 @@ namespace {
 
 constexpr size_t kMostShown = 4;  // options, and ranks of a value
 
-std::string shown(const std::vector<size_t>& ranks) {
+std::string shown(const std::vector<size_t>& ranks, std::span<const std::string> where) {
+  if (!where.empty()) return where[ranks.front()];
   std::string text = fmt::format(
-      "rank{} {}", ranks.size() == 1 ? "" : "s",
+      "on rank{} {}", ranks.size() == 1 ? "" : "s",
       fmt::join(ranks.begin(), ranks.begin() + static_cast<ptrdiff_t>(std::min(ranks.size(), kMostShown)),
                 ", "));
   if (ranks.size() > kMostShown) text += fmt::format(" and {} more", ranks.size() - kMostShown);
@@ -119,7 +120,7 @@ std::string lines_of(const std::vector<CommonSetting>& options) {
   return lines;
 }
 
-std::string differences(std::span<const std::string> options) {
+std::string differences(std::span<const std::string> options, std::span<const std::string> where) {
   std::vector<std::string> names;  // in the order in which they are first met
   std::map<std::string, std::map<std::string, std::vector<size_t>>> ranks;  // key: name, then value
   for (size_t rank = 0; rank < options.size(); ++rank) {
@@ -141,7 +142,8 @@ std::string differences(std::span<const std::string> options) {
     std::ranges::sort(ordered, {}, [](const auto& one) { return one.second.front(); });
     text += fmt::format("{}{} is ", text.empty() ? "" : "; ", name);
     for (size_t i = 0; i < ordered.size() && i < kMostShown; ++i)
-      text += fmt::format("{}{} on {}", i == 0 ? "" : ", and ", ordered[i].first, shown(ordered[i].second));
+      text +=
+          fmt::format("{}{} {}", i == 0 ? "" : ", and ", ordered[i].first, shown(ordered[i].second, where));
     if (ordered.size() > kMostShown) text += fmt::format(", and {} more values", ordered.size() - kMostShown);
   }
   return count > kMostShown ? fmt::format("{}; and {} more options", text, count - kMostShown) : text;

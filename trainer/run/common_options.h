@@ -30,7 +30,7 @@ Status check_common(const World& world, const std::vector<CommonSetting>& option
 /// The options as lines of names and values.
 std::string lines_of(const std::vector<CommonSetting>& options);
 /// "--seed is 1 on rank 0, and 9 on rank 1": what differs between the options of ranks, as lines; empty:
-/// nothing.
-std::string differences(std::span<const std::string> options);
+/// nothing. `where`: what is said instead of "on rank 0" and so on.
+std::string differences(std::span<const std::string> options, std::span<const std::string> where = {});
 
 }  // namespace weir::trainer

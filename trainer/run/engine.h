@@ -27,10 +27,11 @@ struct StepResult {
   float learning_rate = 0;
   bool skipped = false;  ///< whether loss or gradient were not finite, so that parameters and moments stayed
   int stop_signal = 0;   ///< signal by which ranks were asked to stop; 0: none. The same on all ranks
-  double waited_ms = 0;  ///< time for which this rank's computing waited for communication
-  double busy_ms = 0;    ///< time during which collectives were in flight
-  uint64_t bytes = 0;    ///< bytes received and sent by collectives
-  uint64_t memory = 0;   ///< largest number of bytes that arrays have taken so far
+  bool newcomers = false;   ///< whether processes wait to join. The same on all ranks
+  double waited_ms = 0;     ///< time for which this rank's computing waited for communication
+  double busy_ms = 0;       ///< time during which collectives were in flight
+  uint64_t bytes = 0;       ///< bytes received and sent by collectives
+  uint64_t memory = 0;      ///< largest number of bytes that arrays have taken so far
   std::vector<Span> spans;  ///< timeline of this rank
 };
 

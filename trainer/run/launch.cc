@@ -36,7 +36,7 @@ Result<bool> starts_ranks(const Launch& launch, const Lookup& variables) {
                     "expected --hosts outside of other launchers, or the launcher without --hosts",
                     launch.hosts, launched->size, launcher_words(variables)));
   }
-  if (launched->wrong.empty() && launched->size != launch.ranks)
+  if (launched->wrong.empty() && launched->size != launch.ranks + launch.spares)
     return Status(Code::invalid_argument,
                   fmt::format("--ranks is {}, but by its variables ({}) another launcher started {}; "
                               "expected --ranks without a launcher and without its variables, or the "
@@ -51,7 +51,7 @@ Status start_ranks(const Launch& launch, char** arguments) {
   if (error) return Status(Code::system_error, fmt::format("cannot find this program: {}", error.message()));
   const std::string launcher = self.parent_path() / "weir";
   std::vector<std::string> words = {"weir", "run", "--plain", "--grace", "0"};
-  if (launch.ranks > 0) words.insert(words.end(), {"-n", std::to_string(launch.ranks)});
+  if (launch.ranks > 0) words.insert(words.end(), {"-n", std::to_string(launch.ranks + launch.spares)});
   if (!launch.hosts.empty()) words.insert(words.end(), {"--hosts", launch.hosts});
   if (launch.regroups) words.emplace_back("--keep-going");
   words.insert(words.end(), {"--", self.string(), kStarted});

@@ -19,6 +19,8 @@ struct Launch {
   int ranks = 0;          ///< 0: as many as `hosts` says
   std::string hosts{};    ///< as `weir run --hosts` takes them; empty: this machine
   bool regroups = false;  ///< ranks that die do not end the others
+  int spares = 0;         ///< further processes, which take the places of ranks that die
+  std::string job{};      ///< addresses of a running job, separated by commas, that the processes join
   bool started = false;   ///< start_ranks() has started this process
 
   bool asked() const { return ranks != 0 || !hosts.empty(); }

@@ -25,9 +25,8 @@ int format_of(shard::Precision precision) {
 }  // namespace
 
 size_t outer_bytes(const std::vector<size_t>& elements) {
-  if (elements.empty()) return 0;
   const size_t all = std::accumulate(elements.begin(), elements.end(), size_t{0});
-  return (2 * all + *std::ranges::max_element(elements)) * sizeof(float);
+  return 3 * all * sizeof(float);
 }
 
 Result<std::unique_ptr<OuterOptimizer>> OuterOptimizer::join(ncclComm_t world, const Settings& settings) {
@@ -54,7 +53,6 @@ Result<std::unique_ptr<OuterOptimizer>> OuterOptimizer::join(ncclComm_t world, c
 
 Status OuterOptimizer::make_arrays(shard::ShardEngine& engine) {
   engine_ = &engine;
-  Index longest = 0;
   const auto make = [](Array& array, Index count) {
     auto made = Array::make(count, nullptr);
     if (made.ok()) array = std::move(*made);
@@ -62,12 +60,12 @@ Status OuterOptimizer::make_arrays(shard::ShardEngine& engine) {
   };
   for (size_t unit = 0; unit < engine.units().size(); ++unit) {
     const auto count = static_cast<Index>(engine.shard(static_cast<int>(unit)).size());
-    longest = std::max(longest, count);
     Arrays& arrays = units_.emplace_back();
     WEIR_TRY(make(arrays.outer, count));
     WEIR_TRY(make(arrays.momentum, count));
+    WEIR_TRY(make(arrays.difference, count));
   }
-  return make(difference_, longest);
+  return {};
 }
 
 void OuterOptimizer::begin() {
@@ -82,26 +80,34 @@ bool OuterOptimizer::meets_after(Index step) const {
   return (step + 1) % settings_.local_steps == 0 || step + 1 == settings_.steps;
 }
 
-Status OuterOptimizer::step(Index step) {
+Status OuterOptimizer::average(Index step) {
   bytes_ = 0;
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    const std::span<float> parameters = engine_->shard(static_cast<int>(unit));
+    const float* const outer = units_[unit].outer.data();
+    float* const difference = units_[unit].difference.data();
+    for (size_t at = 0; at < parameters.size(); ++at) difference[at] = outer[at] - parameters[at];
+    WEIR_TRY(average_one(difference, parameters.size(), step));
+  }
+  return {};
+}
+
+void OuterOptimizer::apply() {
+  const float rate = settings_.outer_learning_rate, kept = settings_.outer_momentum;
   for (size_t unit = 0; unit < units_.size(); ++unit) {
     const std::span<float> parameters = engine_->shard(static_cast<int>(unit));
     float* const outer = units_[unit].outer.data();
     float* const momentum = units_[unit].momentum.data();
-    float* const difference = difference_.data();
-    for (size_t at = 0; at < parameters.size(); ++at) difference[at] = outer[at] - parameters[at];
-    WEIR_TRY(average(difference, parameters.size(), step));
-    const float rate = settings_.outer_learning_rate, kept = settings_.outer_momentum;
+    const float* const difference = units_[unit].difference.data();
     for (size_t at = 0; at < parameters.size(); ++at) {
       momentum[at] = kept * momentum[at] + difference[at];
       outer[at] -= rate * (difference[at] + kept * momentum[at]);
       parameters[at] = outer[at];
     }
   }
-  return {};
 }
 
-Status OuterOptimizer::average(float* difference, size_t count, Index step) {
+Status OuterOptimizer::average_one(float* difference, size_t count, Index step) {
   if (groups_ == 1 || count == 0) return {};
   const shard::Precision precision = settings_.sharding.reduce;
   const auto others = static_cast<size_t>(groups_ - 1);

@@ -49,9 +49,10 @@ class OuterOptimizer {
   void begin();
   /// Whether the groups meet after step `step` (from 0).
   bool meets_after(Index step) const;
-  /// Averages the differences, makes the outer step, and lets the engine continue with its result.
-  /// Collective over all groups.
-  Status step(Index step);
+  /// Averages the differences after step `step`. Parameters stay as they are. Collective over all groups.
+  Status average(Index step);
+  /// Makes the outer step from the averages, and lets the engine continue with its result.
+  void apply();
   /// Exchanges the engine's parameters with the outer ones; another call undoes it.
   void exchange();
   /// Adds the sums of the other groups. Collective over all groups.
@@ -63,7 +64,7 @@ class OuterOptimizer {
   /// The momentum and the outer parameters of a unit's shard, for digests.
   std::vector<const float*> state(size_t unit);
 
-  /// Bytes that this rank sent to other groups in the last step().
+  /// Bytes that this rank sent to other groups in the last average().
   uint64_t bytes() const { return bytes_; }
   /// Memory of its arrays.
   size_t memory() const;
@@ -72,12 +73,13 @@ class OuterOptimizer {
 
  private:
   struct Arrays {
-    Array outer;     ///< outer parameters
-    Array momentum;  ///< of the outer optimizer
+    Array outer;       ///< outer parameters
+    Array momentum;    ///< of the outer optimizer
+    Array difference;  ///< between the outer parameters and those of the group; averaged
   };
 
   explicit OuterOptimizer(const Settings& settings) : settings_(settings) {}
-  Status average(float* difference, size_t count, Index step);
+  Status average_one(float* difference, size_t count, Index step);
 
   const Settings settings_;
   int group_ = 0;
@@ -86,8 +88,23 @@ class OuterOptimizer {
   shard::Communicator across_;  ///< ranks with the same shards in all groups
   shard::ShardEngine* engine_ = nullptr;
   std::vector<Arrays> units_;
-  Array difference_;  ///< as long as the longest shard
   uint64_t bytes_ = 0;
+};
+
+/// While it lives, the engine has the outer parameters instead of those of the group, if there are such.
+class OuterParameters {
+ public:
+  explicit OuterParameters(OuterOptimizer* outer) : outer_(outer) {
+    if (outer_ != nullptr) outer_->exchange();
+  }
+  ~OuterParameters() {
+    if (outer_ != nullptr) outer_->exchange();
+  }
+  OuterParameters(const OuterParameters&) = delete;
+  OuterParameters& operator=(const OuterParameters&) = delete;
+
+ private:
+  OuterOptimizer* const outer_;
 };
 
 /// Bytes of the arrays for units whose shards have these numbers of elements.

@@ -60,8 +60,10 @@ Result<View> look_for_the_gone(ncclComm_t comm, int ranks) {
 
 }  // namespace
 
-Status World::take(ncclComm_t smaller) {
-  (void)ncclCommAbort(std::exchange(comm_, smaller));
+/// Goes on with `other`. `failed`: the communicator before it has.
+Status World::take(ncclComm_t other, bool failed) {
+  ncclComm_t before = std::exchange(comm_, other);
+  (void)(failed ? ncclCommAbort(before) : ncclCommDestroy(before));
   WEIR_TRY(shard::checked(ncclCommUserRank(comm_, &rank_), "regrouping"));
   return shard::checked(ncclCommCount(comm_, &ranks_), "regrouping");
 }
@@ -83,7 +85,10 @@ Result<std::string> World::regroup(const Status& failure) {
                                          &smaller, nullptr, NCCL_SHRINK_ABORT),
                           "regrouping");
     if (!last.ok()) continue;
-    WEIR_TRY(take(smaller));
+    WEIR_TRY(take(smaller, true));
+    newcomers_ = 0;
+    last = settle_listeners();
+    if (!last.ok()) continue;
     return fmt::format("{}; {} ranks continue", view->words, ranks_);
   }
   return last;

@@ -14,6 +14,7 @@
 #include "trainer/math/philox.h"
 #include "trainer/parallel/pipeline_schedule.h"
 #include "trainer/run/checkpoint_words.h"
+#include "trainer/run/shard_units.h"
 #include "trainer/run/stop_signals.h"
 #include "trainer/shard/groups.h"
 
@@ -32,38 +33,6 @@ double busy_ms(std::vector<shard::Interval> intervals) {
   return busy;
 }
 
-/// The finaliser of SplitMix64 (Steele et al., 2014), twice.
-uint64_t mixed(uint64_t place, uint64_t value) {
-  const auto mix = [](uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  };
-  return mix(mix(place + 0x9e3779b97f4a7c15) ^ value);
-}
-
-/// The name of a unit in messages.
-std::string name_of_unit(size_t at, size_t units) {
-  if (at == 0) return "embedding";
-  return at + 1 == units ? "head" : "block " + std::to_string(at);
-}
-
-/// The units of the whole model, or of the part of it in `range` of which this rank has a slice.
-std::vector<shard::Unit> units_in(const Model& model, const parallel::UnitRange& range) {
-  std::vector<shard::Unit> units;
-  for (size_t at = range.first; at < range.end; ++at) {
-    const ParameterTable& table = model.units()[at]->parameters();
-    shard::Unit& unit = units.emplace_back();
-    unit.name = name_of_unit(at, model.units().size());
-    unit.parameters = static_cast<size_t>(table.size());
-    for (const ContiguousRange& stretch : table.stretches())
-      unit.stretches.push_back({static_cast<size_t>(stretch.first), static_cast<size_t>(stretch.whole),
-                                static_cast<size_t>(stretch.count),
-                                !stretch.copied || model.slice().index == 0});
-  }
-  return units;
-}
-
 /// The row of the timeline on which a collective is shown.
 struct Shown {
   Row row;
@@ -80,21 +49,33 @@ Shown shown_as(shard::Kind kind) {
   return {Row::parts, Phase::move};
 }
 
-/// While it lives, the engine has the outer parameters instead of those of the group, if there are such.
-class OuterParameters {
- public:
-  explicit OuterParameters(OuterOptimizer* outer) : outer_(outer) {
-    if (outer_ != nullptr) outer_->exchange();
-  }
-  ~OuterParameters() {
-    if (outer_ != nullptr) outer_->exchange();
-  }
-  OuterParameters(const OuterParameters&) = delete;
-  OuterParameters& operator=(const OuterParameters&) = delete;
+Status make(Array& array, Index count, const shard::Arrays& where) {
+  auto made = Array::make(count, where.gpu());
+  if (made.ok()) array = std::move(*made);
+  return made.status();
+}
 
- private:
-  OuterOptimizer* const outer_;
-};
+/// The sum over all ranks. Ranks with other parts of the model have other votes.
+Result<uint64_t> votes_of_all(const parallel::Team& team, uint64_t votes_of_part) {
+  uint64_t votes = votes_of_part;
+  if (team.replica() != nullptr)
+    WEIR_TRY(shard::checked(ncclAllReduce(&votes, &votes, 1, ncclUint64, ncclSum, team.replica(), nullptr),
+                            "counting votes"));
+  return votes;
+}
+
+/// `place`: of the token in the generated text.
+Token draw_token(uint64_t seed, std::span<const float> logits, float temperature, Index place) {
+  const float highest = *std::ranges::max_element(logits);
+  std::vector<double> cumulated;
+  double sum = 0;
+  for (const float logit : logits)
+    cumulated.push_back(sum += std::exp(static_cast<double>((logit - highest) / temperature)));
+  const PhiloxBlock block = random_block(seed, Purpose::generate, 0, static_cast<uint64_t>(place));
+  const double drawn = to_unit(block[0]) * sum;
+  const auto found = std::upper_bound(cumulated.begin(), cumulated.end() - 1, drawn);
+  return static_cast<Token>(found - cumulated.begin());
+}
 
 }  // namespace
 
@@ -152,12 +133,6 @@ Status Sharded::make_shards() {
   return {};
 }
 
-Status Sharded::make(Array& array, Index count) const {
-  auto made = Array::make(count, where_.gpu());
-  if (made.ok()) array = std::move(*made);
-  return made.status();
-}
-
 Status Sharded::make_arrays() {
   const Settings own = group_settings();
   const int slots = slots_of(own, shards_->ranks(), team_->grid_position().stage);
@@ -173,8 +148,8 @@ Status Sharded::make_arrays() {
   for (size_t at = 0; at < units_.count(); ++at) {
     const shard::Range own = shards_->shard_range(static_cast<int>(at));
     Moments& moments = moments_.emplace_back();
-    WEIR_TRY(make(moments.mean, static_cast<Index>(own.count)));
-    WEIR_TRY(make(moments.variance, static_cast<Index>(own.count)));
+    WEIR_TRY(make(moments.mean, static_cast<Index>(own.count), where_));
+    WEIR_TRY(make(moments.variance, static_cast<Index>(own.count), where_));
   }
   if (settings_.optimizer == Optimizer::muon)
     muon_.emplace(team_->data(), *shards_, matrices_of(model_, units_));
@@ -260,25 +235,30 @@ Result<StepResult> Sharded::step(Index step) {
   WEIR_TRY(losses.status());
   const auto own = static_cast<Index>(plan.of(shards_->rank()).count());
   int64_t begin = Recorder::steady_ns();
-  const auto sums = shards_->finish_step(static_cast<uint64_t>(own * settings_.config.length), stop_vote());
+  const uint64_t votes = stop_vote() + (world_.has_newcomers() ? kJoinVote : 0);
+  const auto sums = shards_->finish_step(static_cast<uint64_t>(own * settings_.config.length), votes);
   WEIR_TRY(sums.status());
+  // Nobody gets all sums below before every rank has come this far.
+  if (!muon_) commits_.announce({Commit::Kind::update, step, sums->gradient_norm});
   const auto loss = sum_of_losses(plan, *losses);
   WEIR_TRY(loss.status());
-  const auto all = sums_of(*sums, *loss);
-  WEIR_TRY(all.status());
-  const auto signal = agreed_signal(all->votes);
-  WEIR_TRY(signal.status());
+  GroupSums all{sums->tokens, sums->votes, static_cast<double>(*loss),
+                static_cast<double>(sums->gradient_norm)};
+  if (outer_ != nullptr) WEIR_TRY(outer_->combine(all));
+  const auto asked = votes_of_all(*team_, all.votes);
+  WEIR_TRY(asked.status());
   recorder_.add(Phase::wait, -1, begin);
   begin = Recorder::steady_ns();
   // Of all ranks the same: both are sums over all of them.
-  const bool finite = std::isfinite(all->gradient_norm) && std::isfinite(all->loss);
-  if (finite) WEIR_TRY(update(step, sums->gradient_norm));
+  const bool finite = std::isfinite(all.gradient_norm) && std::isfinite(all.loss);
+  commits_.announce({Commit::Kind::update, step, sums->gradient_norm});
+  WEIR_TRY(commit(finite));
   recorder_.add(Phase::update, -1, begin);
   record_collectives();
-  StepResult result = result_of(step, *all);
-  if (outer_ != nullptr && outer_->meets_after(step)) {
+  StepResult result = result_of(step, all);
+  if (commits_.standing().meets != 0) {
     begin = Recorder::steady_ns();
-    WEIR_TRY(outer_->step(step));
+    WEIR_TRY(meet(step));
     recorder_.add(Phase::sum, -1, begin);
     const double took = static_cast<double>(Recorder::steady_ns() - begin) / 1e6;
     result.waited_ms += took;
@@ -287,25 +267,10 @@ Result<StepResult> Sharded::step(Index step) {
     result.spans = recorder_.spans();
   }
   WEIR_TRY(complete_checkpoint());
-  result.stop_signal = *signal;
+  result.stop_signal = signal_of(*asked);
+  result.newcomers = asks_to_join(*asked);
   result.skipped = !finite;
   return result;
-}
-
-/// The signal for which all ranks stop; 0: none. Ranks with other parts of the model have other votes.
-Result<int> Sharded::agreed_signal(uint64_t votes_of_part) const {
-  uint64_t votes = votes_of_part;
-  if (team_->replica() != nullptr)
-    WEIR_TRY(shard::checked(ncclAllReduce(&votes, &votes, 1, ncclUint64, ncclSum, team_->replica(), nullptr),
-                            "counting votes"));
-  return signal_of(votes);
-}
-
-/// The sums of the step over all groups.
-Result<GroupSums> Sharded::sums_of(const shard::StepSums& sums, float loss) {
-  GroupSums all{sums.tokens, sums.votes, static_cast<double>(loss), static_cast<double>(sums.gradient_norm)};
-  if (outer_ != nullptr) WEIR_TRY(outer_->combine(all));
-  return all;
 }
 
 StepResult Sharded::result_of(Index step, const GroupSums& sums) {
@@ -317,6 +282,7 @@ StepResult Sharded::result_of(Index step, const GroupSums& sums) {
       1e6;
   for (const shard::Interval& own : parts.intervals)
     all.push_back({own.kind, own.unit, own.begin_ms + apart, own.end_ms + apart});
+  const RankMemory memory = this->memory();  // of gathered parameters, those that were there at once count
   return StepResult{.loss = sums.loss / static_cast<double>(sums.tokens),
                     .gradient_norm = sums.gradient_norm,
                     .learning_rate = learning_rate_at(settings_, step),
@@ -324,7 +290,7 @@ StepResult Sharded::result_of(Index step, const GroupSums& sums) {
                     .busy_ms = busy_ms(std::move(all)),
                     .bytes = shards.gather_bytes + shards.reduce_bytes + parts.part_bytes +
                              (muon_ ? muon_->take_bytes() : 0),
-                    .memory = used_memory(),
+                    .memory = memory.total() - memory.gathered + shards_->limiter().most_bytes,
                     .spans = recorder_.spans()};
 }
 
@@ -415,149 +381,13 @@ Result<double> Sharded::evaluate() {
   return static_cast<double>(*loss) / static_cast<double>(count * settings_.config.length);
 }
 
-checkpoint::WholeModel Sharded::whole_model() const {
-  checkpoint::WholeModel whole{units_in(model_, {0, model_.units().size()}),
-                               static_cast<uint32_t>(units_.first),
-                               outer_ == nullptr || outer_->group() == 0};
-  for (size_t at = 0; at < whole.units.size(); ++at)
-    whole.units[at].parameters = static_cast<size_t>(model_.units()[at]->parameters().whole_size());
-  return whole;
-}
-
-std::vector<checkpoint::ShardArray> Sharded::saved_arrays() {
-  std::vector<checkpoint::ShardArray> moments = {{"mean", {}}, {"variance", {}}};
-  for (Moments& own : moments_) {
-    const auto count = static_cast<size_t>(own.mean.size());
-    moments[0].units.emplace_back(own.mean.data(), count);
-    moments[1].units.emplace_back(own.variance.data(), count);
-  }
-  return outer_ != nullptr ? outer_->arrays(moments) : moments;
-}
-
-Result<Resumed> Sharded::resume(bool regrouped) {
-  if (!saver_) return Resumed();
-  const auto arrays = saved_arrays();
-  WEIR_TRY(saver_->open(regrouped, checkpoint::bytes_to_save(*shards_, arrays, whole_model())));
-  const OuterParameters outer(outer_.get());
-  auto loaded = checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, arrays, whole_model(),
-                                        settings_.checkpoints_local);
-  WEIR_TRY(loaded.status());
-  if (!loaded->has_value()) return Resumed();
-  Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
-  const auto changed =
-      compare_words((*loaded)->contents.words, checkpoint_words(settings_, text_), settings_.allowed_changes);
-  if (!changed.ok())
-    return Status(changed.status().code(),
-                  fmt::format("the checkpoint of step {} in {} was written {}", resumed.step,
-                              settings_.checkpoints, changed.status().message()));
-  if (!changed->empty())
-    resumed.notes.push_back(fmt::format(
-        "the checkpoint was written with another {}; the results differ from those of one uninterrupted run",
-        *changed));
-  return resumed;
-}
-
-Result<Resumed> Sharded::load(const std::string& path) {
-  const OuterParameters outer(outer_.get());
-  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, saved_arrays(), whole_model(),
-                                        settings_.checkpoints_local);
-  WEIR_TRY(loaded.status());
-  if (!loaded->has_value())
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: expected a checkpoint, or a folder with one", path));
-  return Resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
-}
-
-/// Each element is in the piece of one rank; the others add zero bits to it.
-Result<std::vector<float>> Sharded::whole_unit(size_t at) {
-  const OuterParameters outer(outer_.get());
-  const auto elements = static_cast<size_t>(model_.units()[at]->parameters().whole_size());
-  std::vector<uint32_t> bits(elements);
-  if (whole_model().saved && at >= units_.first && at < units_.end) {
-    const int own = static_cast<int>(at - units_.first);
-    const shard::Range shard = shards_->shard_range(own);
-    std::vector<float> values(shard.count);
-    where_.copy(shards_->shard(own).data(), shard.count * sizeof(float), values.data());
-    for (const shard::ContiguousRange& stretch :
-         stretches_in(shards_->units()[static_cast<size_t>(own)], shards_->piece_range(own)))
-      for (size_t place = 0; stretch.counts && place < stretch.count; ++place)
-        bits[stretch.whole + place] = std::bit_cast<uint32_t>(values[stretch.first + place - shard.first]);
-  }
-  WEIR_TRY(where_.status());
-  WEIR_TRY(shard::checked(
-      ncclReduce(bits.data(), bits.data(), elements, ncclUint32, ncclSum, 0, world_.comm(), nullptr),
-      "collecting parameters"));
-  if (world_.rank() != 0) return std::vector<float>();
-  std::vector<float> values(elements);
-  std::ranges::transform(bits, values.begin(), [](uint32_t word) { return std::bit_cast<float>(word); });
-  return values;
-}
-
-Status Sharded::save(Index steps) {
-  if (!saver_) return {};
-  WEIR_TRY(finish_saving());
-  const OuterParameters outer(outer_.get());
-  return checkpoint::start_saving(*saver_, *shards_, saved_arrays(), static_cast<uint64_t>(steps),
-                                  checkpoint_words(settings_, text_), whole_model());
-}
-
-/// Completes the checkpoint once all ranks' files are written, so that it can be used before the next save
-/// begins.
-Status Sharded::complete_checkpoint() {
-  if (!saver_ || !saver_->under_way()) return {};
-  int32_t written = saver_->written() ? 1 : 0;
-  WEIR_TRY(shard::checked(ncclAllReduce(&written, &written, 1, ncclInt32, ncclMin, world_.comm(), nullptr),
-                          "checking for written files"));
-  return written != 0 ? saver_->finish() : Status();
-}
-
-Status Sharded::finish_saving() { return saver_ && saver_->under_way() ? saver_->finish() : Status(); }
-
-/// A sum over elements, each mixed with its position: the order of ranks, shards and parts does not matter.
-Result<uint64_t> Sharded::digest() {
-  uint64_t sum = 0;
-  const uint64_t group = outer_ != nullptr ? static_cast<uint64_t>(outer_->group()) << 32 : 0;
-  for (size_t at = 0; at < moments_.size(); ++at) {
-    const int number = static_cast<int>(at);
-    const shard::Range shard = shards_->shard_range(number);
-    const auto own = stretches_in(shards_->units()[at], shards_->piece_range(number));
-    std::vector<const float*> kept = {shards_->shard(number).data(), moments_[at].mean.data(),
-                                      moments_[at].variance.data()};
-    if (outer_ != nullptr) std::ranges::copy(outer_->state(at), std::back_inserter(kept));
-    std::vector<float> values(shard.count);
-    for (uint64_t array = 0; array < kept.size(); ++array) {
-      where_.copy(kept[array], shard.count * sizeof(float), values.data());
-      for (const shard::ContiguousRange& stretch : own)
-        for (size_t place = 0; stretch.counts && place < stretch.count; ++place)
-          sum += mixed((units_.first + at) << 48 | array << 44 | (stretch.whole + place),
-                       group | std::bit_cast<uint32_t>(values[stretch.first + place - shard.first]));
-    }
-  }
-  WEIR_TRY(where_.status());
-  WEIR_TRY(
-      shard::checked(ncclAllReduce(&sum, &sum, 1, ncclUint64, ncclSum, world_.comm(), nullptr), "digest"));
-  return sum;
-}
-
-Token Sharded::draw_token(std::span<const float> logits, float temperature, Index place) const {
-  const float highest = *std::ranges::max_element(logits);
-  std::vector<double> cumulated;
-  double sum = 0;
-  for (const float logit : logits)
-    cumulated.push_back(sum += std::exp(static_cast<double>((logit - highest) / temperature)));
-  const PhiloxBlock block = random_block(settings_.seed, Purpose::generate, 0, static_cast<uint64_t>(place));
-  const double drawn = to_unit(block[0]) * sum;
-  const auto found = std::upper_bound(cumulated.begin(), cumulated.end() - 1, drawn);
-  return static_cast<Token>(found - cumulated.begin());
-}
-
 Result<std::vector<Token>> Sharded::generate(std::span<const Token> prompt, Index count, float temperature) {
   const OuterParameters outer(outer_.get());
   Tokens& tokens = tokens_.front();
   const Batch batch = tokens.batch({0, 1});
   const auto vocabulary = static_cast<size_t>(settings_.config.vocabulary);
   Array computed;
-  WEIR_TRY(make(computed, batch.rows() * settings_.config.vocabulary));
+  WEIR_TRY(make(computed, batch.rows() * settings_.config.vocabulary, where_));
   std::vector<float> logits(vocabulary);
   std::vector<Token> text(prompt.begin(), prompt.end());
   WEIR_TRY(team_->begin());
@@ -569,18 +399,12 @@ Result<std::vector<Token>> Sharded::generate(std::span<const Token> prompt, Inde
     WEIR_TRY(passes_->forward(batch, 0, computed.data()));
     where_.copy(computed.data() + (seen - 1) * vocabulary, vocabulary * sizeof(float), logits.data());
     Token token = 0;
-    if (team_->is_last()) token = draw_token(logits, temperature, drawn);
+    if (team_->is_last()) token = draw_token(settings_.seed, logits, temperature, drawn);
     WEIR_TRY(team_->share_of_last(&token, sizeof token));
     text.push_back(token);
   }
   WEIR_TRY(team_->pipeline().all_sent());
   return text;
-}
-
-/// Counts the parameters that were gathered at once, not those that might have been.
-size_t Sharded::used_memory() const {
-  const RankMemory memory = this->memory();
-  return memory.total() - memory.gathered + shards_->limiter().most_bytes;
 }
 
 RankMemory Sharded::memory() const {

@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "trainer/checkpoint/engine_state.h"
+#include "trainer/checkpoint/live_state.h"
 #include "trainer/data/text.h"
 #include "trainer/math/ops.h"
 #include "trainer/model/model.h"
 #include "trainer/parallel/team.h"
 #include "trainer/run/array.h"
 #include "trainer/run/budget.h"
+#include "trainer/run/commits.h"
 #include "trainer/run/engine.h"
 #include "trainer/run/muon.h"
 #include "trainer/run/outer_optimizer.h"
@@ -52,6 +54,16 @@ class Sharded final : public TrainingEngine {
   /// Loads the newest usable checkpoint of checkpoint::choice_of(path), to evaluate and to sample; no
   /// checkpoints are kept. Collective. invalid_argument if there is none.
   Result<Resumed> load(const std::string& path);
+  /// Goes on from the state that ranks of the world have: `own`, null on ranks that have none, after
+  /// `standing`, the same on all ranks. False: the ranks do not have all of it. To be called before resume(),
+  /// which then loads nothing. Collective.
+  Result<bool> adopt(const checkpoint::LiveState* own, const Standing& standing);
+  /// A copy of this rank's part of the state. Not collective; also after abort().
+  Result<checkpoint::LiveState> live_state();
+  const Commits& commits() const { return commits_; }
+  /// Makes the commit for which this rank is ready. Of an update, `finite` says whether it changes anything.
+  /// To be called by others after abort() only, if other ranks have made it.
+  Status commit(bool finite);
   /// The parameters of a whole unit of the model, on rank 0 of the world; empty on other ranks. Collective;
   /// to be called between passes.
   Result<std::vector<float>> whole_unit(size_t at);
@@ -87,7 +99,6 @@ class Sharded final : public TrainingEngine {
           std::unique_ptr<OuterOptimizer> outer, std::unique_ptr<parallel::Team> team);
   Status make_shards();
   Status make_arrays();
-  Status make(Array& array, Index count) const;
   Status set_initial_parameters();
   const Unit& unit(size_t at) const { return *model_.units()[units_.first + at]; }
   Settings group_settings() const;
@@ -96,13 +107,10 @@ class Sharded final : public TrainingEngine {
   Result<std::vector<float>> train_on(const shard::GrainPlan& plan, Index step);
   Result<float> sum_of_losses(const shard::GrainPlan& plan, const std::vector<float>& own);
   Status update(Index step, float norm);
-  Result<GroupSums> sums_of(const shard::StepSums& sums, float loss);
   StepResult result_of(Index step, const GroupSums& sums);
   Status update_matrices(const AdamW& adamw);
-  Result<int> agreed_signal(uint64_t votes_of_part) const;
+  Status meet(Index step);
   void record_collectives();
-  size_t used_memory() const;
-  Token draw_token(std::span<const float> logits, float temperature, Index place) const;
   Status complete_checkpoint();
   checkpoint::WholeModel whole_model() const;
   std::vector<checkpoint::ShardArray> saved_arrays();
@@ -122,6 +130,7 @@ class Sharded final : public TrainingEngine {
   std::vector<Tokens> tokens_;    ///< index: slot of passes_
   Recorder recorder_;
   std::optional<Passes> passes_;
+  Commits commits_;
   std::optional<checkpoint::Saver> saver_;  ///< set if checkpoints are kept; copies from members above
 };
 

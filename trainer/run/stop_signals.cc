@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSameRequestNs = 1'000'000'000;
 constexpr std::array kSignals = {SIGUSR1, SIGINT, SIGTERM};  ///< in ascending order of precedence
-constexpr int kVoteBits = 20;                                ///< of the number of ranks with one signal
+constexpr int kVoteBits = 16;                                ///< of the number of ranks with one signal
 
 // What the handler reads and writes; these are lock-free.
 std::atomic<int> noted = 0;
@@ -73,7 +73,7 @@ uint64_t stop_vote() {
 
 int signal_of(uint64_t votes) {
   for (size_t at = kSignals.size(); at-- > 0;)
-    if (votes >> (kVoteBits * at) != 0) return kSignals[at];
+    if ((votes >> (kVoteBits * at)) % (1 << kVoteBits) != 0) return kSignals[at];
   return 0;
 }
 

@@ -26,9 +26,13 @@ class StopSignals {
 
 /// What this process adds to the sum of votes: 0 if no signal was noted.
 uint64_t stop_vote();
-/// The signal to stop for, given the sum of the votes of all ranks, up to 2^20 ranks: SIGTERM before SIGINT
+/// The signal to stop for, given the sum of the votes of all ranks, up to 2^16 ranks: SIGTERM before SIGINT
 /// before SIGUSR1 if they have different ones; 0: no rank asks for it.
 int signal_of(uint64_t votes);
+/// What a rank adds to the same sum if processes wait at its listener (newcomer_listener.h), and whether one
+/// has.
+inline constexpr uint64_t kJoinVote = uint64_t{1} << 48;
+inline bool asks_to_join(uint64_t votes) { return votes >= kJoinVote; }
 /// Forgets what was noted.
 void forget_stop_signals();
 /// From now on the signals are ignored, for the end of a run that has stopped: launchers that see the first

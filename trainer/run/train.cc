@@ -225,7 +225,7 @@ Result<RunEnd> run_steps(TrainingEngine& engine, const Settings& settings, const
   const Index end = settings.stop_after > 0 ? std::min(settings.stop_after, settings.steps) : settings.steps;
   RunEnd ending{.steps = first};
   const StopSignals signals;
-  while (ending.steps < end && ending.stop_signal == 0) {
+  while (ending.steps < end && ending.stop_signal == 0 && !ending.admits) {
     const Clock::time_point begin = Clock::now();
     Result<StepResult> result = engine.step(ending.steps);
     if (!result.ok()) return result.status();
@@ -234,6 +234,7 @@ Result<RunEnd> run_steps(TrainingEngine& engine, const Settings& settings, const
     ending.stop_signal = result->stop_signal;
     const bool stops = ending.stop_signal != 0;
     const bool is_last = ending.steps == end || stops;
+    ending.admits = result->newcomers && !is_last;
     if (is_last || (settings.checkpoint_every > 0 && ending.steps % settings.checkpoint_every == 0))
       WEIR_TRY(engine.save(ending.steps));
     if (!stops && (is_last || (report.evaluate_every > 0 && ending.steps % report.evaluate_every == 0)))
@@ -283,6 +284,7 @@ Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const Rep
   if (resumed->step == 0) WEIR_TRY(evaluate(engine, report, 0, 0, metrics, journal));
   const auto ending = run_steps(engine, settings, report, resumed->step, progress, metrics, journal);
   WEIR_TRY(ending.status());
+  if (ending->admits) return ending;
   const bool stopped = ending->stop_signal != 0;
   if (stopped) ignore_stop_signals();
   WEIR_TRY(progress.count_skipped(metrics));

@@ -36,12 +36,14 @@ inline constexpr Index kMostSkipped = 10;
 struct RunEnd {
   Index steps = 0;      ///< number of steps done, those before a checkpoint included
   int stop_signal = 0;  ///< signal for which the run stopped (stop_signals.h); 0: none
+  bool admits = false;  ///< it goes on when processes that wait have joined
 };
 
 /// Runs all steps and reports to stdout and to the metrics file. Steps whose loss or gradient is not finite
 /// change nothing; they are counted, and too many in a row are an error. Rates count the time of training
 /// only. If ranks are asked to stop, the current step is the last one: its state is saved, but neither
-/// evaluated nor sampled from; the signals are ignored from then on.
+/// evaluated nor sampled from; the signals are ignored from then on. It also ends after a step in which
+/// processes wait to join.
 Result<RunEnd> train(TrainingEngine& engine, const Settings& settings, const ReportSettings& report);
 
 /// Reports the loss on the held-out text, the digest and a generated text, as train() does at its end, of an

@@ -118,20 +118,39 @@ Status Runtime::complete(UniqueId& id) const {
 }
 
 Result<UniqueId> Runtime::make_unique_id() {
+  return options_.comm_id.empty() ? new_id() : fixed_id(options_.comm_id);
+}
+
+Result<UniqueId> Runtime::fixed_id(const std::string& where) const {
+  auto address = SocketAddress::parse(where);
+  WEIR_TRY(address.status());
+  auto secret = job_secret(options_.secret_file, secret_of_environment());
+  WEIR_TRY(secret.status());
+  const auto settings = encryption();
+  WEIR_TRY(settings.status());
+  const auto* const key = reinterpret_cast<const char*>(settings->secret.data());
+  if (secret->is_public() && !settings->secret.empty())  // what the program has given to ncclSetEncryption
+    secret = Secret::from_text({key, settings->secret.size()});
+  if (secret->is_public()) warn_of_public_secret();
+  return Roots::fixed_id(*address, *secret);
+}
+
+Result<UniqueId> Runtime::id_at(const std::string& where) const {
+  auto id = fixed_id(where);
+  WEIR_TRY(id.status());
+  WEIR_TRY(credentials(id->secret).status());  // no encryption with a secret that everybody knows
+  id->secret = id->secret.derive("an address beside that of the job");
+  return id;
+}
+
+Result<UniqueId> Runtime::new_id() {
+  std::optional<SocketAddress> reach;
   if (!options_.comm_id.empty()) {
-    auto address = SocketAddress::parse(options_.comm_id);
+    const auto address = SocketAddress::parse(options_.comm_id);
     WEIR_TRY(address.status());
-    auto secret = job_secret(options_.secret_file, secret_of_environment());
-    WEIR_TRY(secret.status());
-    const auto settings = encryption();
-    WEIR_TRY(settings.status());
-    const auto* const key = reinterpret_cast<const char*>(settings->secret.data());
-    if (secret->is_public() && !settings->secret.empty())  // what the program has given to ncclSetEncryption
-      secret = Secret::from_text({key, settings->secret.size()});
-    if (secret->is_public()) warn_of_public_secret();
-    return Roots::fixed_id(*address, *secret);
+    reach = *address;
   }
-  const auto place = listen_at(std::nullopt);
+  const auto place = listen_at(reach);
   WEIR_TRY(place.status());
   const auto settings = encryption();
   WEIR_TRY(settings.status());

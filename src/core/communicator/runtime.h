@@ -81,6 +81,13 @@ class Runtime {
 
   /// An id for a new communicator: the fixed id of NCCL_COMM_ID, or the id of a root that is started now.
   Result<UniqueId> make_unique_id();
+  /// The id of ranks that meet at an address, as at that of NCCL_COMM_ID; starts nothing.
+  Result<UniqueId> fixed_id(const std::string& where) const;
+  /// The same for ranks that are not those which meet at NCCL_COMM_ID, whatever their address: with another
+  /// secret, which follows from that of the job.
+  Result<UniqueId> id_at(const std::string& where) const;
+  /// The id of a root that is started now, at an interface that can reach NCCL_COMM_ID if that is set.
+  Result<UniqueId> new_id();
   /// Adds to a fixed id where its root is in this network namespace, if it may be here (WEIR_ADVERTISE).
   Status complete(UniqueId& id) const;
   /// The listener: opened on first use, at an interface that can reach `reach`, and closed with its last

@@ -38,6 +38,7 @@
 #include "trainer/run/sharded.h"
 #include "trainer/run/sharding_options.h"
 #include "trainer/run/train.h"
+#include "trainer/run/trial.h"
 #include "trainer/run/world.h"
 #include "trainer/run/write_model.h"
 #include "weir/launched.h"
@@ -172,9 +173,11 @@ void add_ranks(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--hosts", arguments.launch.hosts,
                  "Hosts to start them on by ssh, as for weir run: host0:4,host1:4");
-  app.add_flag("--auto", arguments.automatic,
-               "Measure the ranks of this job and choose strategy, shard ranks, micro-batch, recomputation, "
-               "prefetch and limiter, unless they are given, for the shortest step that fits into --memory");
+  app.add_flag(
+      "--auto", arguments.automatic,
+      "Measure the ranks of this job and choose strategy, shard ranks, stages, slices, micro-batch, "
+      "recomputation, prefetch and limiter, unless they are given, for the shortest step that fits into "
+      "--memory; what is chosen is tried beside the usual settings");
 }
 
 void add_report(CLI::App& app, Arguments& arguments) {
@@ -385,14 +388,27 @@ Status prepare_report(const TrainingData& data, Arguments& arguments) {
 
 /// Of the ways that --auto does not choose from.
 Status check_automatic(const Settings& settings) {
-  std::string given;
-  if (settings.parts.parts() > 1) given = "--pipeline or --tensor";
-  if (settings.local_steps > 0) given = "--local-steps";
-  if (settings.sharding.strategy == shard::Strategy::hpz) given = "--strategy hpz";
-  if (given.empty()) return {};
-  return Status(
-      Code::invalid_argument,
-      fmt::format("--auto was given with {}, which it never chooses; expected only one of the two", given));
+  if (settings.local_steps == 0) return {};
+  return Status(Code::invalid_argument,
+                "--auto was given with --local-steps, which it never chooses; expected only one of the two");
+}
+
+// Chooses settings, and keeps the usual ones if a few steps with them are faster.
+Status plan_and_try(const World& world, const Text& text, Arguments& arguments, Ops& ops) {
+  Settings& settings = arguments.settings;
+  WEIR_TRY(check_automatic(settings));
+  const auto plan = plan_run(world, settings, arguments.given, ops);
+  WEIR_TRY(plan.status());
+  arguments.report.predicted = plan->step_seconds();
+  if (world.rank() == 0) fmt::print("{}\n", plan->describe());
+  if (!plan->usual_fits) return {};
+  const auto trial = try_both(world, settings, plan->usual, text, ops);
+  WEIR_TRY(trial.status());
+  if (world.rank() == 0) fmt::print("{}\n", trial->describe());
+  if (!trial->keeps_usual()) return {};
+  settings = plan->usual;
+  arguments.report.predicted = trial->usual;
+  return {};
 }
 
 Result<RunEnd> run(Arguments& arguments) {
@@ -433,11 +449,7 @@ Result<RunEnd> run(Arguments& arguments) {
   WEIR_TRY(check_common(*world, *common));
   if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
   if (arguments.automatic) {
-    WEIR_TRY(check_automatic(settings));
-    const auto plan = plan_run(*world, settings, arguments.given, ops);
-    WEIR_TRY(plan.status());
-    arguments.report.predicted = plan->step_seconds();
-    if (world->rank() == 0) fmt::print("{}\n", plan->describe());
+    WEIR_TRY(plan_and_try(*world, text, arguments, ops));
   }
   for (;;) {
     const Result<RunEnd> ending = train_together(*world, arguments, text, ops);
@@ -486,7 +498,7 @@ int plan_only(int argc, char** argv) {
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   plan::PlanOptions options;
   plan::add_plan_options(app, options);
-  app.get_option("--cluster")->required();
+  app.get_option("--models")->required();
   const std::optional<int> end = parse(app, argc, argv);
   return end ? *end : plan::plan_only(options);
 }
@@ -513,8 +525,13 @@ int train_model(int argc, char** argv, bool started) {
   add_report(app, arguments);
   if (const std::optional<int> end = parse(app, argc, argv)) return *end;
   const auto given = [&](const char* option) { return app.count(option) > 0; };
-  arguments.given = {given("--strategy"),  given("--shard-ranks"), given("--micro-batch"),
-                     given("--recompute"), given("--prefetch"),    given("--limiter") || given("--gathers")};
+  arguments.given = {given("--strategy"),
+                     given("--shard-ranks"),
+                     given("--micro-batch"),
+                     given("--recompute"),
+                     given("--prefetch"),
+                     given("--limiter") || given("--gathers"),
+                     given("--pipeline") || given("--tensor")};
   arguments.prompt_given = given("--prompt");
   arguments.command = {argv, static_cast<size_t>(argc)};
   const Result<RunEnd> ending = start(arguments, argv);

@@ -34,11 +34,13 @@
 #include "trainer/run/kept_tokenizer.h"
 #include "trainer/run/launch.h"
 #include "trainer/run/model_source.h"
+#include "trainer/run/remaining_engine.h"
 #include "trainer/run/restart_words.h"
 #include "trainer/run/run_words.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/sharding_options.h"
 #include "trainer/run/train.h"
+#include "trainer/run/trial.h"
 #include "trainer/run/world.h"
 #include "trainer/run/write_model.h"
 #include "weir/launched.h"
@@ -173,9 +175,11 @@ void add_ranks(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--hosts", arguments.launch.hosts,
                  "Hosts to start them on by ssh, as for weir run: host0:4,host1:4");
-  app.add_flag("--auto", arguments.automatic,
-               "Measure the ranks of this job and choose strategy, shard ranks, micro-batch, recomputation, "
-               "prefetch and limiter, unless they are given, for the shortest step that fits into --memory");
+  app.add_flag(
+      "--auto", arguments.automatic,
+      "Measure the ranks of this job and choose strategy, shard ranks, stages, slices, micro-batch, "
+      "recomputation, prefetch and limiter, unless they are given, for the shortest step that fits into "
+      "--memory; what is chosen is tried beside the usual settings");
 }
 
 void add_report(CLI::App& app, Arguments& arguments) {
@@ -285,37 +289,6 @@ Status tell_page(JournalSettings& journal, const Arguments& arguments, const Tex
   if (!xz.ok()) return xz.status();
   journal.levels.push_back({"xz of the held-out tenth", *xz});
   return {};
-}
-
-/// Drops settings that fewer ranks cannot satisfy; returns whether there was one.
-bool simplify(Settings& settings) {
-  if (settings.parts.parts() > 1) {
-    settings.parts = {};
-    return true;
-  }
-  if (settings.local_steps > 0) {
-    settings.local_steps = 0;
-    settings.allowed_changes.emplace_back("local-steps");  // the checkpoint has been written with them
-    return true;
-  }
-  const bool hybrid = settings.sharding.strategy == shard::Strategy::hybrid_shard ||
-                      settings.sharding.strategy == shard::Strategy::hpz;
-  if (hybrid) settings.sharding.strategy = shard::Strategy::full_shard;
-  return hybrid;
-}
-
-/// If `regrouped`, drops pipeline and tensor parallelism, local steps and hybrid groups that the remaining
-/// ranks cannot form.
-Result<std::unique_ptr<Sharded>> make_engine(const World& world, bool regrouped, Settings settings,
-                                             const Text& text, Ops& ops) {
-  for (;;) {
-    auto engine = Sharded::create(world, settings, text, ops);
-    if (engine.ok() || !regrouped || engine.status().code() != Code::invalid_argument || !simplify(settings))
-      return engine;
-    if (world.rank() == 0)
-      fmt::print("continuing with {} on the uncut model: {}\n", shard::name_of(settings.sharding.strategy),
-                 engine.status().message());
-  }
 }
 
 /// Evaluates and samples a checkpoint.
@@ -430,13 +403,29 @@ Status check_automatic(const Settings& settings, const Launch& launch) {
   std::string given;
   if (launch.spares > 0) given = "--spares";
   if (!launch.job.empty()) given = "--join";
-  if (settings.parts.parts() > 1) given = "--pipeline or --tensor";
   if (settings.local_steps > 0) given = "--local-steps";
-  if (settings.sharding.strategy == shard::Strategy::hpz) given = "--strategy hpz";
   if (given.empty()) return {};
   return Status(
       Code::invalid_argument,
       fmt::format("--auto was given with {}, which it never chooses; expected only one of the two", given));
+}
+
+// Chooses settings, and keeps the usual ones if a few steps with them are faster.
+Status plan_and_try(const World& world, const Text& text, Arguments& arguments, Ops& ops) {
+  Settings& settings = arguments.settings;
+  WEIR_TRY(check_automatic(settings, arguments.launch));
+  const auto plan = plan_run(world, settings, arguments.given, ops);
+  WEIR_TRY(plan.status());
+  arguments.report.predicted = plan->step_seconds();
+  if (world.rank() == 0) fmt::print("{}\n", plan->describe());
+  if (!plan->usual_fits) return {};
+  const auto trial = try_both(world, settings, plan->usual, text, ops);
+  WEIR_TRY(trial.status());
+  if (world.rank() == 0) fmt::print("{}\n", trial->describe());
+  if (!trial->keeps_usual()) return {};
+  settings = plan->usual;
+  arguments.report.predicted = trial->usual;
+  return {};
 }
 
 /// The ranks of the job, or a world of its own for a process that is going to join one.
@@ -499,11 +488,7 @@ Result<RunEnd> run(Arguments& arguments) {
   WEIR_TRY(check_common(*world, *common));
   if (!arguments.exported.empty()) WEIR_TRY(try_export(*world, arguments.exported, settings.config));
   if (arguments.automatic) {
-    WEIR_TRY(check_automatic(settings, arguments.launch));
-    const auto plan = plan_run(*world, settings, arguments.given, ops);
-    WEIR_TRY(plan.status());
-    arguments.report.predicted = plan->step_seconds();
-    if (world->rank() == 0) fmt::print("{}\n", plan->describe());
+    WEIR_TRY(plan_and_try(*world, text, arguments, ops));
   }
   const auto is_in = take_part(*world, arguments.launch, lines_of(*common));
   WEIR_TRY(is_in.status());
@@ -548,7 +533,7 @@ int plan_only(int argc, char** argv) {
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   plan::PlanOptions options;
   plan::add_plan_options(app, options);
-  app.get_option("--cluster")->required();
+  app.get_option("--models")->required();
   const std::optional<int> end = parse(app, argc, argv);
   return end ? *end : plan::plan_only(options);
 }
@@ -575,8 +560,13 @@ int train_model(int argc, char** argv, bool started) {
   add_report(app, arguments);
   if (const std::optional<int> end = parse(app, argc, argv)) return *end;
   const auto given = [&](const char* option) { return app.count(option) > 0; };
-  arguments.given = {given("--strategy"),  given("--shard-ranks"), given("--micro-batch"),
-                     given("--recompute"), given("--prefetch"),    given("--limiter") || given("--gathers")};
+  arguments.given = {given("--strategy"),
+                     given("--shard-ranks"),
+                     given("--micro-batch"),
+                     given("--recompute"),
+                     given("--prefetch"),
+                     given("--limiter") || given("--gathers"),
+                     given("--pipeline") || given("--tensor")};
   arguments.prompt_given = given("--prompt");
   arguments.command = {argv, static_cast<size_t>(argc)};
   const Result<RunEnd> ending = start(arguments, argv);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// weir/topology.h, weir/bound.h and weir/plan.h: beside what is known by hand, and beside the functions
-// within.
+// weir/topology.h, weir/bound.h, weir/plan.h and weir/simulate.h: beside what is known by hand, and beside
+// the functions within.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "topology/formats/any.h"
 #include "topology/views/json.h"
 #include "weir/plan.h"
+#include "weir/simulate.h"
 
 namespace weir {
 namespace {
@@ -395,6 +397,79 @@ TEST(PlannerApi, AFaultInAPlanIsNamed) {
   EXPECT_THAT(verify_plan(head + "moves 1\n" + first, "ring.txt"), StartsWith("ring.txt: "));
   EXPECT_THAT(verify_plan("<algo", "ring.xml"), StartsWith("ring.xml"));
   EXPECT_NE(verify_plan(""), "");
+}
+
+/// The devices 0 to count - 1.
+std::vector<int> first_devices(int count) {
+  std::vector<int> devices(static_cast<size_t>(count));
+  std::iota(devices.begin(), devices.end(), 0);
+  return devices;
+}
+
+/// Four hosts of eight GPUs with one NIC each; 100 GB/s inside, 4 between.
+const char kEthernet[] = "4 x (8 gpu nvswitch 100, 1 nic 4) leaf";
+const char kNoLatencies[] = "0";
+
+TEST(PlannerApi, RingsTakeTheTimeOfTheirNarrowestLinks) {
+  const Topology topology = topology_of(kEthernet);
+  const auto seconds = [&](Collective collective, int count, size_t group, const char* latencies) {
+    const auto found = simulate_rings(topology, collective, 24e9, first_devices(count), group, latencies);
+    EXPECT_TRUE(found) << found.error();
+    return found ? *found : 0.0;
+  };
+  EXPECT_NEAR(seconds(Collective::all_gather, 32, 32, kNoLatencies), 24.0 * 31 / 32 / 4, 1e-9);
+  EXPECT_NEAR(seconds(Collective::reduce_scatter, 32, 32, kNoLatencies), 24.0 * 31 / 32 / 4, 1e-9);
+  EXPECT_NEAR(seconds(Collective::all_reduce, 32, 32, kNoLatencies), 2 * 24.0 * 31 / 32 / 4, 1e-9);
+  // Hosts that gather by themselves do not disturb each other.
+  EXPECT_NEAR(seconds(Collective::all_gather, 32, 8, kNoLatencies), 24.0 * 7 / 8 / 100, 1e-9);
+  EXPECT_NEAR(seconds(Collective::all_gather, 8, 8, kNoLatencies), 24.0 * 7 / 8 / 100, 1e-9);
+  // 31 rounds, of which each crosses two cables, and sends a message.
+  EXPECT_NEAR(seconds(Collective::all_gather, 32, 32, "0,network=30,message=5"),
+              24.0 * 31 / 32 / 4 + 31 * 65e-6, 1e-9);
+  EXPECT_NEAR(seconds(Collective::all_gather, 8, 8, "0,nvlink=30"), 24.0 * 7 / 8 / 100 + 7 * 30e-6, 1e-9);
+  EXPECT_GE(seconds(Collective::all_gather, 32, 32, ""),
+            lower_bound(topology, Collective::all_gather)->seconds(24e9));
+  EXPECT_EQ(seconds(Collective::all_gather, 32, 1, ""), 0);
+}
+
+TEST(PlannerApi, RingsOfAllGroupsShareTheirLinks) {
+  const Topology topology = topology_of(kEthernet);
+  std::vector<int> replicas;  // the GPUs at one place of all hosts are a group
+  for (int place = 0; place < 8; ++place)
+    for (int host = 0; host < 4; ++host) replicas.push_back(8 * host + place);
+  const std::vector<int> one(replicas.begin(), replicas.begin() + 4);
+  const double bytes = 3e9;
+  EXPECT_NEAR(*simulate_rings(topology, Collective::all_reduce, bytes, one, 4, kNoLatencies),
+              2 * 3.0 * 3 / 4 / 4, 1e-9);
+  EXPECT_NEAR(*simulate_rings(topology, Collective::all_reduce, bytes, replicas, 4, kNoLatencies),
+              8 * 2 * 3.0 * 3 / 4 / 4, 1e-9);
+}
+
+TEST(PlannerApi, RingsUseAllNicsAndBothNeighbours) {
+  const Topology nics = topology_of("4 x (4 gpu nvswitch 400 pcie 63, 4 nic 25) rail leaf");
+  EXPECT_NEAR(*simulate_rings(nics, Collective::all_gather, 10e9, {}, 0, kNoLatencies), 10.0 * 15 / 16 / 100,
+              1e-9);
+  const Topology ring = topology_of("(4 gpu ring 50)");
+  EXPECT_NEAR(*simulate_rings(ring, Collective::all_gather, 10e9, {}, 0, kNoLatencies), 10.0 * 3 / 4 / 100,
+              1e-9);
+}
+
+TEST(PlannerApi, RefusesRingsThatCannotBe) {
+  const Topology topology = topology_of(kEthernet);
+  const auto refused = [&](Collective collective, double bytes, int count, size_t group,
+                           const char* latencies) {
+    return simulate_rings(topology, collective, bytes, first_devices(count), group, latencies).error();
+  };
+  EXPECT_THAT(refused(Collective::broadcast, 1, 8, 8, ""), HasSubstr("expected all_reduce, all_gather or"));
+  EXPECT_THAT(refused(Collective::all_gather, -1, 8, 8, ""), HasSubstr("-1 bytes; expected a finite number"));
+  EXPECT_THAT(refused(Collective::all_gather, 1, 8, 3, ""), HasSubstr("8 devices in groups of 3"));
+  EXPECT_THAT(refused(Collective::all_gather, 1, 8, 0, ""), HasSubstr("8 devices in groups of 0"));
+  EXPECT_THAT(refused(Collective::all_gather, 1, 33, 33, ""), HasSubstr("there is no device 32"));
+  EXPECT_THAT(refused(Collective::all_gather, 1, 8, 8, "warp=9"), HasSubstr("\"warp\" has no latency"));
+  EXPECT_THAT(simulate_rings(Topology(), Collective::all_gather, 1, {}, 0).error(),
+              StartsWith("the topology is empty"));
+  EXPECT_LT(weirRingsSimulate(nullptr, Collective::all_gather, 1, nullptr, 0, 0, nullptr, nullptr, nullptr),
+            0);
 }
 
 TEST(PlannerApi, WhatIsEmptyOrMovedFromGivesNothing) {

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+
+#include "plan_machine.h"
 #include "trainer/plan/choose.h"
 
 namespace weir::trainer::plan {
@@ -9,18 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Cluster ethernet(double nodes = 8) {
-  Cluster cluster;
-  cluster.nodes = nodes;
-  cluster.gpus = 8;
-  cluster.memory = 80e9;
-  cluster.peak = 312e12;
-  cluster.compute = 140e12;
-  cluster.inside = 235e9;
-  cluster.nic = 4e9;
-  cluster.latency = 60e-6;
-  return cluster;
-}
+Cluster ethernet(int nodes = 8) { return on({nodes, 8, 235, 4, 0, 60}); }
 
 Model gpt(double layers, double width) {
   return decoder({"gpt", layers, width, width / 64, 512, 32000, false, true});
@@ -29,6 +21,7 @@ Model gpt(double layers, double width) {
 PlanConstraints batches_of(int sequences) {
   PlanConstraints constraints;
   constraints.batch = sequences;
+  constraints.parts = Parts{};  // the whole model
   return constraints;
 }
 
@@ -40,19 +33,20 @@ const StrategyResult* find(const Ranking& ranking, Strategy strategy, int shard)
 
 TEST(PlanChoose, NothingThatFitsIsMuchQuicker) {
   const Model model = gpt(24, 2048);
-  const auto ranking = choose(model, ethernet(), batches_of(24));
+  const Cluster cluster = ethernet();
+  const auto ranking = choose(model, cluster, batches_of(24));
   ASSERT_TRUE(ranking.ok()) << ranking.status().message();
   const double ours = ranking->first().best->prediction.tokens_per_second;
   int fitting = 0;
-  for (const Strategy strategy :
-       {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard, Strategy::hybrid_shard})
+  for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard,
+                                  Strategy::hybrid_shard, Strategy::hpz})
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
       for (const int batches : {1, 2, 3, 4, 6, 8, 12, 24})
         for (const int prefetch : {0, 1, 2, 3, 4}) {
           const Job job{strategy, 8, 24 / batches, batches, recompute, prefetch, {}, 1};
-          const auto other = predict(model, ethernet(), job);
+          const auto other = predict(model, cluster, job);
           ASSERT_TRUE(other.ok());
-          if (!check_memory(ethernet(), other->memory).ok()) continue;
+          if (!check_memory(cluster, other->memory).ok()) continue;
           ++fitting;
           EXPECT_LE(other->tokens_per_second, ours * 1.02) << name(strategy) << " " << batches;
         }
@@ -132,10 +126,8 @@ TEST(PlanChoose, SaysWhatTheLeastWouldNeed) {
 }
 
 TEST(PlanChoose, OneGpuHasNothingToShare) {
-  Cluster one = ethernet();
-  one.nodes = one.gpus = 1;
-  const auto ranking = choose(gpt(4, 256), one, batches_of(8));
-  ASSERT_TRUE(ranking.ok());
+  const auto ranking = choose(gpt(4, 256), on({1, 1}), batches_of(8));
+  ASSERT_TRUE(ranking.ok()) << ranking.status().message();
   EXPECT_EQ(ranking->first().best->prediction.line.exposed_seconds(), 0);
   EXPECT_EQ(find(*ranking, Strategy::hybrid_shard, 1), nullptr);
 }
@@ -174,6 +166,63 @@ TEST(PlanChoose, MemoryIsTheCallersWhereItKnowsBetter) {
   EXPECT_EQ(told->first().best->prediction.memory.states, 1e9);
   constraints.memory = [](const Job&) { return Memory{100e9, 0, 0}; };
   EXPECT_FALSE(choose(gpt(24, 2048), ethernet(), constraints).ok());
+}
+
+TEST(PlanChoose, RefusesWithAllThatAStrategyNeeds) {
+  // SHARD_GRAD_OP gathers everything, 2 bytes per parameter, though its states are shared.
+  const Model model = gpt(48, 4096);
+  Cluster cluster = ethernet();
+  cluster.memory = 16e9;
+  const auto ranking = choose(model, cluster, batches_of(1));
+  ASSERT_TRUE(ranking.ok()) << ranking.status().message();
+  const StrategyResult* const result = find(*ranking, Strategy::shard_grad_op, 0);
+  ASSERT_FALSE(result->best.has_value());
+  double needed = 0;
+  ASSERT_EQ(std::sscanf(result->refused.c_str(), "needs %lf GB", &needed), 1) << result->refused;
+  EXPECT_GE(needed * 1e9, (2 + 16.0 / 64) * model.parameters());
+}
+
+TEST(PlanChoose, SecondaryCopiesAreForSlowNetworks) {
+  PlanConstraints constraints = batches_of(8);
+  constraints.strategy = Strategy::hpz;
+  const Model model = gpt(48, 4096);
+  const auto hpz = choose(model, ethernet(), constraints);
+  ASSERT_TRUE(hpz.ok()) << hpz.status().message();
+  EXPECT_EQ(hpz->first().best->job.shard, 8);
+  constraints.strategy = Strategy::full_shard;
+  const auto full = choose(model, ethernet(), constraints);
+  EXPECT_GT(hpz->first().best->prediction.tokens_per_second,
+            full->first().best->prediction.tokens_per_second);
+  constraints.strategy = Strategy::hpz;
+  EXPECT_THAT(choose(model, ethernet(1), constraints).status().message(),
+              HasSubstr("cannot be divided into groups"));
+}
+
+TEST(PlanChoose, CutsModelsThatNoRankCanGather) {
+  // A block is larger than a GPU, even alone.
+  Model model{"wide", 16384, 128, 512, 0, true, {}};
+  model.units.assign(8, {"block", 3.2e9, 3.2e9, 1, false});
+  Cluster cluster = on({4, 8, 235, 25});
+  cluster.memory = 18e9;
+  PlanConstraints any = batches_of(1);
+  any.parts.reset();
+  const auto ranking = choose(model, cluster, any);
+  ASSERT_TRUE(ranking.ok()) << ranking.status().message();
+  EXPECT_GT(ranking->first().best->job.parts.tensor, 1);
+  EXPECT_TRUE(check_memory(cluster, ranking->first().best->prediction.memory).ok());
+  EXPECT_THAT(choose(model, cluster, batches_of(1)).status().message(),
+              HasSubstr("does not fit into the memory"));
+  any.can_cut = [](const Parts& parts) { return parts.tensor == 8; };
+  const auto eight = choose(model, cluster, any);
+  ASSERT_TRUE(eight.ok()) << eight.status().message();
+  EXPECT_EQ(eight->first().best->job.parts.tensor, 8);
+  PlanConstraints fixed = batches_of(1);
+  fixed.parts = Parts{4, 4, 1};
+  const auto kept = choose(model, cluster, fixed);
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  ASSERT_EQ(kept->results.size(), 1u);
+  EXPECT_EQ(kept->first().best->job.parts.tensor, 4);
+  EXPECT_EQ(kept->first().best->job.parts.stages, 4);
 }
 
 TEST(PlanChoose, GivesReasons) {

@@ -9,6 +9,7 @@
 namespace weir::trainer::plan {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -31,7 +32,7 @@ Printed printed(const PlanOptions& options) {
 
 PlanOptions ibm() {
   PlanOptions options;
-  options.cluster = WEIR_CLUSTERS "/ibm-a100-ethernet.cluster";
+  options.models = WEIR_PUBLISHED "/ibm-a100-ethernet.json";
   return options;
 }
 
@@ -48,9 +49,15 @@ std::string parsed(PlanOptions& options, const std::string& line) {
 
 TEST(PlanCommand, TakesOptions) {
   PlanOptions options;
-  EXPECT_EQ(parsed(options, "--plan-only --cluster x.cluster --model m --nodes 4 --batch 7"), "");
+  EXPECT_EQ(
+      parsed(
+          options,
+          "--plan-only --models x.json --topology a.txt b.xml --latency nic=1 --model m --nodes 4 --batch 7"),
+      "");
   EXPECT_TRUE(options.plan_only);
-  EXPECT_EQ(options.cluster, "x.cluster");
+  EXPECT_EQ(options.models, "x.json");
+  EXPECT_THAT(options.topology, ElementsAre("a.txt", "b.xml"));
+  EXPECT_EQ(options.latencies, "nic=1");
   EXPECT_EQ(options.model, "m");
   EXPECT_EQ(options.nodes, 4);
   EXPECT_EQ(options.batch, 7);
@@ -58,9 +65,9 @@ TEST(PlanCommand, TakesOptions) {
 
 TEST(PlanCommand, RefusesOptionsThatMeanNothing) {
   PlanOptions options;
-  EXPECT_THAT(parsed(options, "--plan-only"), HasSubstr("--cluster"));
-  EXPECT_THAT(parsed(options, "--cluster x --nodes 0"), HasSubstr("--nodes"));
-  EXPECT_THAT(parsed(options, "--cluster x --batch many"), HasSubstr("--batch"));
+  EXPECT_THAT(parsed(options, "--plan-only"), HasSubstr("--models"));
+  EXPECT_THAT(parsed(options, "--models x --nodes 0"), HasSubstr("--nodes"));
+  EXPECT_THAT(parsed(options, "--models x --batch many"), HasSubstr("--batch"));
 }
 
 TEST(PlanCommand, PrintsChoicesAndPublishedFigures) {
@@ -69,8 +76,8 @@ TEST(PlanCommand, PrintsChoicesAndPublishedFigures) {
   EXPECT_THAT(all.out, HasSubstr("T5-11B (11.13 B parameters) on 32 nodes of 8 GPUs"));
   EXPECT_THAT(all.out, HasSubstr("T5-11B (11.13 B parameters) on 200 nodes of 8 GPUs"));
   EXPECT_THAT(all.out, HasSubstr("T5-3B (2.85 B parameters) on 200 nodes of 8 GPUs"));
-  EXPECT_THAT(all.out, HasSubstr("choice       HYBRID_SHARD 8, micro-batch 50"));
-  EXPECT_THAT(all.out, HasSubstr("latency fitted"));
+  EXPECT_THAT(all.out, HasSubstr("choice       NO_SHARD, 16 x 1 parts, micro-batch 800 x 1"));
+  EXPECT_THAT(all.out, HasSubstr("network fitted; nic fitted;"));
   EXPECT_THAT(all.out, HasSubstr("limiter sliding 2 (fitted)"));
 }
 
@@ -84,13 +91,26 @@ TEST(PlanCommand, PlansForWhatIsAsked) {
   EXPECT_THAT(one.out, Not(HasSubstr("on 200 nodes")));
 }
 
+TEST(PlanCommand, PlansForAnyTopology) {
+  PlanOptions options = ibm();
+  options.model = "T5-3B";
+  options.batch = 8;
+  options.topology = {"2 x (4 gpu nvswitch 300 pcie 63, 4 nic 25) leaf"};
+  const Printed small = printed(options);
+  EXPECT_EQ(small.exit, 0) << small.err;
+  EXPECT_THAT(small.out, HasSubstr("T5-3B (2.85 B parameters) on 2 nodes of 4 GPUs"));
+  EXPECT_THAT(small.out, HasSubstr("topology     2 x (4 gpu"));
+  options.nodes = 3;
+  EXPECT_THAT(printed(options).err, HasSubstr("3 nodes; the topology has 2"));
+}
+
 TEST(PlanCommand, SaysWhatIsWrong) {
   PlanOptions options = ibm();
   options.nodes = 5;
   EXPECT_EQ(printed(options).err, "weir-train: --nodes and --batch need --model\n");
   options.model = "T6";
   EXPECT_THAT(printed(options).err, HasSubstr("no model T6; expected one of T5-11B T5-3B"));
-  options.cluster = "/nowhere";
+  options.models = "/nowhere";
   const Printed missing = printed(options);
   EXPECT_EQ(missing.exit, 2);
   EXPECT_THAT(missing.err, HasSubstr("/nowhere: cannot be read"));
@@ -103,7 +123,7 @@ TEST(PlanCommand, SaysThatNothingFits) {
   options.nodes = 1;
   options.batch = 1;
   EXPECT_EQ(printed(options).exit, 0);
-  options.cluster = WEIR_CLUSTERS "/mi250-infiniband.cluster";
+  options.models = WEIR_PUBLISHED "/mi250-infiniband.json";
   options.model = "GPT-221B";
   const Printed refused = printed(options);
   EXPECT_EQ(refused.exit, 2);

@@ -2,15 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include "plan_machine.h"
 #include "trainer/plan/predict.h"
 
 namespace weir::trainer::plan {
 namespace {
 
 Cluster cluster() {
-  Cluster cluster;
-  cluster.nodes = 2;
-  cluster.gpus = 8;
+  Cluster cluster = on({2, 8});
   cluster.memory = 10e9;
   cluster.reserve = 1e9;
   return cluster;
@@ -37,6 +36,7 @@ TEST(PlanMemory, StatesAreShared) {
   EXPECT_DOUBLE_EQ(bytes(Strategy::full_shard, 0), all / 16);
   EXPECT_DOUBLE_EQ(bytes(Strategy::shard_grad_op, 0), all / 16);
   EXPECT_DOUBLE_EQ(bytes(Strategy::hybrid_shard, 4), all / 4);
+  EXPECT_DOUBLE_EQ(bytes(Strategy::hpz, 8), all / 16 + 2 * model.parameters() / 8);
 }
 
 TEST(PlanMemory, RecomputationSavesActivations) {
@@ -45,27 +45,29 @@ TEST(PlanMemory, RecomputationSavesActivations) {
   const double plain = tokens * 256 * 34;
   const double scores = 3.0 * 5 * 4 * 128 * 128;
   const double logits = tokens * 6 * 1000;
-  EXPECT_DOUBLE_EQ(activation_bytes(model, cluster(), Recompute::none, 3), 4 * (plain + scores) + logits);
-  EXPECT_DOUBLE_EQ(activation_bytes(model, cluster(), Recompute::selective, 3),
+  EXPECT_DOUBLE_EQ(activation_bytes(model, cluster(), Recompute::none, 3).total(),
+                   4 * (plain + scores) + logits);
+  EXPECT_DOUBLE_EQ(activation_bytes(model, cluster(), Recompute::selective, 3).total(),
                    4 * plain + std::max(scores, logits));
-  EXPECT_DOUBLE_EQ(activation_bytes(model, cluster(), Recompute::full, 3),
+  EXPECT_DOUBLE_EQ(activation_bytes(model, cluster(), Recompute::full, 3).total(),
                    6 * tokens * 256 * 2 + std::max(plain + scores, logits));
 }
 
 TEST(PlanMemory, FlashAttentionKeepsNoScores) {
   Model model = small();
-  const double with = activation_bytes(model, cluster(), Recompute::none, 1);
+  const double with = activation_bytes(model, cluster(), Recompute::none, 1).total();
   model.flash = true;
-  EXPECT_DOUBLE_EQ(with - activation_bytes(model, cluster(), Recompute::none, 1), 4.0 * 5 * 4 * 128 * 128);
+  EXPECT_DOUBLE_EQ(with - activation_bytes(model, cluster(), Recompute::none, 1).total(),
+                   4.0 * 5 * 4 * 128 * 128);
 }
 
 TEST(PlanMemory, GrowsWithTheBatchAndTheElement) {
   Cluster wide = cluster();
   wide.precision.activation = 4;
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-    const double one = activation_bytes(small(), cluster(), recompute, 1);
-    EXPECT_DOUBLE_EQ(activation_bytes(small(), cluster(), recompute, 7), 7 * one);
-    EXPECT_DOUBLE_EQ(activation_bytes(small(), wide, recompute, 1), 2 * one);
+    const double one = activation_bytes(small(), cluster(), recompute, 1).total();
+    EXPECT_DOUBLE_EQ(activation_bytes(small(), cluster(), recompute, 7).total(), 7 * one);
+    EXPECT_DOUBLE_EQ(activation_bytes(small(), wide, recompute, 1).total(), 2 * one);
   }
 }
 

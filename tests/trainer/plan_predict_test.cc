@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "trainer/plan/pipeline.h"
+#include "plan_machine.h"
 #include "trainer/plan/predict.h"
 
 namespace weir::trainer::plan {
@@ -13,17 +13,7 @@ using ::testing::HasSubstr;
 constexpr double kFlops = 140e12;
 constexpr double kRate = 4.15e9;
 
-Cluster ethernet_without_latency(double nodes = 32) {
-  Cluster cluster;
-  cluster.nodes = nodes;
-  cluster.gpus = 8;
-  cluster.memory = 80e9;
-  cluster.peak = 312e12;
-  cluster.compute = kFlops;
-  cluster.inside = 235e9;
-  cluster.nic = kRate;
-  return cluster;
-}
+Machine slow_ethernet(int nodes = 32) { return {nodes, 8, 235, kRate / 1e9}; }
 
 /// 48 equal units without attention.
 Model eleven_billion() {
@@ -43,13 +33,13 @@ TEST(PlanPredict, TokensThatHideFullShard) {
   // tokens = 3 b F / (k R), k = 8 with full recomputation; of 3 x 48 passes one gather is spared.
   const double closed = 3 * 2 * kFlops / (8 * kRate);
   EXPECT_NEAR(closed, 25300, 50);
-  const auto found = predict(eleven_billion(), ethernet_without_latency(), full_shard(50));
+  const auto found = predict(eleven_billion(), on(slow_ethernet()), full_shard(50));
   ASSERT_TRUE(found.ok());
   EXPECT_NEAR(found->hiding_tokens / (closed * 255 / 256 * 143 / 144), 1, 1e-9);
 }
 
 TEST(PlanPredict, SmallBatchesAreBoundByLinks) {
-  const auto found = predict(eleven_billion(), ethernet_without_latency(), full_shard(20));
+  const auto found = predict(eleven_billion(), on(slow_ethernet()), full_shard(20));
   ASSERT_TRUE(found.ok());
   // 20 of the 49 sequences that would hide it.
   EXPECT_NEAR(found->line.compute_seconds / found->line.seconds, 20 * 512 / 25300.0, 0.01);
@@ -57,8 +47,7 @@ TEST(PlanPredict, SmallBatchesAreBoundByLinks) {
 
 TEST(PlanPredict, CountsFlopsWithAndWithoutRecomputation) {
   const Model model = decoder({"m", 3, 512, 8, 256, 1000, true, false});
-  Cluster one = ethernet_without_latency(1);
-  one.gpus = 1;
+  const Cluster one = on({1, 1});
   Job job;
   job.micro_batch = 5;
   const double tokens = 5 * 256;
@@ -75,15 +64,14 @@ TEST(PlanPredict, CountsFlopsWithAndWithoutRecomputation) {
 }
 
 TEST(PlanPredict, NarrowModelsComputeSlower) {
-  Cluster cluster = ethernet_without_latency();
+  Cluster cluster = on(slow_ethernet());
   cluster.half_width = 4096;
   EXPECT_DOUBLE_EQ(cluster.achieved(4096), kFlops / 2);
   EXPECT_DOUBLE_EQ(cluster.achieved(3 * 4096), kFlops * 3 / 4);
 }
 
 TEST(PlanPredict, MicroBatchesAddUp) {
-  Cluster fast = ethernet_without_latency();
-  fast.nic = 400e9;
+  const Cluster fast = on({8, 8, 400, 400});
   Job job = full_shard(50);
   const auto one = predict(eleven_billion(), fast, job);
   ASSERT_TRUE(one.ok());
@@ -98,8 +86,7 @@ TEST(PlanPredict, MicroBatchesAddUp) {
 }
 
 TEST(PlanPredict, BytesOfTheStrategies) {
-  Cluster cluster = ethernet_without_latency();
-  cluster.inside = 1e15;
+  const Cluster cluster = on({32, 8, 1e6, kRate / 1e9});
   const double parameters = eleven_billion().parameters();
   const auto busy = [&](Strategy strategy, int shard, int batches) {
     Job job = full_shard(50);
@@ -117,32 +104,47 @@ TEST(PlanPredict, BytesOfTheStrategies) {
 }
 
 TEST(PlanPredict, SlowerLinksAreNeverQuicker) {
-  Cluster cluster = ethernet_without_latency();
-  for (const Strategy strategy :
-       {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard, Strategy::hybrid_shard}) {
+  std::vector<Cluster> slower, later;
+  for (double rate = 100; rate > 1; rate /= 2) slower.push_back(on({4, 8, 235, rate}));
+  for (double latency = 1; latency < 1000; latency *= 4) later.push_back(on({4, 8, 235, 4, 0, latency}));
+  for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard,
+                                  Strategy::hybrid_shard, Strategy::hpz}) {
     Job job = full_shard(20);
     job.strategy = strategy;
     job.shard = 8;
-    double last = 0;
-    for (double rate = 100e9; rate > 1e9; rate /= 2) {
-      cluster.nic = rate;
-      const double seconds = predict(eleven_billion(), cluster, job)->line.seconds;
-      EXPECT_GE(seconds, last);
-      last = seconds;
+    for (const auto& clusters : {slower, later}) {
+      double last = 0;
+      for (const Cluster& cluster : clusters) {
+        const double seconds = predict(eleven_billion(), cluster, job)->line.seconds;
+        EXPECT_GE(seconds, last);
+        last = seconds;
+      }
     }
-    for (double latency = 1e-6; latency < 1e-3; latency *= 2) {
-      cluster.latency = latency;
-      const double seconds = predict(eleven_billion(), cluster, job)->line.seconds;
-      EXPECT_GE(seconds, last);
-      last = seconds;
-    }
-    cluster.latency = 0;
   }
+}
+
+TEST(PlanPredict, LaterGathersOfHpzStayInside) {
+  const Cluster cluster = on({4, 8, 1e6, kRate / 1e9});
+  const double parameters = eleven_billion().parameters();
+  Job job = full_shard(50);
+  job.strategy = Strategy::hpz;
+  job.shard = 8;
+  for (const int batches : {1, 3, 5}) {
+    job.micro_batches = batches;
+    const double between = predict(eleven_billion(), cluster, job)->line.between_seconds;
+    // Of a step one gather of each unit, and a reduction per micro-batch.
+    EXPECT_NEAR(between, (1 + batches) * 2 * parameters * 31 / 32 / kRate, 1e-6);
+  }
+  const Job full = full_shard(50);
+  const double copies = 2 * parameters / 8;
+  EXPECT_NEAR(predict(eleven_billion(), cluster, job)->memory.states -
+                  predict(eleven_billion(), cluster, full)->memory.states,
+              copies, 1);
 }
 
 TEST(PlanPredict, RefusesJobsThatCannotBe) {
   const auto refused = [](const Job& job) {
-    return predict(eleven_billion(), ethernet_without_latency(), job).status().message();
+    return predict(eleven_billion(), on(slow_ethernet(2)), job).status().message();
   };
   Job job = full_shard(0);
   EXPECT_THAT(refused(job), HasSubstr("1 micro-batches of 0 sequences"));
@@ -153,45 +155,9 @@ TEST(PlanPredict, RefusesJobsThatCannotBe) {
   job.strategy = Strategy::hybrid_shard;
   job.shard = 7;
   EXPECT_THAT(refused(job), HasSubstr("a shard group of 7 ranks"));
-  EXPECT_THAT(predict(Model{"none", 1, 1, 1, 1, false, {}}, ethernet_without_latency(), full_shard(1))
-                  .status()
-                  .message(),
-              HasSubstr("none has no units"));
-}
-
-TEST(PlanPipeline, BubbleShrinksWithMicroBatchesAndParts) {
-  Cluster cluster = ethernet_without_latency();
-  cluster.nic = 1e18;
-  Job job = full_shard(1);
-  job.recompute = Recompute::none;
-  for (const int batches : {8, 64})
-    for (const int interleave : {1, 4}) {
-      job.micro_batches = batches;
-      const auto found = predict_pipeline(eleven_billion(), cluster, {4, 8, interleave}, job);
-      ASSERT_TRUE(found.ok());
-      const double computing = batches * 512 * 6 * 11e9 / (32 * kFlops);
-      EXPECT_NEAR(found->line.seconds / computing, 1 + 7.0 / (batches * interleave), 1e-6);
-    }
-}
-
-TEST(PlanPipeline, ReductionsOfOnePartAreExposed) {
-  // One replica per node and share: 8 rings through the NICs. Gathers and reductions wait for no other part.
-  Cluster cluster = ethernet_without_latency(2);
-  cluster.nic = 40e9;
-  Job job = full_shard(1);
-  job.recompute = Recompute::none;
-  job.micro_batches = 4;
-  const auto found = predict_pipeline(eleven_billion(), cluster, {8, 1, 1}, job);
-  ASSERT_TRUE(found.ok());
-  EXPECT_NEAR(found->line.between_seconds, 2 * 2 * 11e9 / 2 / 40e9, 1e-9);
-  EXPECT_NEAR(found->line.exposed_seconds(), found->line.between_seconds, 1e-9);
-}
-
-TEST(PlanPipeline, RefusesStagesThatDoNotDivide) {
-  EXPECT_THAT(predict_pipeline(eleven_billion(), ethernet_without_latency(), {3, 8, 1}, full_shard(1))
-                  .status()
-                  .message(),
-              HasSubstr("8 stages of 3 GPUs do not divide 32 nodes of 8 GPUs"));
+  EXPECT_THAT(
+      predict(Model{"none", 1, 1, 1, 1, false, {}}, on(slow_ethernet()), full_shard(1)).status().message(),
+      HasSubstr("none has no units"));
 }
 
 }  // namespace

@@ -324,6 +324,62 @@ TEST(Budget, CountsTheMatricesOfMuon) {
   EXPECT_EQ(rank.engine->memory().states - before, (3 * 64 * 256 + 2 * 64 * 64) * sizeof(float));
 }
 
+/// What follows a text in an output, up to the end of the line.
+std::string after(const std::string& output, const std::string& text) {
+  const size_t at = output.find(text);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + text.size();
+  return output.substr(begin, output.find('\n', begin) - begin);
+}
+
+/// The number of a refusal is what a run then takes, whatever the strategy.
+TEST(Program, RefusesWithTheMemoryThatARunTakes) {
+  const std::string path = ::testing::TempDir() + "/weir_least_" + std::to_string(getpid());
+  for (const std::string strategy :
+       {"--strategy none ", "--strategy gradients ", "--strategy full ", "--strategy hybrid --shard-ranks 2 ",
+        "--strategy hpz --shard-ranks 2 ", "--strategy gradients --pipeline 2 ", "--auto "}) {
+    const std::string common =
+        "--ranks 4 --preset tiny --steps 1 --batch 4 --sample 0 --evaluation-sequences 4 " + strategy +
+        "--metrics " + path + " --memory ";
+    const Outcome refused = run_program(common + "1000");
+    EXPECT_EQ(refused.code, 2) << refused.output;
+    const std::string needed = after(refused.output, "is too small; expected at least ");
+    const size_t least = std::strtoull(needed.c_str(), nullptr, 10);
+    ASSERT_GT(least, 1000u) << refused.output;
+    const Outcome fits = run_program(common + std::to_string(least));
+    EXPECT_EQ(fits.code, 0) << fits.output;
+    const std::string taken = after(fits.output, "a rank's arrays take ");
+    EXPECT_EQ(taken.substr(0, taken.find(';')), needed.substr(needed.find(", ") + 2, taken.find(';')))
+        << strategy;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      const auto object = nlohmann::json::parse(line);
+      if (!object.contains("memory_bytes")) continue;
+      EXPECT_LE(object["memory_bytes"].get<size_t>(), least) << strategy;
+      EXPECT_GT(object["memory_bytes"].get<size_t>(), least * 3 / 4) << strategy;
+    }
+    const Outcome less = run_program(common + std::to_string(least - 1));
+    EXPECT_EQ(less.code, 2) << strategy;
+    EXPECT_THAT(less.output, HasSubstr("expected at least " + std::to_string(least)));
+    std::remove(path.c_str());
+  }
+}
+
+TEST(Program, AutoTriesItsChoiceBesideTheUsualSettings) {
+  const std::string common =
+      "--ranks 2 --preset tiny --steps 2 --batch 4 --sample 0 --evaluation-sequences 2 --auto ";
+  const Outcome tried = run_program(common);
+  EXPECT_EQ(tried.code, 0) << tried.output;
+  EXPECT_THAT(tried.output, HasSubstr("\nplan           "));
+  EXPECT_THAT(after(tried.output, "\ntried          "), HasSubstr(" s with the usual settings"));
+  const Outcome refused = run_program(common + "--local-steps 2 --strategy none");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("--auto was given with --local-steps"));
+  const Outcome cut = run_program(common + "--pipeline 2");
+  EXPECT_EQ(cut.code, 0) << cut.output;
+  EXPECT_THAT(after(cut.output, "\nplan           "), HasSubstr("2 stages of 1 slices"));
+}
+
 TEST(Program, KeepsToABudgetOfMemory) {
   const auto digest = [](const std::string& output) {
     const size_t at = output.find("parameters and moments: ");
@@ -374,8 +430,9 @@ TEST(Program, PlansWhatIsLeftOpen) {
 TEST(Survey, MeasuresTheRanksThatAreHere) {
   const Settings settings = small_settings();
   Rank rank(settings);
-  const auto cluster = survey(rank.world, settings, rank.model, rank.ops);
-  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  const auto found = survey(rank.world, settings, rank.model, rank.ops);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  const plan::Cluster* cluster = &found->cluster;
   EXPECT_EQ(cluster->nodes, 1);
   EXPECT_EQ(cluster->gpus, 1);
   EXPECT_GT(cluster->compute, 1e6);

@@ -8,11 +8,15 @@
 #include <array>
 #include <cmath>
 
+#include "trainer/plan/parts.h"
+
 namespace weir::trainer::plan {
 namespace {
 
 constexpr double kAlike = 1.005;
 constexpr int kLargestBatch = 1024;  ///< sequences, if any number may be chosen
+constexpr std::array kStrategies = {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard,
+                                    Strategy::hybrid_shard, Strategy::hpz};
 constexpr std::array kRecomputations = {Recompute::none, Recompute::selective, Recompute::full};
 constexpr std::array kPrefetches = {1, 2, 4};
 constexpr std::array<Limiter, 4> kLimiters = {
@@ -30,16 +34,30 @@ std::vector<int> sizes_up_to(int largest) {
   return sizes;
 }
 
-/// Shard group sizes for HYBRID_SHARD: even parts of a node, and 1, 2, 4, ... nodes.
-std::vector<int> shard_groups(const Cluster& cluster) {
-  const int gpus = static_cast<int>(cluster.gpus);
-  const int nodes = static_cast<int>(cluster.nodes);
+/// Group sizes of a strategy. HYBRID_SHARD: even parts of a node, and 1, 2, 4, ... nodes. HPZ: a node,
+/// because secondary copies are for links inside. Others: 0.
+std::vector<int> group_sizes(Strategy strategy, const Cluster& cluster) {
+  if (!has_groups(strategy)) return {0};
+  const auto [gpus, nodes] = std::pair(cluster.gpus, cluster.nodes);
+  if (strategy == Strategy::hpz) return gpus > 1 && nodes > 1 ? std::vector<int>{gpus} : std::vector<int>();
   std::vector<int> groups;
   for (int part = 2; part < gpus; ++part)
     if (gpus % part == 0) groups.push_back(part);
   for (int group = 1; group < nodes && nodes % group == 0; group *= 2)
     if (gpus * group > 1) groups.push_back(gpus * group);
   return groups;
+}
+
+/// Parts of the model other than the whole: slices inside a node, and stages.
+std::vector<Parts> all_parts(const Model& model, const Cluster& cluster) {
+  std::vector<Parts> all;
+  for (int tensor = 1; tensor <= cluster.gpus; ++tensor) {
+    if (cluster.gpus % tensor != 0 || std::fmod(model.heads, tensor) != 0) continue;
+    for (int stages = tensor == 1 ? 2 : 1; tensor * stages <= cluster.ranks(); stages *= 2)
+      if (cluster.ranks() % (tensor * stages) == 0 && static_cast<size_t>(stages) <= model.units.size())
+        all.push_back({tensor, stages, 1});
+  }
+  return all;
 }
 
 /// The value of the constraints, or else all candidates.
@@ -54,15 +72,19 @@ class Search {
       : model_(model), cluster_(cluster), constraints_(constraints) {}
 
   Result<Ranking> run() {
-    for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard})
-      if (constraints_.strategy.value_or(strategy) == strategy) WEIR_TRY(enter(strategy, 0));
-    if (constraints_.strategy.value_or(Strategy::hybrid_shard) == Strategy::hybrid_shard)
-      for (const int shard : those(constraints_.shard, shard_groups(cluster_)))
-        WEIR_TRY(enter(Strategy::hybrid_shard, shard));
+    for (const Strategy strategy : kStrategies) {
+      if (constraints_.parts && constraints_.parts->ranks() > 1) break;
+      if (constraints_.strategy.value_or(strategy) != strategy) continue;
+      auto sizes = group_sizes(strategy, cluster_);
+      if (has_groups(strategy) && constraints_.shard) sizes = {*constraints_.shard};
+      for (const int shard : sizes) WEIR_TRY(enter(strategy, shard));
+    }
+    WEIR_TRY(enter_parts());
     if (ranking_.results.empty())
       return Status(Code::invalid_argument,
-                    fmt::format("{} nodes of {} GPUs cannot be divided into shard groups for {}",
-                                cluster_.nodes, cluster_.gpus, name(Strategy::hybrid_shard)));
+                    fmt::format("{} nodes of {} GPUs cannot be divided into groups or parts as the fixed "
+                                "settings ask for; expected fewer of these",
+                                cluster_.nodes, cluster_.gpus));
     sort();
     if (!ranking_.first().best)
       return Status(
@@ -90,10 +112,21 @@ class Search {
     std::rotate(results.begin(), first, first + 1);
   }
 
-  Status enter(Strategy strategy, int shard) {
+  void begin() {
     fitting_.clear();
     refused_.clear();
     refused_bytes_ = 0;
+  }
+
+  void end(StrategyResult result) {
+    result.refused = refused_;
+    if (!fitting_.empty()) result.best = best();
+    fastest_ = std::max(fastest_, rate(result));
+    ranking_.results.push_back(std::move(result));
+  }
+
+  Status enter(Strategy strategy, int shard) {
+    begin();
     for (const Recompute recompute : those(constraints_.recompute, kRecomputations))
       for (const int prefetch : those(constraints_.prefetch, kPrefetches))
         for (const Limiter& limiter : those(constraints_.limiter, kLimiters)) {
@@ -101,15 +134,38 @@ class Search {
           if (is_double(job)) continue;
           WEIR_TRY(try_batches(job));
         }
-    StrategyResult result{strategy, shard, std::nullopt, refused_};
-    if (!fitting_.empty()) result.best = best();
-    ranking_.results.push_back(std::move(result));
+    end(StrategyResult{strategy, shard, false, {}, {}});
+    return {};
+  }
+
+  Status enter_parts() {
+    begin();
+    for (const Parts& parts : those(constraints_.parts, all_parts(model_, cluster_))) {
+      if (parts.ranks() == 1 || (constraints_.can_cut && !constraints_.can_cut(parts))) continue;
+      for (const Strategy strategy : {Strategy::no_shard, Strategy::shard_grad_op, Strategy::full_shard}) {
+        if (constraints_.strategy.value_or(strategy) != strategy) continue;
+        for (const Recompute recompute : those(constraints_.recompute, kRecomputations)) {
+          const Job job{strategy,
+                        0,
+                        1,
+                        1,
+                        recompute,
+                        constraints_.prefetch.value_or(kPrefetches.front()),
+                        constraints_.limiter.value_or(kLimiters.front()),
+                        constraints_.speed,
+                        parts};
+          WEIR_TRY(try_batches(job));
+        }
+      }
+    }
+    // None may have been worth a prediction.
+    if (!fitting_.empty() || !refused_.empty()) end(StrategyResult{Strategy::full_shard, 0, true, {}, {}});
     return {};
   }
 
   /// Whether a job runs exactly as another one that is tried.
   bool is_double(const Job& job) const {
-    const bool gathers_again = job.strategy == Strategy::full_shard || job.strategy == Strategy::hybrid_shard;
+    const bool gathers_again = reshards(job.strategy);
     const bool any_limiter = !constraints_.limiter;
     if (any_limiter && !gathers_again && job.limiter.kind != Limiter::Kind::off) return true;
     if (!constraints_.prefetch && job.strategy == Strategy::no_shard && job.prefetch != kPrefetches.front())
@@ -119,41 +175,41 @@ class Search {
            job.limiter.gathers >= job.prefetch + 1;
   }
 
+  /// Sequences of a step of the ranks that hold the model together; 0: any number.
+  int batch_of(const Job& job) const { return constraints_.batch * job.parts.ranks(); }
+
   Status try_batches(Job job) {
-    const auto sizes = sizes_up_to(constraints_.batch > 0 ? constraints_.batch : kLargestBatch);
+    const int batch = batch_of(job);
+    const auto sizes = sizes_up_to(batch > 0 ? batch : kLargestBatch);
     for (const int size : those(constraints_.micro_batch, sizes)) {
-      job.micro_batches = constraints_.batch > 0 ? (constraints_.batch + size - 1) / size : 1;
-      const bool evens_out = constraints_.batch > 0 && !constraints_.micro_batch;
-      job.micro_batch = evens_out ? (constraints_.batch + job.micro_batches - 1) / job.micro_batches : size;
-      const auto least = least_memory(job);
-      WEIR_TRY(least.status());
-      if (!fits(*least)) break;  // larger ones do not fit either
+      job.micro_batches = batch > 0 ? (batch + size - 1) / size : any_number_of_micro_batches(job);
+      const bool evens_out = batch > 0 && !constraints_.micro_batch;
+      job.micro_batch = evens_out ? (batch + job.micro_batches - 1) / job.micro_batches : size;
+      std::optional<Memory> told;
+      if (constraints_.memory) told = constraints_.memory(job);
+      if (told && !fits(*told)) break;  // larger ones do not fit either
+      if (job.parts.ranks() > 1 && most_tokens_per_second(model_, cluster_, job) * kAlike < fastest_)
+        continue;
       auto prediction = predict(model_, cluster_, job);
       WEIR_TRY(prediction.status());
       ++ranking_.tried;
-      if (constraints_.memory) prediction->memory = *least;
-      if (!fits(prediction->memory)) continue;
-      if (constraints_.batch > 0) count_real(job, *prediction);
+      if (told) prediction->memory = *told;
+      if (!told && !fits(prediction->memory)) break;
+      if (batch > 0) count_real(job, *prediction);
       fitting_.push_back({job, *prediction});
     }
     return {};
   }
 
-  /// The memory that a job needs at least, known before its schedule is computed.
-  Result<Memory> least_memory(const Job& job) const {
-    if (constraints_.memory) return constraints_.memory(job);
-    const auto groups = groups_of(job.strategy, cluster_, job.shard);
-    WEIR_TRY(groups.status());
-    Memory least;
-    least.states = state_bytes(model_, cluster_, *groups);
-    least.activations = activation_bytes(model_, cluster_, job.recompute, job.micro_batch);
-    return least;
+  /// With stages so many that these are idle for at most a fifth of the time.
+  static int any_number_of_micro_batches(const Job& job) {
+    return job.parts.stages > 1 ? 4 * job.parts.stages : 1;
   }
 
   /// The last micro-batch may be smaller. It is charged the time of a full one, but only its own tokens
   /// count.
   void count_real(const Job& job, Prediction& prediction) const {
-    const double part = static_cast<double>(constraints_.batch) / (job.micro_batch * job.micro_batches);
+    const double part = static_cast<double>(batch_of(job)) / (job.micro_batch * job.micro_batches);
     prediction.tokens_per_second *= part;
     prediction.model_flops *= part;
     prediction.mfu *= part;
@@ -190,6 +246,7 @@ class Search {
   const Cluster& cluster_;
   const PlanConstraints& constraints_;
   Ranking ranking_;
+  double fastest_ = 0;           ///< tokens per second of the best result so far
   std::vector<Choice> fitting_;  ///< choices that fit, for the strategy that is being tried
   std::string refused_;
   double refused_bytes_ = 0;
@@ -197,9 +254,13 @@ class Search {
   double least_bytes_ = 0;
 };
 
+/// REQUIRES: there is a best plan.
 std::string label(const StrategyResult& result) {
-  std::string text(name(result.strategy));
-  if (result.strategy == Strategy::hybrid_shard) text += fmt::format(" in groups of {}", result.shard);
+  const Job& job = result.best->job;
+  std::string text(name(job.strategy));
+  if (has_groups(job.strategy)) text += fmt::format(" in groups of {}", job.shard);
+  if (job.parts.ranks() > 1)
+    text += fmt::format(" in {} stages of {} slices", job.parts.stages, job.parts.tensor);
   return text;
 }
 
@@ -219,7 +280,7 @@ Result<Ranking> choose(const Model& model, const Cluster& cluster, const PlanCon
 std::string reason(const Ranking& ranking, const Model& model) {
   const StrategyResult& first = ranking.first();
   const Prediction& ours = first.best->prediction;
-  const double tokens = first.best->job.micro_batch * model.sequence;
+  const double tokens = first.best->job.micro_batch * model.sequence / first.best->job.parts.ranks();
   std::string text = fmt::format(
       "{}: links are busy for {:.3g} s of a step. Hiding that takes {:.0f} tokens per GPU and micro-batch; "
       "there are {:.0f}; {}.",

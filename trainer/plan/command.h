@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -12,10 +13,13 @@ namespace weir::trainer::plan {
 
 struct PlanOptions {
   bool plan_only = false;
-  std::string cluster;  ///< path of the cluster file
-  std::string model;    ///< model of the cluster file; empty: the plans that the file lists
-  int nodes = 0;        ///< number of nodes; 0: as in the file
-  int batch = 0;        ///< sequences per GPU and step; 0: any number
+  std::string models;  ///< path of the models file
+  std::vector<std::string>
+      topology;           ///< topology files, or a machine in a line; empty: those of the models file
+  std::string latencies;  ///< as for `weir sim`; empty: those of the models file
+  std::string model;      ///< model of the file; empty: the plans that the file lists
+  int nodes = 0;          ///< number of nodes; 0: all of the topology
+  int batch = 0;          ///< sequences per GPU and step; 0: any number
 };
 
 /// Adds the options to a program; `options` must outlive it.

@@ -2,6 +2,8 @@
 
 #include "trainer/plan/memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace weir::trainer::plan {
@@ -46,10 +48,12 @@ std::string_view name(Recompute recompute) {
 
 double state_bytes(const Model& model, const Cluster& cluster, const Groups& groups) {
   const double each = kStateBytes + cluster.precision.reduce + cluster.precision.gather;
-  return each * model.parameters() / groups.shard;
+  const double secondary = groups.secondary > 0 ? cluster.precision.gather / groups.secondary : 0;
+  return (each / groups.shard + secondary) * model.parameters();
 }
 
-double activation_bytes(const Model& model, const Cluster& cluster, Recompute recompute, double sequences) {
+ActivationBytes activation_bytes(const Model& model, const Cluster& cluster, Recompute recompute,
+                                 double sequences) {
   double kept = 0;
   double working = 0;
   for (const Unit& unit : model.units) {
@@ -67,7 +71,19 @@ double activation_bytes(const Model& model, const Cluster& cluster, Recompute re
     }
   }
   const double logits = kLogitBytes * model.sequence * model.vocabulary;
-  return sequences * (kept + std::max(working, logits)) * cluster.precision.activation / 2;
+  const double scale = sequences * cluster.precision.activation / 2;
+  return {scale * kept, scale * std::max(working, logits)};
+}
+
+Status check_memory(const Cluster& cluster, const Memory& memory) {
+  const double room = cluster.memory - cluster.reserve;
+  if (memory.total() <= room) return {};
+  constexpr double giga = 1e9;
+  return {Code::invalid_argument,
+          fmt::format("needs {:.1f} GB per GPU (states {:.1f}, in flight {:.1f}, activations {:.1f}); "
+                      "expected at most {:.1f} GB",
+                      memory.total() / giga, memory.states / giga, memory.in_flight / giga,
+                      memory.activations / giga, room / giga)};
 }
 
 }  // namespace weir::trainer::plan

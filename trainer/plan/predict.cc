@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "trainer/plan/parts.h"
+
 namespace weir::trainer::plan {
 namespace {
 
@@ -25,8 +27,8 @@ Status check(const Model& model, const Cluster& cluster, const Job& job) {
   return {};
 }
 
-std::vector<UnitTimes> unit_times(const Model& model, const Cluster& cluster, const Groups& groups,
-                                  const Job& job) {
+Result<std::vector<UnitTimes>> unit_times(const Model& model, const Cluster& cluster, const Groups& groups,
+                                          const Job& job) {
   const double flops = cluster.achieved(model.width) * job.speed;
   const double tokens = job.micro_batch * model.sequence;
   const bool whole = groups.strategy == Strategy::no_shard;  // states include parameters and gradients
@@ -40,10 +42,21 @@ std::vector<UnitTimes> unit_times(const Model& model, const Cluster& cluster, co
     if (job.recompute == Recompute::selective) again = attention_flops(model, unit);
     time.forward = tokens * forward / flops;
     time.backward = tokens * (2 * forward + again) / flops;
-    time.gather = gather_time(cluster, groups, cluster.precision.gather * unit.parameters);
-    time.reduce = reduce_time(cluster, groups, cluster.precision.reduce * unit.parameters);
-    time.parameter_bytes = whole ? 0 : cluster.precision.gather * unit.parameters;
-    time.gradient_bytes = whole ? 0 : cluster.precision.reduce * unit.parameters;
+    const double gathered = cluster.precision.gather * unit.parameters;
+    const double reduced = cluster.precision.reduce * unit.parameters;
+    const auto gather = gather_time(cluster, groups, gathered);
+    WEIR_TRY(gather.status());
+    if (groups.secondary > 0) {
+      const auto again = gather_again_time(cluster, groups, gathered);
+      WEIR_TRY(again.status());
+      time.gather_again = *again;
+    }
+    const auto reduce = reduce_time(cluster, groups, reduced);
+    WEIR_TRY(reduce.status());
+    time.gather = *gather;
+    time.reduce = *reduce;
+    time.parameter_bytes = whole ? 0 : gathered;
+    time.gradient_bytes = whole ? 0 : reduced;
     time.kept = unit.kept;
     times.push_back(time);
   }
@@ -65,43 +78,41 @@ Timeline step(const std::vector<UnitTimes>& times, Rules rules) {
   return line;
 }
 
-}  // namespace
-
-Result<Prediction> predict(const Model& model, const Cluster& cluster, const Job& job) {
-  WEIR_TRY(check(model, cluster, job));
+Result<Prediction> predict_whole(const Model& model, const Cluster& cluster, const Job& job) {
   const auto groups = groups_of(job.strategy, cluster, job.shard);
   WEIR_TRY(groups.status());
   Rules rules;
-  rules.free_after_forward = job.strategy == Strategy::full_shard || job.strategy == Strategy::hybrid_shard;
+  rules.free_after_forward = reshards(job.strategy);
   rules.reduce_each = job.strategy != Strategy::no_shard;
   rules.prefetch = job.prefetch;
   rules.limiter = job.limiter;
   rules.micro_batches = job.micro_batches;
   rules.contention = cluster.contention;
+  const auto times = unit_times(model, cluster, *groups, job);
+  WEIR_TRY(times.status());
 
   Prediction found;
-  found.line = step(unit_times(model, cluster, *groups, job), rules);
+  found.line = step(*times, rules);
   found.memory.states = state_bytes(model, cluster, *groups);
   found.memory.in_flight = found.line.peak_bytes;
-  found.memory.activations = activation_bytes(model, cluster, job.recompute, job.micro_batch);
-  const double micro_tokens = job.micro_batch * model.sequence;
-  found.tokens_per_second = micro_tokens * job.micro_batches / found.line.seconds;
-  found.model_flops = found.tokens_per_second * model.flops_per_token();
-  found.mfu = found.model_flops / cluster.peak;
-  const double busy = std::max(found.line.inside_seconds, found.line.between_seconds);
-  found.hiding_tokens = micro_tokens * busy / found.line.compute_seconds;
+  found.memory.activations = activation_bytes(model, cluster, job.recompute, job.micro_batch).total();
+  found.tokens_per_second = job.micro_batch * model.sequence * job.micro_batches / found.line.seconds;
   return found;
 }
 
-Status check_memory(const Cluster& cluster, const Memory& memory) {
-  const double room = cluster.memory - cluster.reserve;
-  if (memory.total() <= room) return {};
-  constexpr double giga = 1e9;
-  return {Code::invalid_argument,
-          fmt::format("needs {:.1f} GB per GPU (states {:.1f}, in flight {:.1f}, activations {:.1f}); "
-                      "expected at most {:.1f} GB",
-                      memory.total() / giga, memory.states / giga, memory.in_flight / giga,
-                      memory.activations / giga, room / giga)};
+}  // namespace
+
+Result<Prediction> predict(const Model& model, const Cluster& cluster, const Job& job) {
+  WEIR_TRY(check(model, cluster, job));
+  auto found =
+      job.parts.ranks() > 1 ? predict_parts(model, cluster, job) : predict_whole(model, cluster, job);
+  WEIR_TRY(found.status());
+  found->model_flops = found->tokens_per_second * model.flops_per_token();
+  found->mfu = found->model_flops / cluster.peak;
+  const double busy = std::max(found->line.inside_seconds, found->line.between_seconds);
+  const double tokens = job.micro_batch * model.sequence / job.parts.ranks();
+  found->hiding_tokens = tokens * busy / found->line.compute_seconds;
+  return found;
 }
 
 }  // namespace weir::trainer::plan

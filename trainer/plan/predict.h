@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Predicts the time of a step, its exposed communication and its memory, for one job.
 ///
-/// Thread safety: pure functions.
+/// Thread safety: as links.h.
 #pragma once
 
 #include "trainer/plan/memory.h"
@@ -9,16 +9,26 @@
 
 namespace weir::trainer::plan {
 
+/// Parts into which a model is cut: stages of units, and slices of each unit.
+struct Parts {
+  int tensor = 1;  ///< GPUs that share each product; all in one node
+  int stages = 1;
+  int interleave = 1;  ///< parts of the model per stage
+
+  int ranks() const { return tensor * stages; }  ///< GPUs that hold the model together
+};
+
 /// One way to run a step.
 struct Job {
-  Strategy strategy = Strategy::full_shard;
-  int shard = 0;          ///< ranks per shard group, HYBRID_SHARD only
-  int micro_batch = 1;    ///< sequences per GPU
-  int micro_batches = 1;  ///< number of micro-batches per step
+  Strategy strategy = Strategy::full_shard;  ///< of the ranks that have the same part
+  int shard = 0;                             ///< ranks per group, HYBRID_SHARD and HPZ only
+  int micro_batch = 1;                       ///< sequences per GPU, or per `parts.ranks()` GPUs
+  int micro_batches = 1;                     ///< number of micro-batches per step
   Recompute recompute = Recompute::none;
   int prefetch = 1;
   Limiter limiter;
   double speed = 1;  ///< factor on the cluster's achieved FLOP/s
+  Parts parts = {};
 };
 
 struct Prediction {
@@ -32,12 +42,9 @@ struct Prediction {
 };
 
 /// A step runs forward and backward `micro_batches` times; those after the third take as long as the third.
-/// FULL_SHARD and HYBRID_SHARD gather for forward and for backward; SHARD_GRAD_OP once per micro-batch; these
-/// three reduce each micro-batch, NO_SHARD only the last. Not modelled: the optimizer, data loading,
-/// stragglers. An error states what is wrong with the job.
+/// FULL_SHARD, HYBRID_SHARD and HPZ gather for forward and for backward; SHARD_GRAD_OP once per micro-batch;
+/// these reduce each micro-batch, NO_SHARD only the last. With parts: parts.h. Not modelled: the optimizer,
+/// data loading, stragglers. An error states what is wrong with the job.
 Result<Prediction> predict(const Model& model, const Cluster& cluster, const Job& job);
-
-/// Success if the job fits into a GPU's memory, or the reason why not.
-Status check_memory(const Cluster& cluster, const Memory& memory);
 
 }  // namespace weir::trainer::plan

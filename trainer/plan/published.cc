@@ -9,11 +9,6 @@ namespace {
 
 constexpr int kMostSequences = 1 << 16;
 
-Result<Prediction> predict_row(const Model& model, const Cluster& cluster, const Row& row, const Job& job) {
-  return row.is_pipeline() ? predict_pipeline(model, cluster, row.pipeline, job)
-                           : predict(model, cluster, job);
-}
-
 /// The predicted figure in the row's measure.
 Result<double> measured(const Model& model, const Cluster& cluster, const Row& row, const Job& job,
                         const Prediction& prediction) {
@@ -25,7 +20,7 @@ Result<double> measured(const Model& model, const Cluster& cluster, const Row& r
   }
   Cluster one_node = cluster;
   one_node.nodes = 1;
-  const auto alone = predict_row(model, one_node, row, job);
+  const auto alone = predict(model, one_node, job);
   WEIR_TRY(alone.status());
   return 100 * prediction.tokens_per_second / alone->tokens_per_second;
 }
@@ -37,7 +32,7 @@ Result<Outcome> outcome_of(const Model& model, const Cluster& cluster, const Row
     WEIR_TRY(largest.status());
     job.micro_batch = *largest;
   }
-  const auto prediction = predict_row(model, cluster, row, job);
+  const auto prediction = predict(model, cluster, job);
   WEIR_TRY(prediction.status());
   const auto predicted = measured(model, cluster, row, job, *prediction);
   WEIR_TRY(predicted.status());
@@ -48,12 +43,12 @@ Result<Outcome> outcome_of(const Model& model, const Cluster& cluster, const Row
 
 }  // namespace
 
-Result<Outcome> evaluate(const ClusterFile& file, const Row& row) {
+Result<Outcome> evaluate(const ModelsFile& file, const Row& row) {
   Cluster cluster = file.cluster;
   cluster.nodes = row.nodes;
   auto outcome = outcome_of(*file.model(row.model), cluster, row);
   if (outcome.ok()) return outcome;
-  return Status(outcome.status().code(), fmt::format("line {}: {}", row.line, outcome.status().message()));
+  return Status(outcome.status().code(), fmt::format("{}: {}", row.place, outcome.status().message()));
 }
 
 Result<int> largest_batch(const Model& model, const Cluster& cluster, Job job) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Published figures compared with predictions for the same jobs.
 ///
-/// Thread safety: pure functions.
+/// Thread safety: as links.h.
 #pragma once
 
-#include "trainer/plan/cluster_file.h"
+#include "trainer/plan/models_file.h"
 
 namespace weir::trainer::plan {
 
@@ -15,8 +15,8 @@ struct Outcome {
   double off = 0;        ///< predicted / published - 1; 0 if "more than" was published and is predicted
 };
 
-/// An error states what is wrong with the row's job, with its line number.
-Result<Outcome> evaluate(const ClusterFile& file, const Row& row);
+/// An error states what is wrong with the row's job, with its place in the file.
+Result<Outcome> evaluate(const ModelsFile& file, const Row& row);
 
 /// The largest number of sequences per micro-batch that fits, or the reason why none does.
 Result<int> largest_batch(const Model& model, const Cluster& cluster, Job job);

@@ -23,7 +23,8 @@ struct Compute {
 
 struct Gather {
   int unit = 0;
-  int compute = 0;  ///< first computation that needs the gather
+  int compute = 0;     ///< first computation that needs the gather
+  bool again = false;  ///< whether the unit was gathered before in this step
 };
 
 /// A gather or a reduction that is using the links.
@@ -67,6 +68,7 @@ class Simulation {
   void list() {
     const int count = static_cast<int>(units_.size());
     std::vector<int> held(units_.size(), -1);
+    was_gathered_.assign(units_.size(), false);
     for (int batch = 0; batch < rules_.micro_batches; ++batch) {
       const bool reduces = rules_.reduce_each || batch + 1 == rules_.micro_batches;
       for (int unit = 0; unit < count; ++unit) {
@@ -83,7 +85,8 @@ class Simulation {
     int& gather = held[compute.unit];
     if (gather < 0) {
       gather = static_cast<int>(gathers_.size());
-      gathers_.push_back({compute.unit, static_cast<int>(computes_.size())});
+      gathers_.push_back({compute.unit, static_cast<int>(computes_.size()), was_gathered_[compute.unit]});
+      was_gathered_[compute.unit] = true;
     }
     compute.gather = gather;
     if (compute.frees) gather = -1;
@@ -134,7 +137,8 @@ class Simulation {
   void enter(Operation operation) {
     const UnitTimes& unit = units_[operation.unit];
     const bool is_gather = operation.gather >= 0;
-    const Transfer& transfer = is_gather ? unit.gather : unit.reduce;
+    const bool again = is_gather && gathers_[operation.gather].again && unit.gather_again;
+    const Transfer& transfer = !is_gather ? unit.reduce : again ? *unit.gather_again : unit.gather;
     while (++operation.stage < 2) {
       operation.length = operation.left = operation.stage == 0 ? transfer.inside : transfer.between;
       if (operation.length <= 0) continue;
@@ -213,7 +217,8 @@ class Simulation {
   const Rules& rules_;
   std::vector<Compute> computes_;
   std::vector<Gather> gathers_;
-  std::vector<bool> is_here_;  ///< whether each gather has arrived
+  std::vector<bool> was_gathered_;  ///< index: unit; whether the list has a gather of it
+  std::vector<bool> is_here_;       ///< whether each gather has arrived
   std::vector<bool> is_held_ = std::vector<bool>(units_.size());
   std::array<Links, 2> links_;
   Timeline line_;

@@ -10,6 +10,7 @@
 /// Thread safety: pure functions.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "trainer/plan/wire.h"
@@ -31,6 +32,7 @@ struct Limiter {
 /// Times in seconds at full speed.
 struct UnitTimes {
   Transfer gather;
+  std::optional<Transfer> gather_again;  ///< each gather of a step but the first; empty: as the first
   Transfer reduce;
   double forward = 0;
   double backward = 0;         ///< seconds of backward, including recomputation

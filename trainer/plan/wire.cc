@@ -4,35 +4,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 namespace weir::trainer::plan {
 namespace {
 
-/// One pass of `bytes` around each of several disjoint groups of `ranks` ranks; each group consists of whole
-/// nodes or is part of one.
-Transfer pass(const Cluster& cluster, double ranks, double bytes) {
-  if (ranks <= 1) return {};
-  const double part = (ranks - 1) / ranks;
-  if (ranks <= cluster.gpus) return {bytes * part / cluster.inside + (ranks - 1) * cluster.inside_latency, 0};
-  if (cluster.collective == Collective::ring)
-    return {0, bytes * part / std::min(cluster.between(), cluster.inside) + (ranks - 1) * cluster.latency};
-  const double nodes = ranks / cluster.gpus;
-  const double inside = cluster.gpus - 1;
-  return {bytes * inside / cluster.gpus / cluster.inside + inside * cluster.inside_latency,
-          bytes * (nodes - 1) / nodes / cluster.between() + (nodes - 1) * cluster.latency};
+/// `seconds` on the links that groups within this number of consecutive ranks use.
+Transfer on_links_of(const Cluster& cluster, int ranks, double seconds) {
+  return ranks <= cluster.gpus ? Transfer{seconds, 0} : Transfer{0, seconds};
 }
 
-/// All-reduce of each rank's shard among its replicas; all shards of a node share its NICs.
-Transfer replicas(const Cluster& cluster, const Groups& groups, double bytes) {
-  const double copies = groups.ranks / groups.shard;
-  if (copies <= 1) return {};
-  const double part = 2 * (copies - 1) / copies;
-  if (groups.ranks <= cluster.gpus)
-    return {part * bytes / groups.shard / cluster.inside + 2 * (copies - 1) * cluster.inside_latency, 0};
-  const double per_node = bytes * std::min(1.0, cluster.gpus / groups.shard);
-  return {0, part * per_node / cluster.between() + 2 * (copies - 1) * cluster.latency};
+Result<Transfer> gather_among(const Cluster& cluster, int ranks, double bytes) {
+  const auto seconds = cluster.seconds(Collective::all_gather, {ranks, 1}, bytes);
+  WEIR_TRY(seconds.status());
+  return on_links_of(cluster, ranks, *seconds);
 }
 
 }  // namespace
@@ -43,40 +26,43 @@ std::string_view name(Strategy strategy) {
     case Strategy::shard_grad_op: return "SHARD_GRAD_OP";
     case Strategy::full_shard: return "FULL_SHARD";
     case Strategy::hybrid_shard: return "HYBRID_SHARD";
+    case Strategy::hpz: return "HPZ";
   }
   return "";
 }
 
 Result<Groups> groups_of(Strategy strategy, const Cluster& cluster, int shard) {
-  const double ranks = cluster.nodes * cluster.gpus;
+  const int ranks = cluster.ranks();
   if (strategy == Strategy::no_shard) return Groups{strategy, ranks, 1};
-  if (strategy != Strategy::hybrid_shard) return Groups{strategy, ranks, ranks};
-  const double group = shard;
-  const bool even = group >= 1 && std::fmod(ranks, group) == 0 &&
-                    (std::fmod(group, cluster.gpus) == 0 || std::fmod(cluster.gpus, group) == 0);
+  if (!has_groups(strategy)) return Groups{strategy, ranks, ranks};
+  const bool even =
+      shard >= 1 && ranks % shard == 0 && (shard % cluster.gpus == 0 || cluster.gpus % shard == 0);
   if (!even)
     return Status(Code::invalid_argument,
                   fmt::format("a shard group of {} ranks does not divide {} nodes of {} GPUs; expected whole "
                               "nodes or an even part of one",
                               shard, cluster.nodes, cluster.gpus));
-  return Groups{strategy, ranks, group};
+  return strategy == Strategy::hpz ? Groups{strategy, ranks, ranks, shard} : Groups{strategy, ranks, shard};
 }
 
-Transfer gather_time(const Cluster& cluster, const Groups& groups, double bytes) {
-  if (bytes <= 0) return {};
-  return pass(cluster, groups.shard, bytes);
+Result<Transfer> gather_time(const Cluster& cluster, const Groups& groups, double bytes) {
+  return gather_among(cluster, groups.shard, bytes);
 }
 
-Transfer reduce_time(const Cluster& cluster, const Groups& groups, double bytes) {
-  if (bytes <= 0) return {};
-  // An all-reduce of everything is a reduce-scatter and an all-gather over all ranks.
-  if (groups.shard == 1) {
-    const Transfer once = pass(cluster, groups.ranks, bytes);
-    return {2 * once.inside, 2 * once.between};
-  }
-  const Transfer scatter = pass(cluster, groups.shard, bytes);
-  const Transfer shards = replicas(cluster, groups, bytes);
-  return {scatter.inside + shards.inside, scatter.between + shards.between};
+Result<Transfer> gather_again_time(const Cluster& cluster, const Groups& groups, double bytes) {
+  return gather_among(cluster, groups.secondary, bytes);
+}
+
+Result<Transfer> reduce_time(const Cluster& cluster, const Groups& groups, double bytes) {
+  const auto scatter = cluster.seconds(Collective::reduce_scatter, {groups.shard, 1}, bytes);
+  WEIR_TRY(scatter.status());
+  // All shards of a unit are reduced among their replicas at once.
+  const auto replicas = cluster.seconds(Collective::all_reduce, {groups.ranks / groups.shard, groups.shard},
+                                        bytes / groups.shard);
+  WEIR_TRY(replicas.status());
+  const Transfer inner = on_links_of(cluster, groups.shard, *scatter);
+  const Transfer outer = on_links_of(cluster, groups.ranks, *replicas);
+  return Transfer{inner.inside + outer.inside, inner.between + outer.between};
 }
 
 }  // namespace weir::trainer::plan

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -19,7 +20,8 @@ namespace {
 constexpr std::array kStrategies = {std::pair{shard::Strategy::no_shard, plan::Strategy::no_shard},
                                     std::pair{shard::Strategy::shard_grad_op, plan::Strategy::shard_grad_op},
                                     std::pair{shard::Strategy::full_shard, plan::Strategy::full_shard},
-                                    std::pair{shard::Strategy::hybrid_shard, plan::Strategy::hybrid_shard}};
+                                    std::pair{shard::Strategy::hybrid_shard, plan::Strategy::hybrid_shard},
+                                    std::pair{shard::Strategy::hpz, plan::Strategy::hpz}};
 constexpr std::array kRecomputations = {std::pair{Recompute::none, plan::Recompute::none},
                                         std::pair{Recompute::selective, plan::Recompute::selective},
                                         std::pair{Recompute::full, plan::Recompute::full}};
@@ -48,16 +50,23 @@ void apply(const plan::Job& job, int host_ranks, Settings& settings) {
   shard::EngineOptions& sharding = settings.sharding;
   sharding.strategy = ours(kStrategies, job.strategy);
   // Ranks of one host are recognised in whatever order they come.
-  if (job.strategy == plan::Strategy::hybrid_shard)
-    sharding.shard_ranks = job.shard == host_ranks ? 0 : job.shard;
+  if (plan::has_groups(job.strategy)) sharding.shard_ranks = job.shard == host_ranks ? 0 : job.shard;
+  settings.parts = {job.parts.stages, job.parts.tensor};
   sharding.forward_prefetch = sharding.backward_prefetch = job.prefetch;
   sharding.limiter.kind = ours(kLimits, job.limiter.kind);
   sharding.limiter.gathers = job.limiter.gathers;
 }
 
-int shards_of(const plan::Job& job, int ranks) {
-  if (job.strategy == plan::Strategy::no_shard) return 1;
-  return job.strategy == plan::Strategy::hybrid_shard ? job.shard : ranks;
+/// The position of a rank; `ranks` are those with the same part of the model.
+shard::Place place_of(const Settings& settings, int host_ranks, int ranks) {
+  const shard::EngineOptions& sharding = settings.sharding;
+  const int group = sharding.shard_ranks > 0 ? sharding.shard_ranks : std::min(host_ranks, ranks);
+  shard::Place place{.shards = ranks};
+  if (sharding.strategy == shard::Strategy::no_shard) place.shards = 1;
+  if (sharding.strategy == shard::Strategy::hybrid_shard) place.shards = group;
+  if (sharding.strategy == shard::Strategy::hpz) place.group_ranks = group;
+  place.replicas = ranks / place.shards;
+  return place;
 }
 
 plan::PlanConstraints constraints_of(const Settings& settings, const FixedSettings& given, int ranks) {
@@ -72,22 +81,70 @@ plan::PlanConstraints constraints_of(const Settings& settings, const FixedSettin
   if (given.prefetch) constraints.prefetch = sharding.forward_prefetch;
   if (given.limiter)
     constraints.limiter = plan::Limiter{theirs(kLimits, sharding.limiter.kind), sharding.limiter.gathers, 0};
+  if (given.parts) constraints.parts = plan::Parts{settings.parts.slices, settings.parts.stages, 1};
   return constraints;
 }
 
-/// The memory that the smallest plan needs, as a message about the budget; success if it fits after all.
-Status refuse(Settings settings, const FixedSettings& given, int ranks) {
-  if (!given.strategy) settings.sharding.strategy = shard::Strategy::full_shard;
-  if (!given.recompute) settings.recompute = Recompute::full;
-  if (!given.micro_batch) settings.micro_batch = 1;
-  const int shards = settings.sharding.strategy == shard::Strategy::no_shard ? 1 : ranks;
-  return fit(settings, Model(settings.config, settings.recompute), {0, shards, 0, ranks / shards}, ranks);
+std::string mib_words(size_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
+
+/// The memory of jobs as a run of this program would have it, and the least of all that was asked for.
+class RunMemory {
+ public:
+  RunMemory(const Settings& settings, int host_ranks, int ranks)
+      : settings_(settings), host_ranks_(host_ranks), ranks_(ranks) {}
+
+  plan::Memory of(const plan::Job& job) {
+    Settings tried = settings_;
+    apply(job, host_ranks_, tried);
+    const int ranks = ranks_ / job.parts.ranks();
+    const RankMemory needed = memory_within(tried, model(tried), place_of(tried, host_ranks_, ranks), ranks);
+    if (!least_ || needed.total() < least_->total()) least_ = needed;
+    return {static_cast<double>(needed.states), static_cast<double>(needed.gathered + needed.gradients),
+            static_cast<double>(needed.activations)};
+  }
+
+  /// Whether a run without a choice fits into `memory` bytes.
+  bool fits(double memory) {
+    Settings usual = settings_;
+    const int ranks = ranks_ / usual.parts.parts();
+    const shard::Place place = place_of(usual, host_ranks_, ranks);
+    if (usual.memory > 0) return fit(usual, model(usual), place, ranks).ok();
+    return static_cast<double>(memory_of(usual, model(usual), place, ranks).total()) <= memory;
+  }
+
+  /// That nothing fits into `memory` bytes. REQUIRES: of() was called.
+  Status refuse(double memory) const {
+    const auto bytes = static_cast<size_t>(memory);
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} is too small; expected at least {}",
+                    settings_.memory > 0 ? fmt::format("--memory {} ({})", bytes, mib_words(bytes))
+                                         : fmt::format("the free memory per rank ({})", mib_words(bytes)),
+                    least_->least()));
+  }
+
+ private:
+  const Model& model(const Settings& of) {
+    const auto at = std::pair(of.recompute, of.parts.slices);
+    const auto known = models_.find(at);
+    if (known != models_.end()) return known->second;
+    return models_.try_emplace(at, of.config, of.recompute, Slice{0, of.parts.slices}).first->second;
+  }
+
+  const Settings& settings_;
+  int host_ranks_, ranks_;
+  std::map<std::pair<Recompute, int>, Model> models_;
+  std::optional<RankMemory> least_;
+};
 
 std::string words(const plan::StrategyResult& result) {
   const plan::Job& job = result.best->job;
   std::string text(plan::name(job.strategy));
-  if (job.strategy == plan::Strategy::hybrid_shard) text += fmt::format(" in groups of {}", job.shard);
+  if (plan::has_groups(job.strategy)) text += fmt::format(" in groups of {}", job.shard);
+  if (job.parts.ranks() > 1)
+    text += fmt::format(", {} stages of {} slices", job.parts.stages, job.parts.tensor);
   text += fmt::format(", micro-batch {}", job.micro_batch);
   if (job.micro_batches > 1) text += fmt::format(" ({} a step)", job.micro_batches);
   text += fmt::format(", recompute {}, prefetch {}", plan::name(job.recompute), job.prefetch);
@@ -98,18 +155,19 @@ std::string words(const plan::StrategyResult& result) {
   }
 }
 
-std::string rate(double bytes_per_second, double latency) {
-  return fmt::format("{:.3g} MB/s and {:.3g} us", bytes_per_second / 1e6, latency * 1e6);
+std::string rate(const MeasuredLinks& links) {
+  return fmt::format("{:.3g} MB/s and {:.3g} us", links.rate / 1e6, links.latency * 1e6);
 }
 
 }  // namespace
 
 std::string AutomaticPlan::describe() const {
   constexpr double kMib = 1 << 20;
+  const plan::Cluster& cluster = survey.cluster;
   std::string text = fmt::format("measured here  {:.3g} GFLOP/s per rank", cluster.compute / 1e9);
-  if (cluster.gpus > 1) text += ", inside a host " + rate(cluster.inside, cluster.inside_latency);
-  if (cluster.nodes > 1) text += ", between hosts " + rate(cluster.nic, cluster.latency);
-  if (cluster.nodes * cluster.gpus > 1)
+  if (cluster.gpus > 1) text += ", inside a host " + rate(survey.inside);
+  if (cluster.nodes > 1) text += ", between hosts " + rate(survey.between);
+  if (cluster.ranks() > 1)
     text += fmt::format("; computing is {:.0f}% slower beside transfers", 100 * cluster.contention);
   const plan::StrategyResult& first = ranking.first();
   text += fmt::format("\nplan           {}: {:.4g} s per step predicted, {:.1f} of {:.0f} MiB", words(first),
@@ -123,29 +181,26 @@ std::string AutomaticPlan::describe() const {
 }
 
 Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const FixedSettings& given, Ops& ops) {
-  const int ranks = world.ranks();
-  const std::array<Model, 3> models = {Model(settings.config, Recompute::none),
-                                       Model(settings.config, Recompute::selective),
-                                       Model(settings.config, Recompute::full)};
-  auto cluster = survey(world, settings, models[0], ops);
-  WEIR_TRY(cluster.status());
-  const int host_ranks = static_cast<int>(cluster->gpus);
-  plan::PlanConstraints constraints = constraints_of(settings, given, ranks);
-  constraints.memory = [&](const plan::Job& job) {
-    Settings tried = settings;
-    apply(job, host_ranks, tried);
-    const int shards = shards_of(job, ranks);
-    const RankMemory needed = memory_within(tried, models[static_cast<size_t>(job.recompute)],
-                                            {0, shards, 0, ranks / shards}, ranks);
-    return plan::Memory{static_cast<double>(needed.states),
-                        static_cast<double>(needed.gathered + needed.gradients),
-                        static_cast<double>(needed.activations)};
+  const Model model(settings.config, Recompute::none);
+  auto found = survey(world, settings, model, ops);
+  WEIR_TRY(found.status());
+  const int host_ranks = found->cluster.gpus;
+  plan::PlanConstraints constraints = constraints_of(settings, given, world.ranks());
+  const Settings before = settings;
+  RunMemory memory(before, host_ranks, world.ranks());
+  constraints.memory = [&](const plan::Job& job) { return memory.of(job); };
+  constraints.can_cut = [&](const plan::Parts& parts) {
+    Settings cut = settings;
+    cut.parts = {parts.stages, parts.tensor};
+    return host_ranks % parts.tensor == 0 && check(cut).ok();
   };
-  auto ranking = plan::choose(plan_model(models[0]), *cluster, constraints);
-  if (!ranking.ok()) WEIR_TRY(refuse(settings, given, ranks));
+  auto ranking = plan::choose(plan_model(model), found->cluster, constraints);
+  if (ranking.status().code() == Code::invalid_usage) return memory.refuse(found->cluster.memory);
   WEIR_TRY(ranking.status());
-  apply(ranking->first().best->job, host_ranks, settings);
-  return AutomaticPlan{std::move(*cluster), std::move(*ranking)};
+  const bool usual_fits = memory.fits(found->cluster.memory);
+  AutomaticPlan plan{std::move(*found), std::move(*ranking), before, usual_fits};
+  apply(plan.ranking.first().best->job, host_ranks, settings);
+  return plan;
 }
 
 }  // namespace weir::trainer

@@ -7,6 +7,7 @@
 
 #include "trainer/plan/choose.h"
 #include "trainer/run/settings.h"
+#include "trainer/run/survey.h"
 #include "trainer/run/world.h"
 
 namespace weir::trainer {
@@ -19,11 +20,14 @@ struct FixedSettings {
   bool recompute = false;
   bool prefetch = false;
   bool limiter = false;
+  bool parts = false;
 };
 
 struct AutomaticPlan {
-  plan::Cluster cluster;
+  Survey survey;
   plan::Ranking ranking;
+  Settings usual;           ///< the settings before the choice
+  bool usual_fits = false;  ///< whether they fit into memory
 
   double step_seconds() const { return ranking.first().best->prediction.line.seconds; }
   /// What was measured, what was chosen, and the next best plan: one line each.
@@ -31,7 +35,7 @@ struct AutomaticPlan {
 };
 
 /// Measures, chooses, and writes the choice into the settings. Collective: all ranks choose the same. If
-/// nothing fits into memory, returns invalid_usage with the memory that is needed.
+/// nothing fits into memory, returns invalid_argument with the memory that is needed.
 Result<AutomaticPlan> plan_run(const World& world, Settings& settings, const FixedSettings& given, Ops& ops);
 
 }  // namespace weir::trainer

@@ -72,6 +72,8 @@ std::string RankMemory::describe() const {
       mib(total()), mib(states), mib(gathered), mib(gradients), mib(activations));
 }
 
+std::string RankMemory::least() const { return fmt::format("{} bytes, {}", total(), describe()); }
+
 Batch shape_of_batch(const Settings& settings, int ranks) {
   const Index share = (settings.batch + ranks - 1) / ranks;
   Batch batch;
@@ -186,7 +188,7 @@ Status fit(Settings& settings, const Model& model, const shard::Place& place, in
   tried.micro_batch = asked > 0 ? asked : 1;
   return Status(Code::invalid_argument,
                 fmt::format("--memory {} ({:.1f} MiB) is too small; expected at least {}{}", settings.memory,
-                            mib(settings.memory), memory_of(tried, model, place, ranks).describe(),
+                            mib(settings.memory), memory_of(tried, model, place, ranks).least(),
                             settings.recompute == Recompute::full ? "" : "; --recompute full needs less"));
 }
 

@@ -25,6 +25,8 @@ struct RankMemory {
   size_t total() const { return states + gathered + gradients + activations; }
   /// A summary: "12.3 MiB: states ...".
   std::string describe() const;
+  /// The number of bytes, and the summary.
+  std::string least() const;
 };
 
 /// A batch with the number of sequences that a rank computes together, without its arrays. `ranks` is the

@@ -2,10 +2,13 @@
 
 #include "trainer/run/survey.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -166,13 +169,8 @@ class Gather {
   shard::Event end_;
 };
 
-struct Link {
-  double rate = 0;     ///< bytes/s
-  double latency = 0;  ///< seconds per step
-};
-
-/// Solves t = bytes (W-1)/W / rate + (W-1) latency (wire.h) for both, with two sizes.
-Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
+/// Solves the time of a ring, t = bytes (W-1)/W / rate + (W-1) latency, for both, with two sizes.
+Result<MeasuredLinks> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
   auto small = Gather::make(comm, ranks, kSmallFloats, gpu);
   WEIR_TRY(small.status());
   auto large =
@@ -183,7 +181,8 @@ Result<Link> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu
   const auto long_one = large->seconds();
   WEIR_TRY(long_one.status());
   const double bytes = large->bytes() * large->part() - small->bytes() * small->part();
-  return Link{bytes / std::max(*long_one - *short_one, *long_one / 100), *short_one / small->steps()};
+  return MeasuredLinks{bytes / std::max(*long_one - *short_one, *long_one / 100),
+                       *short_one / small->steps()};
 }
 
 /// The fraction of its speed that computing loses while gathers are in flight.
@@ -249,13 +248,11 @@ Status find_shape(const World& world, shard::Place& place) {
 }
 
 Status measure_links(const World& world, const shard::Place& place, size_t floats, gpu::GpuOps* gpu,
-                     plan::Cluster& cluster) {
+                     Survey& found) {
   if (place.replicas > 1) {
     const auto between = link_of(world.comm(), world.ranks(), floats, gpu);
     WEIR_TRY(between.status());
-    cluster.nic = between->rate;
-    cluster.latency = between->latency;
-    cluster.inside = cluster.nic;
+    found.between = *between;
   }
   if (place.shards > 1) {
     auto host = shard::Communicator::split(world.comm(), place.replica, place.shard, "survey");
@@ -267,10 +264,25 @@ Status measure_links(const World& world, const shard::Place& place, size_t float
     WEIR_TRY(pace.status());
     const auto latency = largest(world.comm(), own->latency);
     WEIR_TRY(latency.status());
-    cluster.inside = std::max(1 / *pace, cluster.nic);
-    cluster.inside_latency = *latency;
+    found.inside = {std::max(1 / *pace, found.between.rate), *latency};
   }
   return {};
+}
+
+/// A topology on which rings take what was measured: hosts with a switch inside and one NIC. PCIe is as fast
+/// as the NIC, and slower than the switch, so that it carries only what goes to the NIC.
+Result<std::shared_ptr<plan::Links>> measured_topology(const shard::Place& place, const Survey& survey) {
+  static constexpr double kLowest = 1e-4, kHighest = 1e5;  // GB/s, within what a description can have
+  const auto rate = [](const MeasuredLinks& links) {
+    return links.rate > 0 ? std::clamp(links.rate / 1e9, kLowest, kHighest) : kHighest;
+  };
+  const std::string machine =
+      fmt::format("{} x ({} gpu nvswitch {:.6f} pcie {:.6f}, 1 nic {:.6f}) leaf", place.replicas,
+                  place.shards, std::max(rate(survey.inside), 1.001 * rate(survey.between)),
+                  rate(survey.between), rate(survey.between));
+  return plan::Links::read({machine},
+                           fmt::format("0,nvlink={:.6f},network={:.6f}", survey.inside.latency * 1e6,
+                                       survey.between.latency / 2 * 1e6));
 }
 
 }  // namespace
@@ -298,10 +310,11 @@ plan::Model plan_model(const Model& model) {
   return seen;
 }
 
-Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model, Ops& ops) {
+Result<Survey> survey(const World& world, const Settings& settings, const Model& model, Ops& ops) {
   shard::Place place;
   WEIR_TRY(find_shape(world, place));
-  plan::Cluster cluster;
+  Survey found;
+  plan::Cluster& cluster = found.cluster;
   cluster.title = "the ranks that are here";
   cluster.nodes = place.replicas;
   cluster.gpus = place.shards;
@@ -320,15 +333,16 @@ Result<plan::Cluster> survey(const World& world, const Settings& settings, const
   const plan::Model seen = plan_model(model);
   cluster.compute = block->tokens() * 3 * plan::forward_flops(seen, seen.units[1]) / *seconds;
   cluster.peak = cluster.compute;
-  cluster.inside = cluster.nic = 1;  // one rank sends nothing
-  if (world.ranks() == 1) return cluster;
-  cluster.nic = 0;
-  WEIR_TRY(measure_links(world, place, block->parameters(), settings.sharding.gpu, cluster));
-  if (place.replicas == 1) cluster.nic = cluster.inside;
-  const auto lost = contention(world.comm(), world.ranks(), *block, ops, *seconds, settings.sharding.gpu);
-  WEIR_TRY(lost.status());
-  cluster.contention = *lost;
-  return cluster;
+  if (world.ranks() > 1) {
+    WEIR_TRY(measure_links(world, place, block->parameters(), settings.sharding.gpu, found));
+    const auto lost = contention(world.comm(), world.ranks(), *block, ops, *seconds, settings.sharding.gpu);
+    WEIR_TRY(lost.status());
+    cluster.contention = *lost;
+  }
+  auto links = measured_topology(place, found);
+  WEIR_TRY(links.status());
+  cluster.links = std::move(*links);
+  return found;
 }
 
 }  // namespace weir::trainer

@@ -14,11 +14,23 @@ namespace weir::trainer {
 /// The model as input of the step-time model.
 plan::Model plan_model(const Model& model);
 
+/// What all-gathers took.
+struct MeasuredLinks {
+  double rate = 0;     ///< bytes/s
+  double latency = 0;  ///< seconds per step
+};
+
+struct Survey {
+  plan::Cluster cluster;
+  MeasuredLinks inside;   ///< between ranks of one host; zeros if all hosts have one rank
+  MeasuredLinks between;  ///< in a ring over all hosts; zeros if there is one host
+};
+
 /// The world as a cluster of hosts (groups.h) with equal numbers of ranks; if the numbers are unequal, as
 /// hosts of one rank. FLOP/s are measured on a block, forward and backward, while all ranks compute; rates
 /// and latencies on all-gathers of a block's parameters, between GPUs if ranks compute on them; the slowest
-/// rank counts. Memory is Settings::memory, or else four fifths of the free memory per rank on the host or
-/// GPU that has least. Collective.
-Result<plan::Cluster> survey(const World& world, const Settings& settings, const Model& model, Ops& ops);
+/// rank counts. The cluster's links are a topology with these figures. Memory is Settings::memory, or else
+/// four fifths of the free memory per rank on the host or GPU that has least. Collective.
+Result<Survey> survey(const World& world, const Settings& settings, const Model& model, Ops& ops);
 
 }  // namespace weir::trainer

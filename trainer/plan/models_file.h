@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Cluster files: a cluster, models, plans to make and published figures (docs/trainer-planning.md).
+/// Models files: a device, models, plans to make and published figures, as JSON (docs/trainer-planning.md).
+/// The cluster itself is described by files of the library.
 ///
-/// Thread safety: pure functions, but for reading the file.
+/// Thread safety: pure functions, but for reading files.
+/// Tests: tests/trainer/plan_models_file_test.cc
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "trainer/plan/pipeline.h"
+#include "trainer/plan/predict.h"
 
 namespace weir::trainer::plan {
 
-/// The origin of a number of a cluster.
-enum class Origin { given, assumed, fitted };
-
 constexpr int kMostFitted = 2;
 
+/// A number of the file or of its topology, and where it comes from: "given", "assumed" or "fitted".
 struct Constant {
   std::string name;
-  Origin origin = Origin::given;
+  std::string origin;
 };
 
 /// The measure of a published figure.
@@ -35,41 +34,43 @@ std::string_view name(Measure measure);
 
 /// One published figure, and its job.
 struct Row {
-  int line = 0;
+  std::string place;  ///< for errors, such as "rows[3]"
   std::string model;
-  double nodes = 1;
+  int nodes = 1;
   int micro_batch = 0;  ///< sequences per GPU; 0: the largest number that fits
   Job job;
-  Pipeline pipeline;
   double published = 0;
   Measure measure = Measure::mfu;
   bool above = false;   ///< whether "more than" this value was published
   bool fitted = false;  ///< whether a constant was fitted to this row
-
-  bool is_pipeline() const { return pipeline.tensor * pipeline.stages > 1; }
 };
 
 /// A plan to make if the command line requests none.
 struct Question {
   std::string model;
-  double nodes = 1;
+  int nodes = 1;
   int batch = 0;  ///< sequences per GPU and step, see PlanConstraints
 };
 
-struct ClusterFile {
-  Cluster cluster;
+struct ModelsFile {
+  Cluster cluster;                    ///< without links until link() has read them
+  std::vector<std::string> topology;  ///< files or a machine in a line, as Links::read() takes them
+  std::string latencies;
   std::vector<Constant> constants;
   std::vector<Model> models;
   std::vector<Row> rows;
   std::vector<Question> questions;
 
   const Model* model(std::string_view name) const;
+  /// Reads the links of `topology`, and takes its numbers of nodes and GPUs. Errors: as Links::read().
+  Status link();
 };
 
-/// `name` is for errors: "name:line: sentence". Unknown, duplicate or missing lines are errors, and so are
-/// more than kMostFitted fitted constants; each `speed` of a row other than 1 counts as one.
-Result<ClusterFile> parse_cluster_file(std::string_view name, std::string_view text);
+/// `name` is for errors: "name: rows[2]: sentence". Unknown or missing fields are errors, and so are more
+/// than kMostFitted fitted constants; each `speed` of a row other than 1 counts as one.
+Result<ModelsFile> parse_models_file(std::string_view name, std::string_view text);
 
-Result<ClusterFile> read_cluster_file(const std::string& path);
+/// Topology files that are named relatively are in the folder of the file.
+Result<ModelsFile> read_models_file(const std::string& path);
 
 }  // namespace weir::trainer::plan

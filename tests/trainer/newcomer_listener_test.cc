@@ -58,7 +58,7 @@ class Joining : public ::testing::Test {
 TEST_F(Joining, ThoseThatAreLetInAreCalled) {
   NewcomerListener listener(address_, kOptions);
   listener.set_others(address_);
-  std::array<Result<std::optional<Call>>, 2> called{Status(), Status()};
+  std::array<Result<std::optional<Call>>, 2> called{std::optional<Call>(), std::optional<Call>()};
   std::vector<std::thread> newcomers;
   for (auto& each : called) newcomers.emplace_back([&] { each = wait_to_join({address_}, kOptions); });
   wait_for(listener, 2);
@@ -86,7 +86,7 @@ TEST_F(Joining, OtherOptionsAreRefusedWithASentence) {
 
 TEST_F(Joining, TheEndOfTheRunIsTheEndOfWaiting) {
   auto listener = std::make_unique<NewcomerListener>(address_, kOptions);
-  Result<std::optional<Call>> called = Status();
+  Result<std::optional<Call>> called = Status(Code::in_progress, "not yet");
   std::thread newcomer([&] { called = wait_to_join({address_}, kOptions); });
   wait_for(*listener, 1);
   listener.reset();

@@ -31,7 +31,7 @@ GivesUp until(Clock::time_point end) {
 
 /// Two newcomers that meet at a listener disturb each other.
 void pause_at_random() {
-  static std::minstd_rand random{std::random_device{}()};
+  thread_local std::minstd_rand random{std::random_device{}()};
   std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 400));
 }
 

@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// weirGetUniqueIdAt: ranks that meet at an address that a call names, and ids that a new root has.
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "tests/api/ranks.h"
+#include "tests/net/own_loopback.h"
 #include "weir/unique_id.h"
 
 namespace weir::api {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// "127.0.0.1:port" with a port that was free a moment ago.
-std::string free_address() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(socket);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
 
 /// Two ranks with ids of their own calls.
 void meet(const ncclUniqueId& first, const ncclUniqueId& second) {
@@ -46,7 +30,7 @@ void meet(const ncclUniqueId& first, const ncclUniqueId& second) {
 
 TEST(UniqueIdAt, RanksMeetAtAnAddressAgainAndAgain) {
   setenv("WEIR_SECRET", "of this test", 1);
-  const std::string address = free_address();
+  const std::string address = weir::testing::own_loopback_address();
   ncclUniqueId first, second;
   ASSERT_EQ(weirGetUniqueIdAt(address.c_str(), &first), ncclSuccess) << last_sentence();
   ASSERT_EQ(weirGetUniqueIdAt(address.c_str(), &second), ncclSuccess) << last_sentence();

@@ -5,9 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -18,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/net/own_loopback.h"
 #include "trainer/run/admission.h"
 #include "trainer/run/newcomer.h"
 #include "trainer/run/own_address.h"
@@ -30,19 +28,6 @@ using ::testing::HasSubstr;
 
 constexpr const char* kOptions = "--seed\t1\n--batch\t8\n";
 
-/// "127.0.0.1:port" with a port that was free a moment ago.
-std::string free_address() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(socket);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
-
 class Joining : public ::testing::Test {
  protected:
   Joining() { setenv("WEIR_SECRET", "of this test", 1); }
@@ -52,7 +37,7 @@ class Joining : public ::testing::Test {
     while (listener.count_present() != count) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 
-  const std::string address_ = free_address();
+  const std::string address_ = weir::testing::own_loopback_address();
 };
 
 TEST_F(Joining, ThoseThatAreLetInAreCalled) {

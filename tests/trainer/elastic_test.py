@@ -6,6 +6,7 @@ No run here has a checkpoint: what ranks lack comes from live ranks. Each run is
 digest of one rank that nobody disturbed, stopped after the same step.
 """
 
+import itertools
 import os
 import re
 import signal
@@ -75,14 +76,14 @@ def a_spare_takes_the_place_of_a_dead_rank(program):
     assert "rank 0 is dead" in run.said, run.said
 
 
-def free_address():
-  with socket.socket() as found:
-    found.bind(("127.0.0.1", 0))
-    return "127.0.0.1:{}".format(found.getsockname()[1])
+def own_address(calls=itertools.count(20000)):
+  """An address of this process alone; the port is none that the system gives to others."""
+  pid = os.getpid()
+  return f"127.{64 + (pid >> 16 & 63)}.{pid >> 8 & 255}.{pid & 255}:{next(calls)}"
 
 
 def processes_join(program):
-  address = free_address()
+  address = own_address()
   job = Run(program, "--regroup", NCCL_COMM_ID=address, **SECRET)
   job.wait_for(f"processes may join at {address}")
   job.wait_for_steps(1)
@@ -107,7 +108,7 @@ def processes_join(program):
 
 def a_process_with_which_the_others_cannot_train_ends(program):
   """Its group would be smaller than that of the other host."""
-  address, hybrid = free_address(), ("--regroup", "--strategy", "hybrid")
+  address, hybrid = own_address(), ("--regroup", "--strategy", "hybrid")
   ranks = [Run(program, *hybrid, NCCL_COMM_ID=address, WORLD_SIZE="2", RANK=f"{rank}", NCCL_HOSTID="a", **SECRET) for rank in (0, 1)]
   ranks[0].wait_for("processes may join")
   ranks[0].wait_for_steps(2)

@@ -62,6 +62,8 @@ def parse(arguments):
       parser.error(f"unknown operation '{op}'; expected one of {', '.join(OPS)}")
   if min(options.ranks) < 2:
     parser.error("the number of ranks is too small; expected at least 2")
+  if options.compute and options.train:
+    parser.error("--compute was given with --train, which computes anyway; expected one of the two")
   if min(options.threads, options.batch) < 1 or options.hogs < 0:
     parser.error("--threads and --batch expect at least 1, --hogs at least 0")
   return options

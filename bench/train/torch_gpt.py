@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer's presets in PyTorch, for compare.py: one process of distributed data parallel training over Gloo.
+"""The trainer's presets in PyTorch, for compare.py: one process of data parallel training over Gloo, with DDP or FSDP2.
 
 Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT as torchrun sets them. Rank 0 prints one line per step:
 {"step": n, "loss": nats, "seconds": s}. Model, batch and optimizer are those of weir-train: blocks of GPT-2 over bytes, learned
@@ -73,12 +73,26 @@ def optimizer_of(model, rate):
   return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), eps=1e-8, foreach=True)
 
 
+def distributed(model, way):
+  """The model as DDP or FSDP2 trains it: FSDP2 shards each block, and the rest as one unit."""
+  torch.distributed.init_process_group("gloo")
+  if way == "ddp":
+    return nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+  from torch.distributed.device_mesh import init_device_mesh
+  from torch.distributed.fsdp import fully_shard  # PyTorch 2.6 or later
+  mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+  for unit in (*model.blocks, model):
+    fully_shard(unit, mesh=mesh)
+  return model
+
+
 def main():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--preset", choices=PRESETS, default="small")
   parser.add_argument("--batch", type=int, default=16, help="sequences per step over all processes; a multiple of the number of processes")
   parser.add_argument("--steps", type=int, default=20)
   parser.add_argument("--threads", type=int, default=1)
+  parser.add_argument("--way", choices=("ddp", "fsdp2"), default="ddp", help="with more than one process")
   parser.add_argument("--data", required=True, help="text file to train on")
   arguments = parser.parse_args()
   rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -86,10 +100,7 @@ def main():
   torch.manual_seed(1)
   layers, width, heads, length = PRESETS[arguments.preset]
   model = Model(layers, width, heads, length)
-  run = model
-  if ranks > 1:
-    torch.distributed.init_process_group("gloo")
-    run = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+  run = distributed(model, arguments.way) if ranks > 1 else model
   optimizer = optimizer_of(model, 3e-3)
   with open(arguments.data, "rb") as file:
     text = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8)

@@ -11,6 +11,7 @@
 #include "stand_in/graphs.h"
 #include "stand_in/mappings.h"
 #include "stand_in/modules.h"
+#include "stand_in/multiprocessors.h"
 
 using namespace fake;
 using weir::drivers::CudaAddress;
@@ -95,7 +96,7 @@ int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
-  *value = attribute == 16                               ? 4
+  *value = attribute == 16                               ? multiprocessors()
            : attribute == 75                             ? 9
            : attribute == 76                             ? 0
            : attribute == weir::drivers::kWritesOrdering ? 0
@@ -418,15 +419,17 @@ int cuModuleUnload(void* module) { return unload_module(static_cast<Module*>(mod
 int cuModuleGetFunction(void** function, void* module, const char* name) {
   return find_kernel(static_cast<Module*>(module), name, reinterpret_cast<Kernel**>(function));
 }
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads, size_t) {
-  return threads <= 0 ? kInvalidValue : (*blocks = threads > 1024 ? 0 : 2048 / threads, kSuccess);
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads, size_t shared) {
+  if (threads <= 0) return kInvalidValue;
+  return *blocks = resident_blocks({static_cast<unsigned>(threads), shared}), kSuccess;
 }
 int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned, void* stream, void** arguments, void**) {
+                   unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** arguments,
+                   void**) {
   const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
   const int code = ready();
-  return code != kSuccess
-             ? code
-             : launch_kernel(static_cast<Kernel*>(function), grid, block, arguments, stream_of(stream));
+  return code != kSuccess ? code
+                          : launch_kernel(static_cast<Kernel*>(function), grid, block, shared, arguments,
+                                          stream_of(stream));
 }
 }

@@ -65,4 +65,5 @@ int cuEventDestroy_v2(void*);
 int cuEventRecord(void*, void*);
 int cuEventQuery(void*);
 int cuEventSynchronize(void*);
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* kernel, int threads, size_t shared);
 }

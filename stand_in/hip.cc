@@ -10,6 +10,7 @@
 #include "stand_in/graphs.h"
 #include "stand_in/mappings.h"
 #include "stand_in/modules.h"
+#include "stand_in/multiprocessors.h"
 
 using namespace fake;
 using weir::drivers::HipIpcHandle;
@@ -76,7 +77,7 @@ int hipDeviceGetPCIBusId(char* text, int bytes, int device) {
 }
 int hipDeviceGetAttribute(int* value, int attribute, int device) {
   if (!is_gpu(device)) return keep(kInvalidDevice);
-  return *value = attribute == 63 ? 4 : 1, kSuccess;
+  return *value = attribute == 63 ? multiprocessors() : 1, kSuccess;
 }
 int hipGetDevice(int* device) {
   const int code = start();
@@ -321,16 +322,17 @@ int hipModuleUnload(void* module) { return keep(unload_module(static_cast<Module
 int hipModuleGetFunction(void** function, void* module, const char* name) {
   return keep(find_kernel(static_cast<Module*>(module), name, reinterpret_cast<Kernel**>(function)));
 }
-int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads, size_t) {
-  return threads <= 0 ? keep(kInvalidValue) : (*blocks = threads > 1024 ? 0 : 2048 / threads, kSuccess);
+int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int threads, size_t shared) {
+  if (threads <= 0) return keep(kInvalidValue);
+  return *blocks = resident_blocks({static_cast<unsigned>(threads), shared}), kSuccess;
 }
 int hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                          unsigned block_y, unsigned block_z, unsigned, void* stream, void** arguments,
+                          unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** arguments,
                           void**) {
   const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
   const int code = ready();
-  return code != kSuccess
-             ? code
-             : keep(launch_kernel(static_cast<Kernel*>(function), grid, block, arguments, stream_of(stream)));
+  return code != kSuccess ? code
+                          : keep(launch_kernel(static_cast<Kernel*>(function), grid, block, shared, arguments,
+                                               stream_of(stream)));
 }
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "stand_in/memory.h"
+#include "stand_in/multiprocessors.h"
 
 namespace fake {
 
@@ -64,22 +65,22 @@ int find_kernel(Module* module, const char* name, Kernel** kernel) {
   return kSuccess;
 }
 
-int launch_kernel(const Kernel* kernel, const unsigned grid[3], const unsigned block[3], void** arguments,
-                  const std::shared_ptr<Stream>& stream) {
+int launch_kernel(const Kernel* kernel, const unsigned grid[3], const unsigned block[3], size_t shared_bytes,
+                  void** arguments, const std::shared_ptr<Stream>& stream) {
   if (kernel == nullptr || arguments == nullptr || arguments[0] == nullptr) return kInvalidValue;
+  if (stream == nullptr) return kInvalidHandle;
   const unsigned blocks = grid[0] * grid[1] * grid[2], threads = block[0] * block[1] * block[2];
   if (blocks == 0 || threads == 0 || threads > 1024) return kInvalidValue;
-  if (blocks > kMostBlocks || fault_strikes("launch")) return kOutOfResources;
+  const BlockShape shape{threads, shared_bytes};
+  if (blocks > kMostBlocks || resident_blocks(shape) == 0 || fault_strikes("launch")) return kOutOfResources;
   const bool breaks = fault_strikes("fault");
   const char* const bytes = static_cast<const char*>(arguments[0]);
   std::vector<char> argument(bytes, bytes + kernel->argument_bytes);
-  return enqueue(stream, {nullptr, [kernel, blocks, breaks, argument = std::move(argument)]() -> int {
+  return enqueue(stream, {nullptr, [=, gpu = stream->gpu, argument = std::move(argument)]() -> int {
                             if (breaks) return kIllegalAddress;
                             const Opened memory;
-                            std::vector<std::thread> running;
-                            for (unsigned b = 0; b < blocks; ++b)
-                              running.emplace_back(kernel->function, argument.data(), b, blocks);
-                            for (std::thread& one : running) one.join();
+                            run_blocks(gpu, shape, blocks,
+                                       [&](unsigned one) { kernel->function(argument.data(), one, blocks); });
                             return kSuccess;
                           }});
 }

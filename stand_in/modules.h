@@ -5,7 +5,7 @@
 /// with "fake-gpu-module:" names it itself. It exports, for a kernel NAME with one argument,
 ///   extern "C" void NAME(const void* argument, uint32_t block, uint32_t grid);   // one block, in a thread
 ///   of its own extern "C" const size_t NAME_argument_bytes;
-/// All blocks of a launch run at the same time.
+/// Blocks begin as far as multiprocessors have room for them (multiprocessors.h).
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct Kernel {
 int load_module(const void* image, Module** module);
 int unload_module(Module* module);
 int find_kernel(Module* module, const char* name, Kernel** kernel);
-int launch_kernel(const Kernel* kernel, const unsigned grid[3], const unsigned block[3], void** arguments,
-                  const std::shared_ptr<Stream>& stream);
+int launch_kernel(const Kernel* kernel, const unsigned grid[3], const unsigned block[3], size_t shared_bytes,
+                  void** arguments, const std::shared_ptr<Stream>& stream);
 
 }  // namespace fake

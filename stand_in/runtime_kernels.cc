@@ -53,8 +53,8 @@ int cudaLaunchKernelExC(const void*, const void*, void**) { return keep(kNotSupp
 int cudaFuncGetAttributes(void*, const void*) { return keep(kNotSupported); }
 int cudaFuncSetAttribute(const void*, int, int) { return 0; }
 int cudaKernelSetAttributeForDevice(const void*, int, int, int) { return 0; }
-int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, size_t) {
-  return *blocks = threads > 0 && threads <= 1024 ? 2048 / threads : 0, 0;
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, size_t shared) {
+  return keep(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, nullptr, threads, shared));
 }
 int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
                                                            size_t shared, unsigned) {

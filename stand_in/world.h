@@ -12,6 +12,8 @@
 ///   WEIR_FAKE_GPU_BYTES=n        memory of each (4 GiB)
 ///   WEIR_FAKE_GPU_QUEUES=n       hardware queues of each in a process, dealt to streams as they are made
 ///                                (one for each stream)
+///   WEIR_FAKE_GPU_MULTIPROCESSORS=n   multiprocessors of each GPU (8), read at its first kernel
+///   WEIR_FAKE_GPU_REGISTERS=n    registers that a thread of a kernel needs (32)
 ///   WEIR_FAKE_GPU_KERNELS=path   the library in which kernels are looked up (modules.h)
 ///   WEIR_FAKE_GPU_FAULTS=words   a list with commas. alloc=n: the n-th allocation from then on fails;
 ///                                launch=n, copy=n: likewise; fault=n: the n-th copy or launch breaks the

@@ -294,11 +294,53 @@ TEST_F(GpuKernelTest, BlocksRunAtOnce) {
   EXPECT_TRUE(gpu_->synchronize(nullptr).ok());
 }
 
+struct CrowdArguments {
+  std::atomic<uint32_t>* here;
+  std::atomic<uint32_t>* most;
+  uint32_t awaited;
+};
+
+/// Of two kernels on two streams, as many blocks run at the same time as one multiprocessor has room for.
+TEST_F(GpuKernelTest, BlocksForWhichThereIsNoRoomWait) {
+  setenv("WEIR_FAKE_GPU_MULTIPROCESSORS", "1", 1);
+  auto kernel = gpu_->kernels()->find(module_, "fake_crowd");
+  ASSERT_TRUE(kernel.ok());
+  constexpr uint32_t kThreads = 512, kShared = 100 << 10;
+  for (const uint32_t shared : {0u, kShared}) {  // memory of which two blocks have room
+    const auto fitting = static_cast<uint32_t>(*gpu_->kernels()->resident_blocks(*kernel, kThreads, shared));
+    EXPECT_EQ(fitting, shared == 0 ? 4u : 2u);
+    auto* const words = made<std::atomic<uint32_t>>(2, GpuMemory::pinned);
+    CrowdArguments arguments{words, words + 1, fitting};
+    void* list[] = {&arguments};
+    const GpuStream first = own_stream(), second = own_stream();
+    for (const GpuStream stream : {first, second})
+      EXPECT_TRUE(gpu_->kernels()->launch({*kernel, 3 * fitting, kThreads, shared, list}, stream).ok());
+    for (const GpuStream stream : {first, second}) EXPECT_TRUE(gpu_->synchronize(stream).ok());
+    EXPECT_EQ(words[0].load(), 0u);
+    EXPECT_EQ(words[1].load(), fitting);
+  }
+  unsetenv("WEIR_FAKE_GPU_MULTIPROCESSORS");
+}
+
+TEST_F(GpuKernelTest, RegistersLimitBlocks) {
+  auto kernel = gpu_->kernels()->find(module_, "fake_crowd");
+  ASSERT_TRUE(kernel.ok());
+  setenv("WEIR_FAKE_GPU_REGISTERS", "128", 1);
+  EXPECT_EQ(*gpu_->kernels()->resident_blocks(*kernel, 512, 0), 1);
+  EXPECT_EQ(*gpu_->kernels()->resident_blocks(*kernel, 256, 0), 2);
+  EXPECT_EQ(*gpu_->kernels()->resident_blocks(*kernel, 1024, 0), 0);
+  CrowdArguments arguments{};
+  void* list[] = {&arguments};
+  EXPECT_THAT(gpu_->kernels()->launch({*kernel, 1, 1024, 0, list}, nullptr).message(),
+              HasSubstr("too many resources requested for launch"));
+  unsetenv("WEIR_FAKE_GPU_REGISTERS");
+}
+
 TEST_F(GpuKernelTest, Errors) {
   EXPECT_FALSE(gpu_->kernels()->load("no module").ok());
   EXPECT_THAT(gpu_->kernels()->find(module_, "nothing").status().message(),
               HasSubstr("cannot find kernel nothing: "));
-  EXPECT_EQ(*gpu_->kernels()->multiprocessors(), 4);
+  EXPECT_EQ(*gpu_->kernels()->multiprocessors(), 8);
   auto kernel = gpu_->kernels()->find(module_, "fake_add");
   ASSERT_TRUE(kernel.ok());
   EXPECT_EQ(*gpu_->kernels()->resident_blocks(*kernel, 512, 0), 4);

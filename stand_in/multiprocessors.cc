@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "stand_in/multiprocessors.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "stand_in/world.h"
+
+namespace fake {
+namespace {
+
+// Of a multiprocessor, as of an H100. Kernels of the host have no registers: all need the same number.
+constexpr unsigned kThreads = 2048;
+constexpr unsigned kBlocks = 32;
+constexpr unsigned kRegisters = 65536;
+constexpr size_t kSharedBytes = size_t{228} << 10;
+constexpr unsigned kMostThreadsOfBlock = 1024;
+
+int number_in(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::max(std::atoi(text), 1) : otherwise;
+}
+
+/// What is left of a multiprocessor.
+struct Room {
+  unsigned threads = kThreads;
+  unsigned blocks = kBlocks;
+  unsigned registers = kRegisters;
+  size_t shared_bytes = kSharedBytes;
+};
+
+unsigned registers_of(const BlockShape& shape) {
+  return shape.threads * static_cast<unsigned>(number_in("WEIR_FAKE_GPU_REGISTERS", 32));
+}
+
+struct Processors {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Room> rooms;
+  uint64_t launches = 0;
+  uint64_t begun = 0;  ///< launches whose blocks have all begun
+
+  /// Never destroyed: threads outlive main().
+  static Processors& of(int gpu) {
+    static auto* const all = new Processors[kMostGpus];
+    return all[gpu];
+  }
+
+  /// The first one with room for the block; null: none. REQUIRES: the mutex.
+  Room* room_for(const BlockShape& shape) {
+    const unsigned registers = registers_of(shape);
+    for (Room& room : rooms)
+      if (room.blocks > 0 && room.threads >= shape.threads && room.registers >= registers &&
+          room.shared_bytes >= shape.shared_bytes)
+        return &room;
+    return nullptr;
+  }
+};
+
+void occupy(Room& room, const BlockShape& shape) {
+  --room.blocks;
+  room.threads -= shape.threads;
+  room.registers -= registers_of(shape);
+  room.shared_bytes -= shape.shared_bytes;
+}
+
+void vacate(Room& room, const BlockShape& shape) {
+  ++room.blocks;
+  room.threads += shape.threads;
+  room.registers += registers_of(shape);
+  room.shared_bytes += shape.shared_bytes;
+}
+
+}  // namespace
+
+int multiprocessors() { return number_in("WEIR_FAKE_GPU_MULTIPROCESSORS", 8); }
+
+int resident_blocks(const BlockShape& shape) {
+  if (shape.threads == 0 || shape.threads > kMostThreadsOfBlock) return 0;
+  unsigned blocks = std::min({kBlocks, kThreads / shape.threads, kRegisters / registers_of(shape)});
+  if (shape.shared_bytes > 0)
+    blocks = static_cast<unsigned>(std::min<size_t>(blocks, kSharedBytes / shape.shared_bytes));
+  return static_cast<int>(blocks);
+}
+
+void run_blocks(int gpu, const BlockShape& shape, unsigned blocks, const std::function<void(unsigned)>& run) {
+  Processors& processors = Processors::of(gpu);
+  std::vector<std::thread> running;
+  {
+    std::unique_lock lock(processors.mutex);
+    if (processors.rooms.empty()) processors.rooms.resize(static_cast<size_t>(multiprocessors()));
+    const uint64_t launch = processors.launches++;
+    processors.changed.wait(lock, [&] { return processors.begun == launch; });
+    for (unsigned block = 0; block < blocks; ++block) {
+      Room* room = nullptr;
+      processors.changed.wait(lock, [&] { return (room = processors.room_for(shape)) != nullptr; });
+      occupy(*room, shape);
+      running.emplace_back([&processors, &run, shape, room, block] {
+        run(block);
+        const std::lock_guard end(processors.mutex);
+        vacate(*room, shape);
+        processors.changed.notify_all();
+      });
+    }
+    ++processors.begun;
+    processors.changed.notify_all();
+  }
+  for (std::thread& one : running) one.join();
+}
+
+}  // namespace fake

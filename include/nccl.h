@@ -157,8 +157,8 @@ typedef struct ncclConfig_v23100 {
   unsigned int version;
   int blocking;       /* 1: calls return when done or queued; 0: they may return ncclInProgress */
   int cgaClusterSize; /* this field and all others without a comment are checked but have no effect */
-  int minCTAs;        /* minCTAs, maxCTAs: minimum and maximum number of parallel rings; rank 0's values are
-                       * used */
+  int minCTAs;        /* minCTAs, maxCTAs: minimum and maximum number of parallel rings, and of blocks of a
+                       * rank's kernel; rank 0's values are used */
   int maxCTAs;
   const char* netName;
   int splitShare;

@@ -177,9 +177,10 @@ constexpr std::array kTable = {
         "order of sums: run (the same in every run of a job), any (the fastest, from measured rates) or "
         "ranks (that of the ranks, for any size, algorithm and distribution over hosts)"},
     OptionRow{"NCCL_MIN_NCHANNELS", &Options::least_rings, "", 1, 64,
-              "minimum number of parallel rings; existing rings are duplicated to reach it"},
+              "minimum number of parallel rings, existing ones are duplicated to reach it; and of blocks of "
+              "a kernel"},
     OptionRow{"NCCL_MAX_NCHANNELS", &Options::most_rings, "", 1, 64,
-              "maximum number of parallel rings; only the first ones are used"},
+              "maximum number of parallel rings, only the first ones are used; and of blocks of a kernel"},
     OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
               "0: the costs of channels are neither measured nor read from the rate cache; the transports' "
               "nominal values are used"},

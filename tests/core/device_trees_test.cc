@@ -42,8 +42,14 @@ std::string host_of_gpus(int gpus, const std::vector<LinksBetween>& links) {
 
 class DeviceTrees : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(setenv("WEIR_FAKE_GPUS", "8", 1), 0); }
-  void TearDown() override { unsetenv("WEIR_FAKE_GPUS"); }
+  void SetUp() override {
+    ASSERT_EQ(setenv("WEIR_FAKE_GPUS", "8", 1), 0);
+    ASSERT_EQ(setenv("WEIR_FAKE_GPU_MULTIPROCESSORS", "32", 1), 0);  // trees need a block per lane
+  }
+  void TearDown() override {
+    unsetenv("WEIR_FAKE_GPU_MULTIPROCESSORS");
+    unsetenv("WEIR_FAKE_GPUS");
+  }
 
   /// What the log says of collectives that were run and checked.
   static std::string log_of(const std::vector<LinksBetween>& links, std::string order = "run", int gpus = 4) {

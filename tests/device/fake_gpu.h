@@ -17,7 +17,7 @@
 
 namespace weir::testing {
 
-class FakeGpu final : public device::Gpu {
+class FakeGpu : public device::Gpu {
  public:
   using Step = std::function<Status()>;
   using Graph = std::vector<Step>;

@@ -34,7 +34,7 @@ namespace weir::core::root_wire {
 
 inline constexpr uint64_t kMagic = 0x746f6f72'72696577;
 /// Version of all that ranks exchange during set-up; raise it with every change of that.
-inline constexpr uint32_t kProtocol = 18;
+inline constexpr uint32_t kProtocol = 19;
 
 /// The longest frame of a side that has proven nothing.
 inline constexpr uint32_t kMostStrangeBytes = 1024;

@@ -48,6 +48,17 @@ std::unique_ptr<StagedBackend> make_staged_backend(const BackendOwner& owner, co
   return std::make_unique<StagedBackend>(dependencies, owner.queue, owner.lifecycle);
 }
 
+/// Ranks of this host on this rank's GPU, in whatever process.
+ptrdiff_t sharers_on_host(const Resources& resources) {
+  const auto& peers = resources.bootstrap->peers();
+  const std::vector<PeerInfo>& infos = resources.peer_table->peer_infos;
+  const auto self = static_cast<size_t>(resources.bootstrap->rank());
+  ptrdiff_t sharers = 0;
+  for (size_t rank = 0; rank < peers.size(); ++rank)
+    sharers += rank == self || (peers[rank].host == peers[self].host && infos[rank].gpu == infos[self].gpu);
+  return sharers;
+}
+
 GpuPeerAccess::Dependencies offer_of(const BackendOwner& owner, const Resources& resources) {
   Runtime& runtime = owner.runtime;
   const Options& options = runtime.options();
@@ -56,6 +67,15 @@ GpuPeerAccess::Dependencies offer_of(const BackendOwner& owner, const Resources&
   offered.gpus = owner.gpus;
   offered.gpu = owner.gpu;
   offered.kernels = &runtime.kernels();
+  const SharedSettings& shared_settings = resources.peer_table->shared_settings;
+  offered.budget = &runtime.block_budget();
+  offered.sharers = static_cast<uint32_t>(sharers_on_host(resources));
+  offered.sharers_here = static_cast<uint32_t>(std::max(resources.gpu_sharers, 1));
+  offered.hardware_queues = static_cast<uint32_t>(hardware_queues());
+  offered.alone = resources.gpu_sharers == resources.bootstrap->size();
+  offered.least_blocks = static_cast<uint32_t>(shared_settings.least_rings);
+  offered.most_blocks =
+      static_cast<uint32_t>(std::min<size_t>(shared_settings.most_rings, BlockBudget::kMost));
   offered.process = runtime.process();
   offered.path = resources.pace != nullptr ? "staged" : options.gpu_path;  // that is where times are kept
   offered.segment_bytes = static_cast<size_t>(options.gpu_segment_bytes);
@@ -78,6 +98,18 @@ void log_access(const GpuPeerAccess& access, const device::Gpu& gpu, Rank rank) 
     WEIR_INFO(init,
               "GPUs: rank {} runs collectives as kernels on {}, using {} of its memory and up to {} blocks{}",
               rank, gpu.description(), size, access.blocks(), proxied_words(access.proxied()));
+}
+
+/// A kernel that waits for another rank's lets nothing begin that is behind it in its hardware queue. Calls
+/// of one thread are queued so that this does no harm; those of several threads need a queue for each stream.
+void warn_of_few_queues(int sharers, const device::Gpu& gpu) {
+  const int queues = hardware_queues();
+  if (sharers < 2 || queues >= 2 * sharers) return;  // two streams each: the program's and the library's
+  WEIR_WARN(
+      "{} ranks of this process are on {}, for which the driver has {} hardware queues: ranks that call from "
+      "threads of their own may wait for each other for ever; set CUDA_DEVICE_MAX_CONNECTIONS (HIP: "
+      "GPU_MAX_HW_QUEUES) to {} or more before the process starts",
+      sharers, gpu.description(), queues, 2 * sharers);
 }
 
 /// The same ranks again, in a scope of their own, for those who ask about peers while kernels wait.
@@ -139,6 +171,8 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& o
     return std::unique_ptr<DeviceBackend>();
   }
   log_access(*joined->access, *owner.gpu, bootstrap.rank());
+  if (!joined->access->by_streams() && bootstrap.rank() == 0)
+    warn_of_few_queues(resources.gpu_sharers, *owner.gpu);
   auto own = device_bootstrap(owner, bootstrap);
   WEIR_TRY(own.status());
   DeviceCollectives::Dependencies dependencies;
@@ -156,10 +190,11 @@ Result<std::unique_ptr<DeviceBackend>> make_device_backend(const BackendOwner& o
     activity->fail({-1, status});  // for those who wait for this rank's sends
     lifecycle->fail(status, false);
   };
-  LingeringPeerAccess& lingering = owner.runtime.lingering_peer_access();
-  lingering.enter(joined->access->uid());
+  const GpuPeerAccess& access = *joined->access;
   auto made = DeviceCollectives::create(std::move(dependencies), std::move(joined->access));
   WEIR_TRY(made.status());
+  LingeringPeerAccess& lingering = owner.runtime.lingering_peer_access();
+  lingering.enter(access);
   return std::make_unique<DeviceBackend>(std::move(*made), owner.lifecycle,
                                          [&lingering](std::unique_ptr<GpuPeerAccess> access, bool idle) {
                                            lingering.leave(std::move(access), idle);

@@ -22,6 +22,7 @@
 #include "src/core/diagnosis/activity_registry.h"
 #include "src/core/diagnosis/dumper.h"
 #include "src/core/execution/window.h"
+#include "src/core/gpu/block_budget.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/gpu/peer_access.h"
 #include "src/core/placement/local_host.h"
@@ -75,6 +76,7 @@ class Runtime {
   /// What the program says; nullopt: nothing.
   void set_encryption(std::optional<TlsSettings> settings);
   KernelLibrary& kernels() { return kernels_; }
+  BlockBudget& block_budget() { return block_budget_; }
   LingeringPeerAccess& lingering_peer_access() { return lingering_peer_access_; }
   /// A number that is unique among the processes of this host.
   uint64_t process() const { return process_; }
@@ -120,6 +122,7 @@ class Runtime {
   std::atomic<device::Gpus*> gpus_{&device::gpus()};
   VerbsLoader verbs_;
   KernelLibrary kernels_;
+  BlockBudget block_budget_;  // before what holds shares of it
   LingeringPeerAccess lingering_peer_access_;
   const uint64_t process_;
   mutable std::mutex mutex_;

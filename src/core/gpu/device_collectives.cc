@@ -29,6 +29,26 @@ void keep_for_good(std::unique_ptr<DeviceCollectives> device_collectives) {
 
 }  // namespace
 
+/// What calls use. Freeing it waits for the GPU.
+struct DeviceCollectives::Memory {
+  /// GPU memory that replaces a buffer which the GPU cannot address; kept from call to call.
+  struct Bounce {
+    std::byte* memory = nullptr;
+    size_t bytes = 0;
+  };
+
+  explicit Memory(device::Gpu& gpu) : gpu(gpu) {}
+  ~Memory() {
+    for (const Bounce& bounce : bounces) (void)gpu.free(bounce.memory, GpuMemory::device);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  device::Gpu& gpu;
+  Pinned flags;
+  std::vector<Bounce> bounces;
+};
+
 DeviceCollectives::DeviceCollectives(Dependencies dependencies, std::unique_ptr<GpuPeerAccess> peer_access)
     : dependencies_(std::move(dependencies)),
       peer_access_(std::move(peer_access)),
@@ -36,7 +56,8 @@ DeviceCollectives::DeviceCollectives(Dependencies dependencies, std::unique_ptr<
       own_(dependencies_.gpus, &gpu_, dependencies_.rank),
       plans_({dependencies_.ranks, &peer_access_->executor(), peer_access_->addresses_buffers(),
               peer_access_->proxied() != nullptr, dependencies_.layout, dependencies_.order,
-              dependencies_.loaded}) {
+              dependencies_.loaded}),
+      memory_(std::make_shared<Memory>(gpu_)) {
   for (int t = 0; t < kDataTypes; ++t) {
     const auto type = static_cast<DataType>(t);
     if (is_float(type))
@@ -60,11 +81,11 @@ Status DeviceCollectives::make() {
   }
   auto page = Pinned::allocate(&gpu_, 4096);
   WEIR_TRY(page.status());
-  flags_ = std::move(*page);
-  auto begun = gpu_.flag_at(flags_.data());
+  memory_->flags = std::move(*page);
+  auto begun = gpu_.flag_at(memory_->flags.data());
   WEIR_TRY(begun.status());
   begun_ = *begun;
-  auto done = gpu_.flag_at(flags_.data() + 128);
+  auto done = gpu_.flag_at(memory_->flags.data() + 128);
   WEIR_TRY(done.status());
   done_ = *done;
   if (peer_access_->proxied() != nullptr) {
@@ -89,7 +110,6 @@ DeviceCollectives::~DeviceCollectives() {
   proxy_.reset();
   for (const device::GpuEvent event : {entered_, left_, last_})
     if (event != nullptr) (void)gpu_.events()->destroy(event);
-  for (const Bounce& bounce : bounces_) (void)gpu_.free(bounce.memory, GpuMemory::device);
 }
 
 std::pair<std::unique_ptr<GpuPeerAccess>, bool> DeviceCollectives::end(
@@ -106,6 +126,7 @@ std::pair<std::unique_ptr<GpuPeerAccess>, bool> DeviceCollectives::end(
   device_collectives->proxy_.reset();
   device_collectives->peer_access_->deregister();
   std::unique_ptr<GpuPeerAccess> peer_access = std::move(device_collectives->peer_access_);
+  peer_access->free_later(device_collectives->memory_);
   if (!idle) {
     WEIR_INFO(init, "rank {} ends while its calls are queued on {}: keeping the memory that they use",
               device_collectives->dependencies_.rank, device_collectives->gpu_.description());
@@ -149,13 +170,14 @@ size_t DeviceCollectives::output_bytes(const Operation& operation) const {
 
 /// Memory of the GPU for one buffer of the call; the next one gets other memory.
 Result<std::byte*> DeviceCollectives::bounce(size_t bytes) {
-  if (next_bounce_ < bounces_.size() && bounces_[next_bounce_].bytes >= bytes)
-    return bounces_[next_bounce_++].memory;
+  std::vector<Memory::Bounce>& bounces = memory_->bounces;
+  if (next_bounce_ < bounces.size() && bounces[next_bounce_].bytes >= bytes)
+    return bounces[next_bounce_++].memory;
   auto memory = gpu_.allocate(bytes, GpuMemory::device);
   WEIR_TRY(memory.status());
-  const Bounce made{static_cast<std::byte*>(*memory), bytes};
+  const Memory::Bounce made{static_cast<std::byte*>(*memory), bytes};
   // Smaller ones stay behind: calls under way may use them.
-  bounces_.insert(bounces_.begin() + static_cast<std::ptrdiff_t>(next_bounce_++), made);
+  bounces.insert(bounces.begin() + static_cast<std::ptrdiff_t>(next_bounce_++), made);
   WEIR_INFO(alloc, "rank {} uses {} bytes of {} for buffers that the GPU cannot address", dependencies_.rank,
             bytes, gpu_.description());
   return made.memory;

@@ -105,11 +105,7 @@ class DeviceCollectives {
   void wait_idle() const;
 
  private:
-  /// GPU memory that replaces a buffer which the GPU cannot address; kept from call to call.
-  struct Bounce {
-    std::byte* memory = nullptr;
-    size_t bytes = 0;
-  };
+  struct Memory;
   /// The addresses of an operation's data while it runs.
   struct Buffers {
     std::byte* input = nullptr;
@@ -144,15 +140,14 @@ class DeviceCollectives {
   device::GpuEvent entered_ = nullptr;
   device::GpuEvent left_ = nullptr;
   device::GpuEvent last_ = nullptr;  ///< end of the last call that was not captured
-  Pinned flags_;
+  const std::shared_ptr<Memory> memory_;
   device::GpuFlag begun_;  ///< number of the last call that a host stream has reached
   device::GpuFlag done_;   ///< number of the last call that is done
   std::atomic<uint32_t> calls_{0};
   std::atomic<int> on_host_{0};  ///< number of tasks queued on host streams
   std::atomic<bool> aborted_{false};
   uint32_t sequence_ = 0;
-  std::vector<Bounce> bounces_;
-  size_t next_bounce_ = 0;        ///< next unused entry of bounces_, for the call that is prepared
+  size_t next_bounce_ = 0;        ///< next unused one of Memory::bounces, for the call that is prepared
   std::unique_ptr<Proxy> proxy_;  ///< null: all ranks are on one host
   std::unique_ptr<DeviceMonitor> monitor_;
 };

@@ -57,7 +57,7 @@ struct GpuPeerAccess::Offer {
   std::string why_not_shared;  ///< why other processes cannot map it; empty: by `handle` or `post`
   bool maps = false;           ///< its driver supports files
   std::string post;            ///< address to send files to; empty: no files
-  uint32_t blocks = 0;         ///< number of blocks that its GPU runs at once
+  uint32_t blocks = 0;         ///< blocks that it may use; 0: its GPU has none left
   std::string why_no_flags;    ///< why stream operations cannot be used; empty: they can
   uint64_t flags = 0;
   device::ShareHandle flag_pages;
@@ -160,6 +160,12 @@ GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Dependencies& dependencies, M
       dependencies.gpu->address().empty() ? dependencies.gpu->description() : dependencies.gpu->address();
   offer.index = dependencies.gpu->index();
   if (dependencies.path == "staged") return refuse("WEIR_GPU_PATH is staged");
+  // A kernel, or a wait of a stream, lets nothing begin that is behind it in its hardware queue.
+  if (dependencies.hardware_queues < dependencies.sharers_here)
+    return refuse(fmt::format(
+        "its process has {} ranks on {}, which need a hardware queue each, and set their number to "
+        "{} (CUDA_DEVICE_MAX_CONNECTIONS, GPU_MAX_HW_QUEUES)",
+        dependencies.sharers_here, offer.gpu, dependencies.hardware_queues));
   device::GpuKernels* const driver = dependencies.gpu->kernels();
   if (driver == nullptr || dependencies.gpu->sharing() == nullptr || dependencies.gpu->events() == nullptr)
     return refuse(fmt::format("{} cannot run kernels", dependencies.gpu->description()));
@@ -171,7 +177,10 @@ GpuPeerAccess::Offer GpuPeerAccess::offer_of(const Dependencies& dependencies, M
   const auto processors = driver->multiprocessors();
   if (!fitting.ok() || !processors.ok())
     return refuse(fitting.ok() ? processors.status().message() : fitting.status().message());
-  offer.blocks = static_cast<uint32_t>(std::max(0, *fitting * *processors));
+  peer_access.share_ = dependencies.budget->take(
+      {peer_access.uid_, offer.index, static_cast<uint32_t>(std::max(0, *fitting * *processors)),
+       dependencies.sharers, dependencies.alone, dependencies.least_blocks, dependencies.most_blocks});
+  offer.blocks = peer_access.share_.blocks();
   if (const Status taken = peer_access.take_segment(dependencies.segment_bytes, means); !taken.ok())
     return refuse(taken.message());
   offer.memory = reinterpret_cast<uint64_t>(peer_access.memory_);
@@ -221,9 +230,14 @@ GpuPeerAccess::Verdict GpuPeerAccess::verdict(const std::vector<Offer>& offers,
   if (several_hosts && offers.size() > kMostWithProxies)
     return {fmt::format("{} ranks are on several hosts; kernels support at most {}", offers.size(),
                         kMostWithProxies)};
-  for (size_t rank = 0; rank < offers.size() && streams; ++rank) {
-    if (!offers[rank].why_no_flags.empty())
+  for (size_t rank = 0; rank < offers.size(); ++rank) {
+    if (streams && !offers[rank].why_no_flags.empty())
       return {fmt::format("rank {}: {}", rank, offers[rank].why_no_flags)};
+    if (!streams && offers[rank].blocks == 0)
+      return {
+          fmt::format("rank {}: kernels of other communicators have all blocks that its GPU runs at once; "
+                      "maxCTAs in ncclConfig_t limits what each of them takes",
+                      rank)};
   }
   return {"", streams};
 }
@@ -267,7 +281,7 @@ Result<std::byte*> GpuPeerAccess::reach_segment(const Dependencies& dependencies
   return static_cast<std::byte*>(attached_.back().memory);
 }
 
-/// Maps all segments, and computes how many blocks a launch may have.
+/// Maps all segments, and agrees on how many blocks a launch may have.
 Status GpuPeerAccess::reach(const Dependencies& dependencies, const std::vector<Offer>& offers,
                             bool streams) {
   const size_t head = head_bytes(static_cast<int>(offers.size()));
@@ -281,23 +295,22 @@ Status GpuPeerAccess::reach(const Dependencies& dependencies, const std::vector<
     files = std::move(*handed);
   }
   segments_.bytes = offers.front().segment_bytes;
-  blocks_ = UINT32_MAX;
+  uint32_t blocks = offers.front().blocks;
   for (size_t rank = 0; rank < offers.size(); ++rank) {
     const Offer& offer = offers[rank];
     one_gpu_ = one_gpu_ && offer.process == dependencies.process && offer.index == gpu_->index();
     segments_.bytes = std::min<size_t>(segments_.bytes, offer.segment_bytes);
-    const auto sharing = std::count_if(offers.begin(), offers.end(),
-                                       [&](const Offer& other) { return other.shares_gpu(offer); });
-    blocks_ = std::min(blocks_, offer.blocks / static_cast<uint32_t>(sharing));
+    blocks = std::min(blocks, offer.blocks);
     if (!is_near(rank)) continue;
     auto memory = reach_segment(dependencies, offer, files.empty() ? nullptr : &files[rank]);
     WEIR_TRY(memory.status());
     fins_[rank] = *memory;
     segments_.at[rank] = *memory + head;
   }
-  if (blocks_ == 0)
-    return {Code::system_error,
-            fmt::format("{} cannot run the blocks of all its ranks at once", gpu_->description())};
+  if (streams)
+    share_.give_back();  // its kernels wait for nobody
+  else
+    share_.keep(blocks);
   if (!far_.empty()) WEIR_TRY(make_proxied(dependencies));
   return make_executor(dependencies, offers, streams);
 }
@@ -324,7 +337,7 @@ Status GpuPeerAccess::make_executor(const Dependencies& dependencies, const std:
                                     bool streams) {
   if (!streams) {
     flags_.reset();
-    auto executor = KernelExecutor::create(*gpu_, kernels_, segments_, {blocks_}, proxied());
+    auto executor = KernelExecutor::create(*gpu_, kernels_, segments_, {blocks()}, proxied());
     WEIR_TRY(executor.status());
     executor_ = std::move(*executor);
     return {};
@@ -364,6 +377,7 @@ Result<GpuPeerAccess::Attempt> GpuPeerAccess::attempt(const Dependencies& depend
   peer_access->uid_ = bootstrap.uid();
   peer_access->rank_ = peer_access->segments_.rank = bootstrap.rank();
   peer_access->gpu_ = dependencies.gpu;
+  peer_access->shares_gpu_here_ = dependencies.sharers_here > 1;
   peer_access->segments_.at.resize(ranks);
   peer_access->fins_.resize(ranks);
   peer_access->find_neighbours(bootstrap.peers());
@@ -415,6 +429,7 @@ void GpuPeerAccess::leave() {
     (void)gpu_->copy(there + static_cast<size_t>(rank_) * sizeof(uint64_t), word, sizeof(uint64_t), exit_);
   }
   (void)settle_exit();
+  share_.give_back();
 }
 
 /// Waits briefly for the stream of fins; true if it is empty.
@@ -458,20 +473,21 @@ void GpuPeerAccess::let_go() {
     if (stream != nullptr) warn(gpu_->destroy_stream(stream));
 }
 
-void LingeringPeerAccess::enter(uint64_t uid) {
+void LingeringPeerAccess::enter(const GpuPeerAccess& peer_access) {
   const std::lock_guard lock(mutex_);
-  ++inside_[uid];
+  ++inside_[peer_access.uid()];
+  if (peer_access.shares_gpu_here()) ++sharing_[&peer_access.gpu()];
 }
 
 void LingeringPeerAccess::sweep() {
   for (std::unique_ptr<GpuPeerAccess>& peer_access : left_) {
     if (!peer_access->everyone_left()) continue;
-    std::unique_ptr<GpuPeerAccess> done = std::move(peer_access);
-    if (!done->expects_graphs()) continue;
-    done->executor().retire();
-    kept_.push_back(std::move(done));
+    const bool graphs = peer_access->expects_graphs();
+    if (graphs) peer_access->executor().retire();
+    (graphs ? kept_ : unused_).push_back(std::move(peer_access));
   }
   std::erase(left_, nullptr);
+  std::erase_if(unused_, [this](const auto& one) { return sharing_[&one->gpu()] == 0; });
 }
 
 void LingeringPeerAccess::leave(std::unique_ptr<GpuPeerAccess> peer_access, bool idle) {
@@ -481,6 +497,7 @@ void LingeringPeerAccess::leave(std::unique_ptr<GpuPeerAccess> peer_access, bool
     const std::lock_guard lock(mutex_);
     last = --inside_[uid] == 0;
     if (last) inside_.erase(uid);
+    if (peer_access->shares_gpu_here()) --sharing_[&peer_access->gpu()];
     if (idle) peer_access->leave();
     (idle ? left_ : kept_).push_back(std::move(peer_access));
   }

@@ -16,6 +16,7 @@
 
 #include "src/base/options.h"
 #include "src/core/bootstrap/bootstrap.h"
+#include "src/core/gpu/block_budget.h"
 #include "src/core/gpu/kernel_library.h"
 #include "src/core/gpu/proxied_memory.h"
 #include "src/core/staged/pinned.h"
@@ -34,8 +35,15 @@ class GpuPeerAccess {
     device::Gpus* gpus = nullptr;
     device::Gpu* gpu = nullptr;  ///< this rank's GPU; null: none
     KernelLibrary* kernels = nullptr;
-    uint64_t process = 0;  ///< number that only the ranks of this process share
-    std::string path;      ///< WEIR_GPU_PATH
+    BlockBudget* budget = nullptr;
+    uint32_t sharers = 1;                   ///< ranks of this host on this rank's GPU, itself included
+    uint32_t sharers_here = 1;              ///< those of them in this process
+    uint32_t hardware_queues = UINT32_MAX;  ///< of a GPU in this process
+    bool alone = false;                     ///< all ranks are in this process, on this GPU
+    uint32_t least_blocks = 1;
+    uint32_t most_blocks = BlockBudget::kMost;  ///< limits of a rank's blocks; the same on all ranks
+    uint64_t process = 0;                       ///< number that only the ranks of this process share
+    std::string path;                           ///< WEIR_GPU_PATH
     size_t segment_bytes = 0;
     const Routes* routes = nullptr;  ///< routes to ranks of other hosts
     ProxiedMemory::Adapters adapters;
@@ -62,7 +70,8 @@ class GpuPeerAccess {
   size_t segment_bytes() const { return segments_.bytes; }
   /// Bytes allocated on this rank's GPU: the segment and what surrounds it.
   size_t memory_bytes() const { return memory_bytes_; }
-  uint32_t blocks() const { return blocks_; }
+  /// Most blocks of a call of this rank; the same on all ranks.
+  uint32_t blocks() const { return share_.blocks(); }
   /// True if calls run as stream operations: no kernel waits for another rank.
   bool by_streams() const { return flags_ != nullptr; }
 
@@ -72,6 +81,11 @@ class GpuPeerAccess {
   /// Deregisters the rings' memory from the transports, once no proxy serves them. REQUIRES: the transports
   /// live.
   void deregister();
+
+  /// True if other ranks of this process are on the GPU.
+  bool shares_gpu_here() const { return shares_gpu_here_; }
+  /// Keeps memory that calls of this rank used, to be freed with the segment.
+  void free_later(std::shared_ptr<void> memory) { used_ = std::move(memory); }
 
   /// True if each rank's kernels can address all ranks' buffers: all are in one process, on one GPU.
   bool addresses_buffers() const { return one_gpu_ && !by_streams(); }
@@ -83,7 +97,7 @@ class GpuPeerAccess {
 
   /// Tells all other ranks that this one no longer uses their segments, except through graphs. REQUIRES:
   /// nothing is queued on stream(), or ever will be. Waits only briefly, as does everyone_left(); a process
-  /// may call them for one access at a time.
+  /// may call them for one access at a time. Gives the blocks back.
   void leave();
   /// True once all ranks have left.
   bool everyone_left();
@@ -136,9 +150,11 @@ class GpuPeerAccess {
   Socket file_;                                  ///< file of the segment
   std::unique_ptr<exec::gpu::FlagPages> flags_;  ///< flags for stream operations; null: kernels are used
   std::unique_ptr<exec::gpu::Queued> executor_;
-  uint32_t blocks_ = 0;
+  BlockBudget::Share share_;
   bool one_gpu_ = true;
   bool graphs_ = false;
+  bool shares_gpu_here_ = false;
+  std::shared_ptr<void> used_;
   Pinned words_;  ///< a fin to send, a flag, fins that were read
   device::GpuFlag read_;
   uint32_t reads_ = 0;
@@ -147,11 +163,14 @@ class GpuPeerAccess {
 /// Segments of communicators that ended here while other ranks may still use them. They are kept until these
 /// ranks have left, too, or for ever if calls were captured: graphs that still use them end without results.
 ///
+/// Freeing memory waits for the GPU. Where ranks of this process share a GPU, what runs there may wait for
+/// the very rank that frees, so the memory of such a GPU is freed when no communicator uses it in this way.
+///
 /// Thread-safe.
 class LingeringPeerAccess {
  public:
-  /// Notes that a rank of the communicator `uid` in this process has an access.
-  void enter(uint64_t uid);
+  /// Notes that a rank of this process has an access, which comes back with leave().
+  void enter(const GpuPeerAccess& peer_access);
   /// Takes the access of a rank that has ended, and frees all accesses that can be freed. The last rank of a
   /// communicator in this process waits a while for ranks of other processes; what they still use is kept.
   /// `idle`: the rank's stream is idle; otherwise its access is kept to the end of the process.
@@ -161,8 +180,10 @@ class LingeringPeerAccess {
   void sweep();
 
   std::mutex mutex_;
-  std::map<uint64_t, int> inside_;
+  std::map<uint64_t, int> inside_;             ///< ranks of this process, by communicator
+  std::map<const device::Gpu*, int> sharing_;  ///< those of them that share their GPU, by GPU
   std::vector<std::unique_ptr<GpuPeerAccess>> left_;
+  std::vector<std::unique_ptr<GpuPeerAccess>> unused_;  ///< to be freed when no rank shares their GPUs
   std::vector<std::unique_ptr<GpuPeerAccess>> kept_;  ///< accesses that queued calls or graphs may still use
 };
 

@@ -16,6 +16,9 @@ namespace weir::exec::gpu {
 namespace {
 
 constexpr uint32_t kMostBlocks = 512;
+/// Blocks of sends and receives, as many as NCCL uses at most: a network needs no more, and the others stay
+/// free for the program's own kernels.
+constexpr uint32_t kMostPairBlocks = 32;
 constexpr size_t kCodeUnit = 256;
 constexpr uint32_t kLeastThreads = 64;
 /// Bytes of a chunk that a pass moves if no message size limits it: large compared with the cost of a pass,
@@ -129,8 +132,8 @@ KernelExecutor::KernelExecutor(device::Gpu& gpu, const LoadedKernels& kernels, G
       limits_{std::min(limits.blocks, kMostBlocks)},
       pages_(pages),
       pages_on_gpu_(pages_on_gpu),
-      pair_rings_(
-          pair_rings_of(segments_.at.size(), limits_.blocks, rings(GpuSegmentTable::Kind::bandwidth))) {
+      pair_rings_(pair_rings_of(segments_.at.size(), std::min(limits_.blocks, kMostPairBlocks),
+                                rings(GpuSegmentTable::Kind::bandwidth))) {
   write_pair_ports();
 }
 
@@ -324,7 +327,7 @@ Status KernelExecutor::exchange(std::span<const PeerTransfer> pairs, device::Gpu
   launch.notes = reinterpret_cast<Note*>(pages_on_gpu_ + offsetof(Pages, notes));
   launch.directions = table.directions;
   launch.rings = table.rings;
-  grid.blocks = launch.blocks = std::min(lanes, limits_.blocks);
+  grid.blocks = launch.blocks = std::min({lanes, limits_.blocks, kMostPairBlocks});
   grid.threads =
       std::min(static_cast<uint32_t>(round_up(std::max<size_t>(table.piece / 64, 1), kLeastThreads)),
                kernels_.most_threads);

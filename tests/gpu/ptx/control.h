@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a test controls a library of translated kernels, and what it learns from it. The library exports
-/// weir_ptx_set and weir_ptx_take with these types.
+/// weir_ptx_set, weir_ptx_take and weir_ptx_coverage with these types.
 ///
 /// Thread-safe.
 /// Tests: tests/gpu/ptx/lanes_test.cc
@@ -38,9 +38,18 @@ struct Report {
   Counts others;         ///< all other threads together
 };
 
+/// How much of a kernel's code any thread has executed since the library was loaded.
+struct Coverage {
+  const char* name = nullptr;
+  uint32_t instructions = 0;
+  uint32_t executed = 0;
+};
+
 }  // namespace weir::ptx
 
 extern "C" {
+/// Fills up to `most` entries; returns the number of kernels in the library.
+uint32_t weir_ptx_coverage(weir::ptx::Coverage* list, uint32_t most);
 void weir_ptx_set(const weir::ptx::Settings* settings);
 void weir_ptx_take(weir::ptx::Report* report);
 }

@@ -39,12 +39,18 @@ def flag_first(text):
   return replaced(r"st\.relaxed\.sys\.global\.v2\.u64\s+\[(%rd\d+)\], \{(%rd\d+), (%rd\d+)\};", words, text)
 
 
+def first_block(text):
+  """Each block takes the work of the first one."""
+  return replaced(r"mov\.u32\s+(%r\d+), %ctaid\.x;", r"mov.u32 \1, 0;", text)
+
+
 FAULTS = {
     "relaxed_release": lambda text: replaced(r"st\.release\.sys", "st.relaxed.sys", text),
     "relaxed_acquire": lambda text: replaced(r"ld\.acquire\.sys", "ld.relaxed.sys", text),
     "no_first_barrier": lambda text: without_barrier(text, 0),
     "no_second_barrier": lambda text: without_barrier(text, 1),
     "flag_first": flag_first,
+    "first_block": first_block,
 }
 
 

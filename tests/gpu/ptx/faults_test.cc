@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "tests/gpu/ptx/run_cases.h"
+#include "tests/gpu/ptx/transfer_cases.h"
 
 namespace weir::exec::gpu {
 namespace {
@@ -68,6 +69,15 @@ TEST(PtxFaultsOfLanes, ARingWithoutTheBarrierBehindItsBytesIsFound) {
     return run_case({"ring", Collective::all_reduce, 2, RingProtocol::bandwidth, 16, seed, 700}, true);
   };
   EXPECT_EXIT(try_seeds(WEIR_PTX_FAULTS "/libptx_weir_lanes_bandwidth_no_second_barrier.so", run), found, "");
+}
+
+std::string run_move(uint64_t seed) {
+  return run_move_case(library(), {DataType::float32, RedOp::sum, 1003, 2, 1, 3, 16}, seed, true);
+}
+
+TEST(PtxFaultsOfMoves, ABlockThatTakesTheWorkOfTheFirstIsFound) {
+  EXPECT_EXIT(try_seeds(WEIR_PTX_FAULTS "/libptx_weir_transfer_first_block.so", run_move), found, "");
+  EXPECT_EXIT(try_seeds(WEIR_PTX_KERNELS, run_move, 20), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

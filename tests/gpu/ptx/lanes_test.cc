@@ -3,6 +3,7 @@
 // and no races.
 #include <gtest/gtest.h>
 
+#include "tests/gpu/ptx/coverage.h"
 #include "tests/gpu/ptx/run_cases.h"
 
 namespace weir::exec::gpu {
@@ -18,6 +19,9 @@ HostKernel host_kernel(RingProtocol protocol) {
 HostPairsKernel pairs_kernel() { return library().find<HostPairsKernel>("weir_pairs"); }
 
 namespace {
+
+[[maybe_unused]] const ::testing::Environment* const kAllKernelsRun =
+    ::testing::AddGlobalTestEnvironment(new ptx::CoverageCheck([] { return library().coverage(); }));
 
 void expect_no_races() {
   const ptx::Report report = library().take();

@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/gpu/ptx/control.h"
 
@@ -29,6 +30,11 @@ class KernelLibrary {
     Report report;
     find<decltype(&weir_ptx_take)>("weir_ptx_take")(&report);
     return report;
+  }
+  std::vector<Coverage> coverage() const {
+    std::vector<Coverage> list(64);
+    list.resize(find<decltype(&weir_ptx_coverage)>("weir_ptx_coverage")(list.data(), 64));
+    return list;
   }
 
  private:

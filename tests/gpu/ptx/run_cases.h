@@ -10,7 +10,7 @@
 #include "tests/exec/gpu_operation.h"
 #include "tests/exec/gpu_ranks.h"
 #include "tests/exec/pair_ranks.h"
-#include "tests/gpu/ptx/library.h"
+#include "tests/gpu/ptx/lane_library.h"
 
 namespace weir::exec::gpu {
 
@@ -31,9 +31,6 @@ struct Case {
 /// Of each case: times that it runs, and the most bytes of a chunk per pass.
 inline constexpr uint64_t kRounds = 2;
 inline constexpr size_t kTileBytes = 512;
-
-/// The library whose kernels the cases run.
-const ptx::KernelLibrary& library();
 
 /// Runs a collective kRounds times on the same rings. Returns what is wrong with the results, or nothing.
 inline std::string run_case(const Case& one, bool ends = false) {

@@ -15,11 +15,23 @@ import ptx_code
 import ptx_text
 
 HEAD = """// Written by tests/gpu/ptx/translate.py.
+#include "tests/gpu/ptx/covered.h"
 #include "tests/gpu/ptx/kernel_entry.h"
 #include "tests/gpu/ptx/values.h"
 
 namespace weir::ptx {
 namespace {
+"""
+
+TAIL = """
+constexpr Covered kCovered[] = {{{rows}}};
+}}  // namespace
+}}  // namespace weir::ptx
+
+extern "C" __attribute__((visibility("default"))) uint32_t weir_ptx_coverage(weir::ptx::Coverage* list, uint32_t most) {{
+  return weir::ptx::list_coverage(weir::ptx::kCovered, list, most);
+}}
+
 """
 
 ENTRY = """extern "C" {{
@@ -37,16 +49,18 @@ def register(kind, name):
 
 
 def body(kernel):
-  """The statements of a kernel. Instructions are counted where code can be entered or left."""
-  writer, lines, counted = ptx_code.Writer(kernel), [], None
+  """The statements of a kernel, and the numbers of instructions of its pieces: each begins where code can be entered or left, counts
+  its instructions, and notes that it ran."""
+  writer, lines, sizes, counted = ptx_code.Writer(kernel), [], [], None
 
   def count(ends):
     nonlocal counted
     if counted is None:
       lines.append("")
-      counted = [len(lines) - 1, 0]
-    counted[1] += 1
-    lines[counted[0]] = f"t.count({counted[1]});"
+      sizes.append(0)
+      counted = len(lines) - 1
+    sizes[-1] += 1
+    lines[counted] = f"t.count({sizes[-1]}); ran_of_{kernel.name}[{len(sizes) - 1}] = true;"
     if ends:
       counted = None
 
@@ -70,20 +84,24 @@ def body(kernel):
         lines.append(f"if ({'!' if guard[0] == '!' else ''}as<bool>({ptx_code.name_of(guard.lstrip('!'))})) {{ {text} }}")
       else:
         lines.append(f"{{ {text} }}")
-  return lines
+  return lines, sizes
 
 
 def translate(text, only=()):
-  parts, entries = [HEAD], []
+  parts, entries, rows = [HEAD], [], []
   for kernel in ptx_text.kernels(text):
     if only and kernel.name not in only:
       continue
-    lines = [register(kind, name) for kind, name in kernel.registers] + body(kernel)
-    parts.append(f"void code_of_{kernel.name}(Thread& t) {{\n" + "\n".join(lines) + "\n}\n")
+    statements, sizes = body(kernel)
+    lines = [register(kind, name) for kind, name in kernel.registers] + statements
+    parts.append(f"bool ran_of_{kernel.name}[{len(sizes)}];\n"
+                 f"constexpr uint32_t kSizesOf_{kernel.name}[] = {{{', '.join(map(str, sizes))}}};\n"
+                 f"void code_of_{kernel.name}(Thread& t) {{\n" + "\n".join(lines) + "\n}\n")
+    rows.append(f'{{"{kernel.name}", ran_of_{kernel.name}, kSizesOf_{kernel.name}, {len(sizes)}}}')
     entries.append(ENTRY.format(name=kernel.name, bytes=kernel.argument_bytes, shared=max(kernel.shared_bytes, 16)))
   if not entries:
     raise ptx_code.Unknown("no kernel")
-  return "\n".join(parts) + "}  // namespace\n}  // namespace weir::ptx\n\n" + "\n".join(entries)
+  return "\n".join(parts) + TAIL.format(rows=", ".join(rows)) + "\n".join(entries)
 
 
 def main():

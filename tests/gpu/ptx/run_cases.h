@@ -33,7 +33,8 @@ inline constexpr uint64_t kRounds = 2;
 inline constexpr size_t kTileBytes = 512;
 
 /// Runs a collective kRounds times on the same rings. Returns what is wrong with the results, or nothing.
-inline std::string run_case(const Case& one, bool ends = false) {
+/// `messages`: becomes the number of messages that were sent; null: nobody asks.
+inline std::string run_case(const Case& one, bool ends = false, uint64_t* messages = nullptr) {
   const algorithms::Entry& entry = *algorithms::find(one.algorithm, one.kind);
   ir::Plan plan = plan_of(entry, one.ranks);
   const std::vector<Program> in_channels = lower_all(plan);
@@ -62,6 +63,8 @@ inline std::string run_case(const Case& one, bool ends = false) {
       if (got.output[rank].words != want.output[rank].words)
         return fmt::format("{} over {} ranks: rank {} has another result", one.algorithm, one.ranks, rank);
   }
+  for (const auto& [ends_of_ring, ring] : ranks.rings())
+    if (messages != nullptr) *messages += ring->sent;
   return {};
 }
 

@@ -5,8 +5,8 @@
 Simulates four hosts with one rank each, whose ports have 100 and 250 Mbit/s (tests/netlab), and for ways that need several ranks in a
 host two hosts with two. All ways train the same model on the same tokens in each step. Tokens per second are those of all steps but
 the first; bytes per step are those that the first rank counts, inside its host too, and those that a host's port has sent, with
-headers, acknowledgements and the evaluations of the run. Losses do not depend on the ports: only at the last rate all steps are made,
-whose losses and bytes are shown.
+headers, acknowledgements and the evaluations of the run. The most of a step leaves out the last one, after which groups average the
+whole model in any case. Losses do not depend on the ports: only at the last rate all steps are made, whose losses and bytes are shown.
 """
 
 import argparse
@@ -27,7 +27,7 @@ RANKS = 4
 LENGTH = 128  # tokens of a sequence, in preset small
 
 Way = collections.namedtuple("Way", "name hosts options")
-Outcome = collections.namedtuple("Outcome", "tokens_per_second losses held_out step_bytes port_bytes")
+Outcome = collections.namedtuple("Outcome", "tokens_per_second losses held_out step_bytes peak_bytes port_bytes")
 
 
 def ways(local_steps):
@@ -43,7 +43,12 @@ def ways(local_steps):
           Way("hpZ, int8", 2, ("--strategy", "hpz", *limited, *narrow)),
           Way("HYBRID_SHARD", 2, ("--strategy", "hybrid", *limited)),
           Way("DiLoCo", 4, diloco),
-          Way("DiLoCo, int8", 4, (*diloco, "--reduce", "int8"))]
+          Way("DiLoCo, int8", 4, (*diloco, "--reduce", "int8")),
+          Way("streaming DiLoCo, int8", 4, (*diloco, "--reduce", "int8", "--outer-fragments", "4", "--outer-delay", "1"))]
+
+
+def asked(arguments):
+  return [way for way in ways(arguments.local_steps) if not arguments.ways or way.name in arguments.ways]
 
 
 def train(arguments, network, way, stop_after, folder):
@@ -67,7 +72,8 @@ def train(arguments, network, way, stop_after, folder):
   seconds = sum(line["seconds"] for line in steps[1:])
   return Outcome(arguments.batch * LENGTH * (len(steps) - 1) / seconds, [line["loss"] for line in steps],
                  [line["held_out_loss"] for line in lines if "held_out_loss" in line][-1],
-                 sum(line["bytes_on_the_wire"] for line in steps) / len(steps), (sent() - before) / way.hosts)
+                 sum(line["bytes_on_the_wire"] for line in steps) / len(steps),
+                 max(line["bytes_on_the_wire"] for line in steps[:-1]), (sent() - before) / way.hosts)
 
 
 def measure(arguments, folder):
@@ -77,9 +83,9 @@ def measure(arguments, folder):
     for mbit in arguments.mbit:
       stop_after = 0 if mbit == arguments.mbit[-1] else arguments.timed_steps
       burst = max(32 << 10, round(mbit * 1e6 / 8 * 1e-3))
-      for hosts in (4, 2):
+      for hosts in sorted({way.hosts for way in asked(arguments)}, reverse=True):
         with Network([hosts], mbit, [0], buffers=Buffers(port=1 << 20, burst=burst), offloads=True, congestion="cubic") as network:
-          for way in ways(arguments.local_steps):
+          for way in asked(arguments):
             if way.hosts == hosts:
               found[mbit, way] = train(arguments, network, way, stop_after, folder)
   return found
@@ -90,12 +96,12 @@ def report(arguments, found):
   print(f"\npreset small, {arguments.steps} steps of {arguments.batch} sequences, {RANKS} ranks; "
         f"DiLoCo meets every {arguments.local_steps} steps\n")
   print("| way | hosts x ranks | " + " | ".join(f"tokens/s at {mbit:g} Mbit/s" for mbit in rates) +
-        " | MB per step and rank | MB per step and port | loss of the last step | held-out loss |")
-  print("|---" * (6 + len(rates)) + "|")
-  for way in ways(arguments.local_steps):
+        " | MB per step and rank | most of a step | MB per step and port | loss of the last step | held-out loss |")
+  print("|---" * (7 + len(rates)) + "|")
+  for way in asked(arguments):
     last = found[rates[-1], way]
     speeds = " | ".join(f"{found[mbit, way].tokens_per_second:.0f}" for mbit in rates)
-    print(f"| {way.name} | {way.hosts} x {RANKS // way.hosts} | {speeds} | {last.step_bytes / 1e6:.2f} | {last.port_bytes / len(last.losses) / 1e6:.1f} | "
+    print(f"| {way.name} | {way.hosts} x {RANKS // way.hosts} | {speeds} | {last.step_bytes / 1e6:.2f} | {last.peak_bytes / 1e6:.2f} | {last.port_bytes / len(last.losses) / 1e6:.1f} | "
           f"{last.losses[-1]:.3f} | {last.held_out:.3f} |")
 
 
@@ -159,6 +165,7 @@ def parser():
   add("--local-steps", type=int, default=10)
   add("--batch", type=int, default=16)
   add("--warm-up", type=int, default=5)
+  add("--ways", nargs="+", metavar="NAME", help="names of the ways to compare; default: all")
   add("--nice", type=int, default=0, help="niceness of the ranks; below 0 on a busy machine")
   add("--timeout", type=float, default=900)
   add("--svg", help="file for the picture of the losses")
@@ -177,7 +184,7 @@ def main():
   report(arguments, found)
   if arguments.svg:
     with open(arguments.svg, "w", encoding="ascii") as file:
-      file.write(picture({way.name: found[arguments.mbit[-1], way].losses for way in ways(arguments.local_steps)}))
+      file.write(picture({way.name: found[arguments.mbit[-1], way].losses for way in asked(arguments)}))
 
 
 if __name__ == "__main__":

@@ -93,13 +93,13 @@ def survive(rng, program, folder):
   return done, said, process.returncode
 
 
-def survive_local_steps(program):
+def survive_local_steps(program, *more):
   """A group that has lost a rank is not as large as the other one: the ranks that are left train together, from the state of the other
   group, not from a checkpoint."""
   with tempfile.TemporaryDirectory() as folder:
     options = ["--data", some_text().name, "--preset", "tiny", "--steps", f"{STEPS}", "--batch", "8", "--sample", "0", "--evaluation-sequences", "4",
                "--metrics", os.path.join(folder, "metrics.jsonl"), "--ranks", f"{RANKS}", "--regroup", "--checkpoints", os.path.join(folder, "kept"),
-               "--checkpoint-every", "2", "--local-steps", "3", "--shard-ranks", "2", "--reduce", "int8"]
+               "--checkpoint-every", "2", "--local-steps", "3", "--shard-ranks", "2", "--reduce", "int8", *more]
     process = subprocess.Popen([program, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
       wait_for_steps(folder, 5, lambda: process.poll() is None)
@@ -200,6 +200,7 @@ def main():
   act = survive if arguments.where == "processes" else survive_a_cut
   if arguments.where == "processes":
     survive_local_steps(program)
+    survive_local_steps(program, "--outer-fragments", "2", "--outer-delay", "1")
   if arguments.where == "network" and (missing := missing_tools()):
     print(missing)
     sys.exit(77)

@@ -32,7 +32,22 @@ class CommonOptions : public ::testing::Test {
     EXPECT_TRUE(text.ok()) << text.status().message();
     return std::move(*text);
   }
+  /// Names of options, and what changes each.
+  using Changes = std::vector<std::pair<std::string, std::function<void()>>>;
+
   std::string lines() const { return lines_of(common_options(settings_, report_, text_)); }
+  /// Makes the changes one after the other; each must be named alone.
+  void expect_differences(std::string last, const Changes& changes) const {
+    for (const auto& [name, change] : changes) {
+      change();
+      const std::string now = lines();
+      const std::string said = differences(std::vector{last, now, last});
+      EXPECT_THAT(said, StartsWith(name + " is ")) << name;
+      EXPECT_THAT(said, HasSubstr(" on ranks 0, 2, and ")) << name;
+      EXPECT_EQ(said.find(';'), std::string::npos) << said;
+      last = now;
+    }
+  }
 
   Settings settings_;
   ReportSettings report_;
@@ -43,7 +58,7 @@ class CommonOptions : public ::testing::Test {
 TEST_F(CommonOptions, EachIsNamed) {
   const std::string before = lines();
   EXPECT_EQ(differences(std::vector{before, before, before}), "");
-  const std::vector<std::pair<std::string, std::function<void()>>> changes = {
+  const Changes changes = {
       {"--preset", [&] { settings_.config.name = "other"; }},
       {"--blocks", [&] { ++settings_.config.layers; }},
       {"--data", [&] { text_ = text(std::string(4999, 'a') + "b"); }},
@@ -66,9 +81,6 @@ TEST_F(CommonOptions, EachIsNamed) {
       {"--pipeline", [&] { ++settings_.parts.stages; }},
       {"--tensor", [&] { ++settings_.parts.slices; }},
       {"--shard-ranks", [&] { ++settings_.sharding.shard_ranks; }},
-      {"--local-steps", [&] { ++settings_.local_steps; }},
-      {"--outer-learning-rate", [&] { settings_.outer_learning_rate += 1; }},
-      {"--outer-momentum", [&] { settings_.outer_momentum = 0; }},
       {"--prefetch", [&] { ++settings_.sharding.forward_prefetch; }},
       {"--limiter", [&] { settings_.sharding.limiter.kind = shard::Limit::block; }},
       {"--gathers", [&] { ++settings_.sharding.limiter.gathers; }},
@@ -88,16 +100,19 @@ TEST_F(CommonOptions, EachIsNamed) {
       {"--sample", [&] { ++report_.sample_tokens; }},
       {"--temperature", [&] { report_.temperature += 1; }},
   };
-  std::string last = before;
-  for (const auto& [name, change] : changes) {
-    change();
-    const std::string now = lines();
-    const std::string said = differences(std::vector{last, now, last});
-    EXPECT_THAT(said, StartsWith(name + " is ")) << name;
-    EXPECT_THAT(said, HasSubstr(" on ranks 0, 2, and ")) << name;
-    EXPECT_EQ(said.find(';'), std::string::npos) << said;
-    last = now;
-  }
+  expect_differences(before, changes);
+}
+
+TEST_F(CommonOptions, OfGroupsAreNamed) {
+  const Changes changes = {
+      {"--local-steps", [&] { ++settings_.local_steps; }},
+      {"--outer-learning-rate", [&] { settings_.outer_learning_rate += 1; }},
+      {"--outer-momentum", [&] { settings_.outer_momentum = 0; }},
+      {"--outer-fragments", [&] { ++settings_.outer_fragments; }},
+      {"--outer-delay", [&] { settings_.outer_delay = 3; }},
+      {"--outer-mix", [&] { settings_.outer_mix = 0; }},
+  };
+  expect_differences(lines(), changes);
 }
 
 TEST_F(CommonOptions, ManyDifferencesAreCut) {

@@ -23,7 +23,7 @@ SECRET = {"WEIR_SECRET": "of this test"}
 
 
 def command(program, *options):
-  return [program, "--data", some_text().name, "--preset", "tiny", "--steps", "100000", "--batch", "8", "--deterministic", "canonical", "--sample", "0",
+  return [program, "--data", some_text().name, "--preset", "tiny", "--steps", "100000", "--batch", "8", "--sample", "0", *(() if "--deterministic" in options else ("--deterministic", "canonical")),
           "--report-every", "1", "--evaluate-every", "0", "--evaluation-sequences", "4", *options]
 
 
@@ -76,6 +76,24 @@ def a_spare_takes_the_place_of_a_dead_rank(program):
     assert "rank 0 is dead" in run.said, run.said
 
 
+def a_spare_takes_a_place_while_a_fragment_travels(program):
+  """Groups of one rank with an exchange every two steps that travels for one: ranks are lost and join before and after its end."""
+  options = ("--local-steps", "2", "--shard-ranks", "1", "--outer-fragments", "1", "--outer-delay", "1", "--deterministic", "run")
+  run = Run(program, "--ranks", "2", "--spares", "1", "--regroup", *options)
+  run.wait_for("2 groups that meet every 2 steps by 1 fragment, merged 1 step later")
+  for victim in (1, 2):  # then the process that has taken its place
+    run.wait_for_steps(3)
+    os.kill(children_of(run.process.pid)[victim], signal.SIGKILL)
+    run.wait_for(r".*rank 1 is dead.*")
+    run.wait_for("resumed after step")
+  run.wait_for_steps(3)
+  run.process.send_signal(signal.SIGTERM)
+  code, said = run.end()
+  assert code == 128 + signal.SIGTERM, (code, said)
+  losses = [float(loss) for loss in re.findall(r"^ *\d+  +([\d.]+)  .*[\d%]$", said, re.MULTILINE)]
+  assert "1 process joined: 2 ranks continue" in said and losses[-1] < losses[0], said
+
+
 def own_address(calls=itertools.count(20000)):
   """An address of this process alone; the port is none that the system gives to others."""
   pid = os.getpid()
@@ -122,7 +140,7 @@ def a_process_with_which_the_others_cannot_train_ends(program):
 
 def main():
   program = os.path.join(sys.argv[1], "weir-train")
-  for case in (a_spare_takes_the_place_of_a_dead_rank, processes_join, a_process_with_which_the_others_cannot_train_ends):
+  for case in (a_spare_takes_the_place_of_a_dead_rank, a_spare_takes_a_place_while_a_fragment_travels, processes_join, a_process_with_which_the_others_cannot_train_ends):
     begun = time.monotonic()
     case(program)
     print(f"{case.__name__}: {time.monotonic() - begun:.1f} s", flush=True)

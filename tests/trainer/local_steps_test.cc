@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <mutex>
 
-#include "tests/trainer/toy.h"
-#include "trainer/run/outer_optimizer.h"
+#include "tests/trainer/local_group.h"
 
 namespace weir::trainer {
 namespace {
@@ -17,21 +15,6 @@ using ::testing::HasSubstr;
 namespace toy = shard::toy;
 
 constexpr int kRanks = 4;
-
-Settings local_settings(int shard_ranks, shard::Precision reduce = shard::Precision::float32) {
-  Settings settings;
-  settings.local_steps = 5;
-  settings.batch = 8;
-  settings.sharding.shard_ranks = shard_ranks;
-  settings.sharding.reduce = reduce;
-  return settings;
-}
-
-/// How far a group has moved an element away from the outer parameters in a round.
-float moved(int group, int round, size_t element) {
-  return 0.01F * static_cast<float>(group + 1) *
-         std::sin(static_cast<float>(element) + 3.0F * static_cast<float>(round));
-}
 
 /// The outer parameters of element `element` of unit `unit` after `rounds`, in double.
 double expected(const Settings& settings, int groups, int rounds, int unit, size_t element) {
@@ -45,28 +28,6 @@ double expected(const Settings& settings, int groups, int rounds, int unit, size
   return outer;
 }
 
-struct Group {
-  Group(ncclComm_t world, const Settings& settings) {
-    auto joined = OuterOptimizer::join(world, settings);
-    EXPECT_TRUE(joined.ok()) << joined.status().message();
-    outer = std::move(*joined);
-    auto made = shard::ShardEngine::create(outer->ranks(), toy::units(), {});
-    EXPECT_TRUE(made.ok()) << made.status().message();
-    engine = std::move(*made);
-    toy::initialise(*engine);
-    EXPECT_TRUE(outer->make_arrays(*engine).ok());
-    outer->begin();
-  }
-  void move(int round) {
-    for (int unit = 0; unit < 5; ++unit)
-      for (size_t at = 0; at < engine->shard(unit).size(); ++at)
-        engine->shard(unit)[at] += moved(outer->group(), round, engine->shard_range(unit).first + at);
-  }
-
-  std::unique_ptr<OuterOptimizer> outer;
-  std::unique_ptr<shard::ShardEngine> engine;
-};
-
 TEST(LocalSteps, TheOuterStepIsNesterovMomentumOnTheMeanDifference) {
   constexpr int kRounds = 3;
   using shard::Precision;
@@ -75,14 +36,14 @@ TEST(LocalSteps, TheOuterStepIsNesterovMomentumOnTheMeanDifference) {
       const Settings settings = local_settings(shard_ranks, reduce);
       std::vector<std::vector<float>> all(kRanks);
       toy::with_ranks(kRanks, [&](int rank, ncclComm_t world) {
-        Group group(world, settings);
+        LocalGroup group(world, settings);
         ASSERT_EQ(group.outer->groups(), kRanks / shard_ranks);
         ASSERT_EQ(group.outer->group(), rank / shard_ranks);
         for (int round = 0; round < kRounds; ++round) {
           group.move(round);
-          ASSERT_TRUE(group.outer->average(5 * round + 4).ok());
-          group.outer->apply();
-          EXPECT_EQ(group.outer->bytes() > 0, shard_ranks < kRanks);
+          ASSERT_TRUE(group.outer->receive(5 * round + 4).ok());
+          group.outer->apply(5 * round + 4);
+          EXPECT_EQ(group.outer->take_traffic().bytes > 0, shard_ranks < kRanks);
         }
         const auto whole = toy::whole(*group.engine);
         ASSERT_TRUE(whole.ok()) << whole.status().message();
@@ -101,13 +62,13 @@ TEST(LocalSteps, TheOuterStepIsNesterovMomentumOnTheMeanDifference) {
 
 TEST(LocalSteps, ExchangedParametersComeBack) {
   toy::with_ranks(2, [](int, ncclComm_t world) {
-    Group group(world, local_settings(1));
+    LocalGroup group(world, local_settings(1));
     group.move(0);
     const std::vector<float> own = *toy::whole(*group.engine);
-    group.outer->exchange();
+    group.outer->swap_parameters();
     EXPECT_EQ((*toy::whole(*group.engine))[7], toy::initial(0, 7));
     EXPECT_NE(own[7], toy::initial(0, 7));
-    group.outer->exchange();
+    group.outer->swap_parameters();
     EXPECT_EQ(*toy::whole(*group.engine), own);
   });
 }

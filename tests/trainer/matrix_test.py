@@ -180,7 +180,14 @@ def local(program):
   _, alone = run(1, steps=steps)
   _, losses = run(1, *way, "--outer-learning-rate", "1", "--outer-momentum", "0", steps=steps)
   assert max(abs(loss - alone[step]) for step, loss in losses.items()) < FP32_LOSS, (losses, alone)
-  cases = ((4, ("--shard-ranks", "1")), (4, ("--shard-ranks", "2", "--strategy", "gradients", "--reduce", "int8", "--gather", "bf16")))
+  # One fragment that does not travel while the groups train is the whole model.
+  whole, _ = run(2, *way, "--shard-ranks", "1", steps=steps)
+  same, _ = run(2, *way, "--shard-ranks", "1", "--outer-fragments", "1", "--outer-delay", "0", "--outer-mix", "0.3", steps=steps)
+  assert same == whole, (same, whole)
+  streaming = ("--outer-fragments", "2", "--outer-delay", "1")  # of which one is on its way where the runs below stop
+  cases = ((4, ("--shard-ranks", "1")), (4, ("--shard-ranks", "1", *streaming, "--reduce", "int8")),
+           (4, ("--shard-ranks", "2", "--strategy", "gradients", "--reduce", "int8", "--gather", "bf16")),
+           (4, ("--shard-ranks", "2", "--strategy", "full", *streaming)))
   for ranks, options in some(cases):
     digest, losses = run(ranks, *way, *options, steps=steps)
     # Until the first meeting each group learns from its own sequences only.
@@ -193,7 +200,7 @@ def local(program):
         assert min(losses) == first, (losses, "did not go on from the checkpoint")
       assert again == digest, (ranks, options, again, digest)
       # Other ranks without groups continue with the model that all groups have in common.
-      _, losses = run(3, "--checkpoints", folder, "--allow-changes", "local-steps,gather,reduce", steps=steps + 1)
+      _, losses = run(3, "--checkpoints", folder, "--allow-changes", "local-steps,outer-fragments,outer-delay,gather,reduce", steps=steps + 1)
       assert list(losses) == [steps + 1] and losses[steps + 1] < alone[1], losses
 
 

@@ -11,6 +11,7 @@
 
 #include "trainer/checkpoint/checksum.h"
 #include "trainer/math/products.h"
+#include "trainer/run/fragments.h"
 
 namespace weir::trainer {
 namespace {
@@ -25,6 +26,8 @@ constexpr size_t kTokenizerWord = 23;
 constexpr size_t kOptimizerWord = 26;
 constexpr size_t kScalingWords = 4;  ///< original length, factor, slow, fast
 constexpr size_t kFirstOfScaling = 30;
+constexpr size_t kFragmentsWord = 34;
+constexpr size_t kDelayWord = 35;
 
 float float_in(uint64_t word) { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
 
@@ -102,7 +105,10 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           number(settings.config.rotary_scaling.original_length),
           bits(settings.config.rotary_scaling.factor),
           bits(settings.config.rotary_scaling.slow),
-          bits(settings.config.rotary_scaling.fast)};
+          bits(settings.config.rotary_scaling.fast),
+          number(settings.outer_fragments),
+          number(outer_delay_of(settings)),
+          bits(settings.outer_mix)};
 }
 
 uint64_t checksum_of(const Text& text) {
@@ -161,7 +167,10 @@ constexpr Word kWords[] = {{"seed", Notation::number, Change::option},
                            {"scaling of the rotary embedding", Notation::hidden, Change::never},
                            {"scaling of the rotary embedding", Notation::hidden, Change::never},
                            {"scaling of the rotary embedding", Notation::hidden, Change::never},
-                           {"scaling of the rotary embedding", Notation::hidden, Change::never}};
+                           {"scaling of the rotary embedding", Notation::hidden, Change::never},
+                           {"outer-fragments", Notation::number, Change::option},
+                           {"outer-delay", Notation::number, Change::option},
+                           {"outer-mix", Notation::real, Change::option}};
 
 std::string shown(Notation form, uint64_t word) {
   switch (form) {
@@ -186,8 +195,14 @@ std::vector<std::string> changeable_options() {
 Result<std::string> compare_words(std::span<const uint64_t> before, std::span<const uint64_t> now,
                                   std::span<const std::string> allowed) {
   std::vector<std::string> noted, refused, missing;
-  const auto was = [&](size_t at) {  // earlier versions had AdamW only
-    return at < before.size() ? before[at] : at == kOptimizerWord ? uint64_t{0} : now[at];
+  const auto was = [&](size_t at) {
+    if (at < before.size()) return before[at];
+    switch (at) {  // what earlier versions had
+      case kOptimizerWord: return uint64_t{0};
+      case kFragmentsWord: return uint64_t{1};
+      case kDelayWord: return uint64_t{0};
+      default: return now[at];
+    }
   };
   for (size_t at = 0; at < std::min(now.size(), std::size(kWords)); ++at) {
     const auto& [name, form, change] = kWords[at];

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <sstream>
 
 #include "trainer/checkpoint/checksum.h"
 #include "trainer/run/checkpoint_words.h"
+#include "trainer/run/fragments.h"
 #include "trainer/shard/calls.h"
 
 namespace weir::trainer {
@@ -47,6 +49,15 @@ Result<std::vector<std::string>> gather(const World& world, const std::string& o
   return lines;
 }
 
+std::vector<CommonSetting> options_of_groups(const Settings& settings) {
+  return {{"--local-steps", fmt::format("{}", settings.local_steps)},
+          {"--outer-learning-rate", fmt::format("{}", settings.outer_learning_rate)},
+          {"--outer-momentum", fmt::format("{}", settings.outer_momentum)},
+          {"--outer-fragments", fmt::format("{}", settings.outer_fragments)},
+          {"--outer-delay", fmt::format("{}", outer_delay_of(settings))},
+          {"--outer-mix", fmt::format("{}", settings.outer_mix)}};
+}
+
 }  // namespace
 
 std::vector<CommonSetting> common_options(const Settings& settings, const ReportSettings& report,
@@ -80,9 +91,7 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   add("--pipeline", settings.parts.stages);
   add("--tensor", settings.parts.slices);
   add("--shard-ranks", sharding.shard_ranks);
-  add("--local-steps", settings.local_steps);
-  add("--outer-learning-rate", settings.outer_learning_rate);
-  add("--outer-momentum", settings.outer_momentum);
+  std::ranges::move(options_of_groups(settings), std::back_inserter(options));
   add("--prefetch", sharding.forward_prefetch);
   constexpr std::array kLimits = {"off", "block", "sliding"};
   add("--limiter", kLimits[static_cast<size_t>(sharding.limiter.kind)]);

@@ -15,7 +15,10 @@ bool simplify(Settings& settings) {
   }
   if (settings.local_steps > 0) {
     settings.local_steps = 0;
-    settings.allowed_changes.emplace_back("local-steps");  // the checkpoint has been written with them
+    settings.outer_fragments = 1;
+    settings.outer_delay.reset();
+    for (const char* const name : {"local-steps", "outer-fragments", "outer-delay"})
+      settings.allowed_changes.emplace_back(name);  // the checkpoint has been written with them
     return true;
   }
   const bool hybrid = settings.sharding.strategy == shard::Strategy::hybrid_shard ||

@@ -37,6 +37,17 @@ std::string plural(int count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+namespace {
+
+std::string fragments_words(const Settings& settings) {
+  const auto delay = static_cast<int>(outer_delay_of(settings));
+  if (settings.outer_fragments == 1 && delay == 0) return "";
+  return fmt::format(" by {}, merged {} later",
+                     plural(static_cast<int>(settings.outer_fragments), "fragment"), plural(delay, "step"));
+}
+
+}  // namespace
+
 std::string ranks_words(const Sharded& engine) {
   const parallel::Team& team = engine.team();
   const parallel::Shape& shape = team.shape();
@@ -46,8 +57,9 @@ std::string ranks_words(const Sharded& engine) {
                                   shard::name_of(engine.settings().sharding.strategy), place.shards, ranks,
                                   plural(place.replicas, "replica"));
   if (engine.groups() > 1)
-    words = fmt::format("{} groups that meet every {}, each of {}", engine.groups(),
-                        plural(static_cast<int>(engine.settings().local_steps), "step"), words);
+    words = fmt::format("{} groups that meet every {}{}, each of {}", engine.groups(),
+                        plural(static_cast<int>(engine.settings().local_steps), "step"),
+                        fragments_words(engine.settings()), words);
   if (shape.parts() == 1) return words;
   words += fmt::format(";\neach group of {} holds the whole model:", plural(shape.parts(), "rank"));
   if (shape.stages > 1)

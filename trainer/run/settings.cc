@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "trainer/run/fragments.h"
+
 namespace weir::trainer {
 
 namespace {
@@ -51,6 +53,7 @@ Status check_local_steps(const Settings& settings) {
   if (!(settings.outer_momentum >= 0 && settings.outer_momentum < 1))
     return wrong(fmt::format("--outer-momentum {} is invalid; expected at least 0 and less than 1",
                              settings.outer_momentum));
+  WEIR_TRY(check_fragments(settings));
   if (settings.local_steps == 0) return {};
   const auto excluded = [&](const char* option, const char* expected) {
     return wrong(fmt::format("--local-steps with {}: expected {}", option, expected));

@@ -55,6 +55,9 @@ struct Settings {
   Index local_steps = 0;  ///< steps between the meetings of groups that train by themselves; 0: no groups
   float outer_learning_rate = 0.7f;  ///< of the optimizer at these meetings (outer_optimizer.h)
   float outer_momentum = 0.9f;
+  Index outer_fragments = 1;         ///< parts of the model that groups exchange one after the other
+  std::optional<Index> outer_delay;  ///< steps from an exchange's begin to its merge (fragments.h)
+  float outer_mix = 0.5f;            ///< weight of a group's own parameters in such a merge
   /// Options with which the run may go on in another way than the checkpoint's (checkpoint_words.h).
   std::vector<std::string> allowed_changes;
   /// The tokenizer's files, which each checkpoint has; null: tokens are bytes or numbers.

@@ -256,15 +256,18 @@ Result<StepResult> Sharded::step(Index step) {
   recorder_.add(Phase::update, -1, begin);
   record_collectives();
   StepResult result = result_of(step, all);
-  if (commits_.standing().meets != 0) {
+  if (outer_ != nullptr) {
     begin = Recorder::steady_ns();
-    WEIR_TRY(meet(step));
-    recorder_.add(Phase::sum, -1, begin);
-    const double took = static_cast<double>(Recorder::steady_ns() - begin) / 1e6;
-    result.waited_ms += took;
-    result.busy_ms += took;
-    result.bytes += outer_->bytes();
-    result.spans = recorder_.spans();
+    if (commits_.standing().meets != 0) {
+      WEIR_TRY(meet(step));
+      recorder_.add(Phase::sum, -1, begin);
+      result.spans = recorder_.spans();
+    }
+    WEIR_TRY(outer_->send(step));
+    const OuterTraffic traffic = outer_->take_traffic();
+    result.waited_ms += static_cast<double>(Recorder::steady_ns() - begin) / 1e6;
+    result.busy_ms += traffic.busy_ms;
+    result.bytes += traffic.bytes;
   }
   WEIR_TRY(complete_checkpoint());
   result.stop_signal = signal_of(*asked);

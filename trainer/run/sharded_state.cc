@@ -60,15 +60,17 @@ Result<Resumed> Sharded::resume(bool regrouped) {
   const auto arrays = saved_arrays();
   WEIR_TRY(saver_->open(regrouped, checkpoint::bytes_to_save(*shards_, arrays, whole_model())));
   if (commits_.has_loaded()) return Resumed{from_peers, {}};
-  const OuterParameters outer(outer_.get());
-  auto loaded = checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, arrays, whole_model(),
-                                        settings_.checkpoints_local);
+  const auto loaded = [&] {
+    const OuterParameters outer(outer_.get());
+    return checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, arrays, whole_model(),
+                                   settings_.checkpoints_local);
+  }();
   WEIR_TRY(loaded.status());
   if (!loaded->has_value()) {
     commits_.begin(0);
     return Resumed();
   }
-  Resumed resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
+  Resumed resumed{static_cast<Index>((*loaded)->contents.step), (*loaded)->skipped};
   const auto changed =
       compare_words((*loaded)->contents.words, checkpoint_words(settings_, text_), settings_.allowed_changes);
   if (!changed.ok())
@@ -79,19 +81,21 @@ Result<Resumed> Sharded::resume(bool regrouped) {
     resumed.notes.push_back(fmt::format(
         "the checkpoint was written with another {}; the results differ from those of one uninterrupted run",
         *changed));
+  // With other settings another fragment may be on its way, whose average the checkpoint does not have.
+  if (outer_ != nullptr) WEIR_TRY(outer_->go_on(resumed.step - 1, changed->empty()));
   commits_.begin(resumed.step);
   return resumed;
 }
 
 Result<Resumed> Sharded::load(const std::string& path) {
   const OuterParameters outer(outer_.get());
-  auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, saved_arrays(), whole_model(),
-                                        settings_.checkpoints_local);
+  const auto loaded = checkpoint::load_latest(world_.comm(), path, *shards_, saved_arrays(), whole_model(),
+                                              settings_.checkpoints_local);
   WEIR_TRY(loaded.status());
   if (!loaded->has_value())
     return Status(Code::invalid_argument,
                   fmt::format("{}: expected a checkpoint, or a folder with one", path));
-  return Resumed{static_cast<Index>((*loaded)->contents.step), std::move((*loaded)->skipped)};
+  return Resumed{static_cast<Index>((*loaded)->contents.step), (*loaded)->skipped};
 }
 
 /// Each element is in the piece of one rank; the others add zero bits to it.
@@ -122,6 +126,7 @@ Result<std::vector<float>> Sharded::whole_unit(size_t at) {
 Status Sharded::save(Index steps) {
   if (!saver_) return {};
   WEIR_TRY(finish_saving());
+  if (outer_ != nullptr) WEIR_TRY(outer_->settle());
   const OuterParameters outer(outer_.get());
   return checkpoint::start_saving(*saver_, *shards_, saved_arrays(), static_cast<uint64_t>(steps),
                                   checkpoint_words(settings_, text_), whole_model());
@@ -170,14 +175,14 @@ Status Sharded::commit(bool finite) {
   const Commit commit = commits_.take();
   const bool is_update = commit.kind == Commit::Kind::update;
   if (is_update && finite) WEIR_TRY(update(commit.step, commit.norm));
-  if (commit.kind == Commit::Kind::meeting) outer_->apply();
+  if (commit.kind == Commit::Kind::meeting) outer_->apply(commit.step);
   commits_.made(commit, finite, is_update && outer_ != nullptr && outer_->meets_after(commit.step));
   return {};
 }
 
 /// Groups meet after `step`.
 Status Sharded::meet(Index step) {
-  WEIR_TRY(outer_->average(step));
+  WEIR_TRY(outer_->receive(step));
   commits_.announce({Commit::Kind::meeting, step, 0});
   WEIR_TRY(barrier(world_.comm()));
   return commit(true);
@@ -193,11 +198,15 @@ Result<bool> Sharded::adopt(const checkpoint::LiveState* own, const Standing& st
   commits_.announce({});
   WEIR_TRY(barrier(world_.comm()));
   WEIR_TRY(commit(true));
-  if (standing.meets != 0 && outer_ != nullptr) WEIR_TRY(meet(static_cast<Index>(standing.steps) - 1));
+  if (outer_ == nullptr) return true;
+  const Index last = static_cast<Index>(standing.steps) - 1;
+  if (standing.meets != 0) WEIR_TRY(meet(last));
+  WEIR_TRY(outer_->go_on(last, false));  // what was on its way may have been lost
   return true;
 }
 
 Result<checkpoint::LiveState> Sharded::live_state() {
+  if (outer_ != nullptr) (void)outer_->settle();  // after a failure the exchange ends with an error
   const OuterParameters outer(outer_.get());
   return checkpoint::copy_state(*shards_, saved_arrays(), static_cast<uint64_t>(commits_.standing().steps),
                                 whole_model());

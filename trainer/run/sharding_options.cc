@@ -21,6 +21,19 @@ void add_local_steps(CLI::App& app, Settings& settings) {
                  "Learning rate of the outer optimizer of --local-steps, SGD with Nesterov momentum")
       ->capture_default_str();
   app.add_option("--outer-momentum", settings.outer_momentum, "Its momentum")->capture_default_str();
+  app.add_option(
+         "--outer-fragments", settings.outer_fragments,
+         "Fragments of the model's units that --local-steps averages one after the other, each once in "
+         "that many steps (Streaming DiLoCo)")
+      ->capture_default_str();
+  app.add_option("--outer-delay", settings.outer_delay,
+                 "Steps for which groups train on while a fragment travels, until its average is merged; "
+                 "default: 1 with several fragments, else 0");
+  app.add_option(
+         "--outer-mix", settings.outer_mix,
+         "Weight of a group's own parameters in the mean with the outer ones when a fragment is merged "
+         "that late")
+      ->capture_default_str();
 }
 
 }  // namespace

@@ -83,6 +83,11 @@ void add_model(CLI::App& app, Arguments& arguments) {
                      "Folder of a model in Hugging Face's GPT-2 or Llama format, instead of a preset: "
                      "training begins with its parameters");
   imported->excludes(preset)->excludes(blocks);
+  app.add_flag(
+      "--tied,!--untied", arguments.model.tied,
+      "The output layer's weights are the embedding's, as GPT-2's; --untied: it has weights of its own, "
+      "which begin as a copy where a tied model is imported (default: as in the imported model, else "
+      "--untied)");
   app.add_option("--export", arguments.exported,
                  "Folder into which the model is written at the end, in the same format");
   app.add_option("--sample-from", arguments.model.sample_from,

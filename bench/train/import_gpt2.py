@@ -52,7 +52,7 @@ def weir_steps(program, folder, data, batch, options):
   """(loss, learning rate) of each step."""
   metrics = os.path.join(folder, "metrics.jsonl")
   command = [program, "--import", os.path.join(folder, "model"), "--data", data, "--batch", f"{batch}", "--steps", f"{STEPS}", "--warm-up", "1",
-             "--learning-rate", "0.0006", "--clip", "0", "--seed", f"{SEED}", "--sample", "0", "--evaluate-every", "0", "--evaluation-sequences",
+             "--untied", "--learning-rate", "0.0006", "--clip", "0", "--seed", f"{SEED}", "--sample", "0", "--evaluate-every", "0", "--evaluation-sequences",
              "1", "--metrics", metrics, *options]
   run = subprocess.run(command, capture_output=True, text=True, check=False)
   if run.returncode != 0:

@@ -78,6 +78,7 @@ TEST_F(CommonOptions, EachIsNamed) {
       {"--allow-changes", [&] { settings_.allowed_changes = {"seed"}; }},
       {"--clip", [&] { settings_.clip = 0; }},
       {"--strategy", [&] { settings_.sharding.strategy = shard::Strategy::no_shard; }},
+      {"--tied", [&] { settings_.config.tied = true; }},
       {"--pipeline", [&] { ++settings_.parts.stages; }},
       {"--tensor", [&] { ++settings_.parts.slices; }},
       {"--shard-ranks", [&] { ++settings_.sharding.shard_ranks; }},

@@ -208,12 +208,46 @@ TEST_P(ExchangeOf, NamesMayBeWithoutTheirFirstPart) {
   EXPECT_EQ(refusal(), "accepted");
 }
 
-TEST_P(ExchangeOf, TiedWeightsBecomeTwoTensors) {
-  export_model(3, GetParam());
-  set("tie_word_embeddings", true, GetParam());
+TEST_P(ExchangeOf, TiedWeightsAreOneTensor) {
+  Config config = exchanged_config(GetParam());
+  config.tied = true;
+  const Model model(config, Recompute::none);
+  auto file = ExportedModel::create(path(), config);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  for (const auto& unit : model.units())
+    ASSERT_TRUE(file->add(unit->parameters(), values_of(unit->parameters(), 3)).ok());
+  ASSERT_TRUE(file->finish().ok());
+  for (const TensorEntry& tensor : SafetensorsReader::open(path() + "/model.safetensors")->tensors())
+    EXPECT_NE(tensor.name, "lm_head.weight");
   const auto imported = ImportedModel::open(path());
   ASSERT_TRUE(imported.ok()) << imported.status().message();
+  EXPECT_TRUE(imported->config().tied);
+  EXPECT_FALSE(imported->copies_embedding());
+  for (const auto& unit : model.units()) {
+    const ParameterTable& table = unit->parameters();
+    std::vector<float> values(static_cast<size_t>(table.size()));
+    ASSERT_TRUE(imported->fill(table, 0, table.size(), values.data()).ok());
+    EXPECT_EQ(values, values_of(table, 3));
+  }
+}
+
+TEST_P(ExchangeOf, OnlyTiedModelsCanBeTied) {
+  export_model(3, GetParam());
+  EXPECT_TRUE(ImportedModel::open(path(), false).ok());
+  EXPECT_EQ(ImportedModel::open(path(), true).status().message(),
+            path() +
+                "/config.json: tie_word_embeddings is false; with --tied expected true, as the model has "
+                "an output layer of its own");
+}
+
+TEST_P(ExchangeOf, UntiedWeightsBecomeTwoTensors) {
+  export_model(3, GetParam());
+  set("tie_word_embeddings", true, GetParam());
+  EXPECT_TRUE(ImportedModel::open(path(), true)->config().tied);
+  const auto imported = ImportedModel::open(path(), false);
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
   EXPECT_TRUE(imported->copies_embedding());
+  EXPECT_FALSE(imported->config().tied);
   const Model model(exchanged_config(GetParam()), Recompute::none);
   const auto embedding = *imported->read(model.units().front()->parameters().tensors()[0]);
   const auto head = *imported->read(model.units().back()->parameters().tensors().back());

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|llama|local|orders|plain|parts|switches [few].
+"""What must not change what weir-train learns: matrix_test.py WEIR_TRAIN canonical|llama|local|orders|plain|parts|switches|tied [few].
 
 Canonical runs end with one digest of parameters and moments, whatever ranks, strategy, limiter, prefetch, micro-batch and transport;
 so do runs that stop at a checkpoint and go on with other ranks, another strategy and transport. Runs in the library's own order keep to the
@@ -45,7 +45,7 @@ def some_text():
 def train(program, ranks, *options, steps=STEPS, batch=7, launch=None, preset="tiny", **variables):
   """(digest, losses by step). `launch`: what starts the ranks, and the program with its text, instead of the program itself."""
   with tempfile.NamedTemporaryFile(suffix=".jsonl") as metrics:
-    command = [*(launch or (program, "--ranks", f"{ranks}", "--data", some_text().name)), "--preset", preset, "--steps", f"{steps}", "--warm-up", "1", "--batch", f"{batch}",
+    command = [*(launch or (program, "--ranks", f"{ranks}", "--data", some_text().name)), *(("--preset", preset) if preset else ()), "--steps", f"{steps}", "--warm-up", "1", "--batch", f"{batch}",
                "--evaluation-sequences", "4", "--sample", "0", "--metrics", metrics.name, *options]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=os.environ | variables)
     assert run.returncode == 0, (command, run.stdout, run.stderr)
@@ -217,5 +217,33 @@ def switches(program):
     assert digest == expected, (digest, expected)
 
 
+def tied(program):
+  """The same promises for models of which the output layer is tied to the embedding, and what is exported is imported as such."""
+  for preset in ("tiny", "llama-tiny"):
+    run = functools.partial(train, program, preset=preset)
+    own, _ = run(1, "--deterministic", "canonical")
+    expected, _ = run(1, "--tied", "--deterministic", "canonical")
+    assert own != expected, "the digest does not tell tied models"
+    for ranks, options in some(((3, ("--strategy", "full", "--recompute", "full")), (4, ("--strategy", "hybrid", "--shard-ranks", "2")),
+                                (2, ("--strategy", "gradients", "--micro-batch", "1", "--recompute", "selective")))):
+      digest, _ = run(ranks, "--tied", "--deterministic", "canonical", *options)
+      assert digest == expected, (preset, ranks, options, digest, expected)
+    _, expected = run(1, "--tied")
+    for ranks, options in some(((2, cut(1, 2)), (4, ("--strategy", "none", "--micro-batch", "1")))):
+      _, losses = run(ranks, "--tied", *options)
+      off = max(abs(loss - expected[step]) for step, loss in losses.items())
+      assert losses.keys() == expected.keys() and off < FP32_LOSS, (preset, ranks, options, off)
+  with tempfile.TemporaryDirectory() as folder:
+    digest, losses = train(program, 2, "--tied", "--export", os.path.join(folder, "model"))
+    _, again = train(program, 2, "--import", os.path.join(folder, "model"), preset=None)
+    assert again[1] < losses[1], (again, losses, "did not begin with the exported model")
+    for until, first in ((2, 1), (0, 3)):
+      kept, losses = train(program, 2, "--tied", "--checkpoints", os.path.join(folder, "kept"), "--stop-after", f"{until}")
+      assert min(losses) == first, losses
+    assert kept == digest, (kept, digest)
+    said = subprocess.run((program, "--tied", "--ranks", "2", "--pipeline", "2", "--preset", "tiny"), capture_output=True, text=True, timeout=120, check=False)
+    assert said.returncode == 2 and "--pipeline 2 with a tied output layer" in said.stderr, said
+
+
 if __name__ == "__main__":
-  {"canonical": canonical, "llama": llama, "local": local, "orders": orders, "plain": plain, "parts": parts, "switches": switches}[sys.argv[2]](sys.argv[1])
+  {"canonical": canonical, "llama": llama, "local": local, "orders": orders, "plain": plain, "parts": parts, "switches": switches, "tied": tied}[sys.argv[2]](sys.argv[1])

@@ -30,8 +30,14 @@ const Config kLlama{.name = "test",
                     .hidden = 40,
                     .epsilon = 1e-6f,
                     .rotary_base = 100.0f};
-const Config& config_of(Form form) { return form == Form::llama ? kLlama : kGpt2; }
-constexpr auto kForms = {Form::gpt2, Form::llama};
+
+enum class Kind { gpt2, llama, tied_gpt2, tied_llama };
+constexpr auto kKinds = {Kind::gpt2, Kind::llama, Kind::tied_gpt2, Kind::tied_llama};
+Config config_of(Kind kind) {
+  Config config = kind == Kind::llama || kind == Kind::tied_llama ? kLlama : kGpt2;
+  config.tied = kind == Kind::tied_gpt2 || kind == Kind::tied_llama;
+  return config;
+}
 
 std::vector<Token> bytes(Index count, uint32_t stream) {
   std::vector<Token> drawn;
@@ -66,8 +72,8 @@ class Collected final : public Gradients {
 /// A model with parameters, which computes the gradients of a global batch.
 class Learner {
  public:
-  Learner(Form form, Recompute recompute, Precision precision, bool canonical)
-      : config_(config_of(form)), model_(config_, recompute), ops_(precision), canonical_(canonical) {
+  Learner(Kind kind, Recompute recompute, Precision precision, bool canonical)
+      : config_(config_of(kind)), model_(config_, recompute), ops_(precision), canonical_(canonical) {
     for (const auto& unit : model_.units()) {
       Buffer values(unit->parameters().size());
       initialise(unit->parameters(), 5, 0, values.size(), values.data());
@@ -111,15 +117,17 @@ class Learner {
     const std::vector<Token> tokens = bytes(all * config_.length, 1);
     const std::vector<Token> targets = bytes(all * config_.length, 2);
     const Index before = first * config_.length;
-    const Batch batch{.sequences = sequences,
-                      .length = config_.length,
-                      .first = first,
-                      .tokens = tokens.data() + before,
-                      .targets = targets.data() + before,
-                      .losses = losses_.data() + before,
-                      .loss_scale = 1.0f / static_cast<float>(all * config_.length),
-                      .by_sequence = canonical_};
-    Buffer scratch(model_.scratch_floats(batch));
+    Batch batch{.sequences = sequences,
+                .length = config_.length,
+                .first = first,
+                .tokens = tokens.data() + before,
+                .targets = targets.data() + before,
+                .losses = losses_.data() + before,
+                .loss_scale = 1.0f / static_cast<float>(all * config_.length),
+                .by_sequence = canonical_};
+    Buffer scratch(model_.scratch_floats(batch)), tied(model_.tied_floats(batch));
+    batch.tied = model_.tied_in(tied.data(), batch);
+    std::copy_n(parameters_[0].data(), config_.tied ? model_.table_floats() : 0, tied.data());
     const Compute compute{ops_, scratch.data()};
     const size_t units = parameters_.size();
     std::vector<Buffer> activations;
@@ -140,7 +148,7 @@ class Learner {
     }
   }
 
-  const Config& config_;
+  const Config config_;
   Model model_;
   CpuOps ops_;
   bool canonical_;
@@ -158,11 +166,11 @@ double largest_difference(const std::vector<std::vector<float>>& a,
   return largest;
 }
 
-class ModelGradients : public testing::TestWithParam<Form> {};
-INSTANTIATE_TEST_SUITE_P(Forms, ModelGradients, testing::ValuesIn(kForms));
+class ModelGradients : public testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, ModelGradients, testing::ValuesIn(kKinds));
 
 TEST_P(ModelGradients, AreThoseOfTheModelInFp64) {
-  const Config& config = config_of(GetParam());
+  const Config config = config_of(GetParam());
   constexpr Index kSequences = 2;
   Learner run(GetParam(), Recompute::none, Precision::fp32, false);
   const auto gradients = run.gradients(kSequences, kSequences);
@@ -208,47 +216,59 @@ TEST_P(ModelGradients, OfBf16AreClose) {
   EXPECT_LT(difference, 0.03 * largest);
 }
 
-class Recomputed : public testing::TestWithParam<std::tuple<Form, Recompute>> {};
+class Recomputed : public testing::TestWithParam<std::tuple<Kind, Recompute>> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Recomputed,
-                         testing::Combine(testing::ValuesIn(kForms),
+                         testing::Combine(testing::ValuesIn(kKinds),
                                           testing::Values(Recompute::selective, Recompute::full)));
 
 TEST_P(Recomputed, GradientsHaveTheSameBitsAndLessIsSaved) {
-  const auto [form, recompute] = GetParam();
-  Learner all(form, Recompute::none, Precision::fp32, false);
-  Learner again(form, recompute, Precision::fp32, false);
+  const auto [kind, recompute] = GetParam();
+  Learner all(kind, Recompute::none, Precision::fp32, false);
+  Learner again(kind, recompute, Precision::fp32, false);
   EXPECT_EQ(all.gradients(3, 3), again.gradients(3, 3));
-  const Batch batch{.sequences = 3, .length = config_of(form).length};
+  const Batch batch{.sequences = 3, .length = config_of(kind).length};
   EXPECT_LT(again.model().units()[1]->saved_floats(batch), all.model().units()[1]->saved_floats(batch));
   if (recompute == Recompute::full) {
-    for (const auto& unit : again.model().units()) EXPECT_EQ(unit->saved_floats(batch), 0);
+    for (const auto& unit : again.model().units())
+      if (!config_of(kind).tied || unit.get() != &again.model().head()) {
+        EXPECT_EQ(unit->saved_floats(batch), 0);
+      }
   }
 }
 
-class Canonical : public testing::TestWithParam<std::tuple<Form, Precision>> {};
+class Canonical : public testing::TestWithParam<std::tuple<Kind, Precision>> {};
 INSTANTIATE_TEST_SUITE_P(Precisions, Canonical,
-                         testing::Combine(testing::ValuesIn(kForms),
+                         testing::Combine(testing::ValuesIn(kKinds),
                                           testing::Values(Precision::fp32, Precision::bf16)));
 
 TEST_P(Canonical, MicroBatchesDoNotChangeABit) {
-  const auto [form, precision] = GetParam();
-  Learner one(form, Recompute::none, precision, true);
+  const auto [kind, precision] = GetParam();
+  Learner one(kind, Recompute::none, precision, true);
   const auto gradients = one.gradients(11, 11);
   const std::vector<float> losses = one.losses();
   for (const Index at_once : {1, 2, 3, 4, 8}) {
-    Learner other(form, Recompute::none, precision, true);
+    Learner other(kind, Recompute::none, precision, true);
     EXPECT_EQ(other.gradients(11, at_once), gradients) << at_once;
     EXPECT_EQ(other.losses(), losses) << at_once;
     EXPECT_EQ(other.products().shapes(), one.products().shapes()) << "a product of another shape has run";
   }
-  Learner plain(form, Recompute::none, Precision::fp32, false);
+  Learner plain(kind, Recompute::none, Precision::fp32, false);
   EXPECT_LT(largest_difference(plain.gradients(11, 4), gradients),
             precision == Precision::fp32 ? 1e-6 : 1e-2);
 }
 
+TEST(Tied, ModelsHaveOneTableLess) {
+  for (const auto& [own, tied] : {std::pair{Kind::gpt2, Kind::tied_gpt2}, {Kind::llama, Kind::tied_llama}}) {
+    const Model two(config_of(own), Recompute::none), one(config_of(tied), Recompute::none);
+    EXPECT_EQ(two.parameter_floats() - one.parameter_floats(), 24 * kBytes);
+    EXPECT_EQ(one.unit_costs().back(), two.unit_costs().back()) << "the product is the same";
+    EXPECT_EQ(two.tied_floats({.sequences = 2, .length = 7}), 0);
+  }
+}
+
 TEST(Micro, BatchesOfUnequalSizeWeighTokensAlike) {
-  Learner whole(Form::gpt2, Recompute::none, Precision::fp32, false);
-  Learner parts(Form::gpt2, Recompute::none, Precision::fp32, false);
+  Learner whole(Kind::gpt2, Recompute::none, Precision::fp32, false);
+  Learner parts(Kind::gpt2, Recompute::none, Precision::fp32, false);
   EXPECT_LT(largest_difference(whole.gradients(11, 11), parts.gradients(11, 4)), 1e-6);
 }
 

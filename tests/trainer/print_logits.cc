@@ -23,10 +23,13 @@ Result<Array> array_of(Index floats) { return Array::make(floats, nullptr); }
 Result<std::vector<float>> logits_of(const ImportedModel& imported, const std::vector<Token>& tokens) {
   const Model model(imported.config(), Recompute::none);
   CpuOps ops(Precision::fp32);
-  const Batch batch{.sequences = 1,
-                    .length = static_cast<Index>(tokens.size()),
-                    .tokens = tokens.data(),
-                    .targets = tokens.data()};
+  Batch batch{.sequences = 1,
+              .length = static_cast<Index>(tokens.size()),
+              .tokens = tokens.data(),
+              .targets = tokens.data()};
+  auto tied = array_of(model.tied_floats(batch));
+  WEIR_TRY(tied.status());
+  batch.tied = model.tied_in(tied->data(), batch);
   auto scratch = array_of(model.scratch_floats(batch)), input = array_of(batch.rows() * model.config().width),
        output = array_of(batch.rows() * model.config().width),
        logits = array_of(batch.rows() * model.config().vocabulary);
@@ -37,6 +40,8 @@ Result<std::vector<float>> logits_of(const ImportedModel& imported, const std::v
     auto parameters = array_of(table.size()), saved = array_of(unit->saved_floats(batch));
     for (const auto* array : {&parameters, &saved}) WEIR_TRY(array->status());
     WEIR_TRY(imported.fill(table, 0, table.size(), parameters->data()));
+    if (unit == model.units().front() && model.config().tied)
+      std::copy_n(parameters->data(), model.table_floats(), tied->data());
     if (unit.get() == &model.head())
       model.head().logits(compute, batch, parameters->data(), input->data(), logits->data());
     else

@@ -126,8 +126,9 @@ double model_loss(const Config& config, const Model& model, const std::vector<Va
   const Values normal =
       is_llama ? rms_norm(shape.rows(), shape.width, x.data(), gain, static_cast<double>(config.epsilon))
                : layer_norm(shape.rows(), shape.width, x.data(), gain, tensor(head, last, "norm.bias"));
+  const Values table = config.tied ? transposed(size(config.vocabulary), shape.width, rows) : Values();
   const Values logits = linear(shape.rows(), shape.width, size(config.vocabulary), normal.data(),
-                               tensor(head, last, "head.weight"), nullptr);
+                               config.tied ? table.data() : tensor(head, last, "head.weight"), nullptr);
   return cross_entropy(shape.rows(), size(config.vocabulary), logits.data(), targets.data());
 }
 

@@ -16,7 +16,7 @@ std::string foreign_config_text(const Config& config) {
   return config.form == Form::llama ? llama_config_text(config) : gpt2_config_text(config);
 }
 
-Result<ForeignConfig> parse_foreign_config(std::string_view text) {
+Result<Config> parse_foreign_config(std::string_view text) {
   using nlohmann::json;
   const auto wrong = [](std::string sentence) { return Status(Code::invalid_argument, std::move(sentence)); };
   json all;

@@ -11,17 +11,13 @@
 
 namespace weir::trainer {
 
-struct ForeignConfig {
-  Config config;      ///< named "imported"
-  bool tied = false;  ///< whether the output layer's weights are those of the embedding
-};
-
-/// The shape of a model, of the class that corresponds to its form, without dropout and without tied weights.
+/// The shape of a model, of the class that corresponds to its form, without dropout.
 std::string foreign_config_text(const Config& config);
 
 /// Errors: invalid_argument that names the field, what was expected and what was there, for models that this
 /// trainer does not have: other types than "gpt2" and "llama", and what gpt2_config.h and llama_config.h
-/// refuse. Fields that are missing have the defaults of the class. Dropout is ignored.
-Result<ForeignConfig> parse_foreign_config(std::string_view text);
+/// refuse. Fields that are missing have the defaults of the class. Dropout is ignored. The name is
+/// "imported".
+Result<Config> parse_foreign_config(std::string_view text);
 
 }  // namespace weir::trainer

@@ -52,7 +52,7 @@ std::string gpt2_config_text(const Config& config) {
       {"activation_function", "gelu_new"},
       {"layer_norm_epsilon", kLayerNormEpsilon},
       {"scale_attn_weights", true},
-      {"tie_word_embeddings", false},
+      {"tie_word_embeddings", config.tied},
       {"attn_pdrop", 0.0},
       {"embd_pdrop", 0.0},
       {"resid_pdrop", 0.0},
@@ -64,9 +64,8 @@ std::string gpt2_config_text(const Config& config) {
   return all.dump(2) + "\n";
 }
 
-Result<ForeignConfig> read_gpt2_config(const json& all) {
-  ForeignConfig read;
-  Config& config = read.config;
+Result<Config> read_gpt2_config(const json& all) {
+  Config config;
   config.name = "imported";
   WEIR_TRY(read_size(all, "n_layer", 12, kMostLayers, config.layers));
   WEIR_TRY(read_size(all, "n_embd", 768, kLargestSize, config.width));
@@ -77,8 +76,8 @@ Result<ForeignConfig> read_gpt2_config(const json& all) {
     return wrong_gpt2(
         fmt::format("n_embd is {}; expected a multiple of n_head, {}", config.width, config.heads));
   WEIR_TRY(check_form(all, config.width));
-  WEIR_TRY(read_flag(all, "tie_word_embeddings", true, read.tied));
-  return read;
+  WEIR_TRY(read_flag(all, "tie_word_embeddings", true, config.tied));
+  return config;
 }
 
 }  // namespace weir::trainer

@@ -13,6 +13,6 @@ namespace weir::trainer {
 std::string gpt2_config_text(const Config& config);
 
 /// Refuses other activations, another epsilon, scales of attention, widths of the MLP.
-Result<ForeignConfig> read_gpt2_config(const nlohmann::json& all);
+Result<Config> read_gpt2_config(const nlohmann::json& all);
 
 }  // namespace weir::trainer

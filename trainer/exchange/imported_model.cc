@@ -27,15 +27,22 @@ Tensor whole_of(Tensor tensor) {
 
 }  // namespace
 
-Result<ImportedModel> ImportedModel::open(const std::string& folder) {
+Result<ImportedModel> ImportedModel::open(const std::string& folder, std::optional<bool> tied) {
   const std::string path = folder + "/config.json";
   const Result<std::string> text = checkpoint::read_file(path);
   WEIR_TRY(text.status());
-  Result<ForeignConfig> config = parse_foreign_config(*text);
+  Result<Config> config = parse_foreign_config(*text);
   if (!config.ok()) return Status(config.status().code(), path + ": " + config.status().message());
+  if (tied == true && !config->tied)
+    return Status(Code::invalid_argument,
+                  path +
+                      ": tie_word_embeddings is false; with --tied expected true, as the model has an "
+                      "output layer of its own");
+  const bool copies_embedding = config->tied && tied == false;
+  if (copies_embedding) config->tied = false;
   Result<SafetensorsFiles> files = SafetensorsFiles::open(folder);
   WEIR_TRY(files.status());
-  ImportedModel model(folder, std::move(*config), std::move(*files));
+  ImportedModel model(folder, std::move(*config), copies_embedding, std::move(*files));
   WEIR_TRY(model.check());
   return model;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,14 @@ class ImportedModel {
  public:
   /// Reads `config.json` and the header of `model.safetensors`, or those of the files of its index; the names
   /// of tensors may also be without their first part, "transformer." or "model.". invalid_argument if a
-  /// tensor is missing or has another shape.
-  static Result<ImportedModel> open(const std::string& folder);
+  /// tensor is missing or has another shape. `tied`: whether the output layer is to be tied to the embedding;
+  /// false for a tied model: it begins as a copy; invalid_argument if a model that is not tied is to be.
+  static Result<ImportedModel> open(const std::string& folder, std::optional<bool> tied = std::nullopt);
 
-  const Config& config() const { return config_.config; }
+  const Config& config() const { return config_; }
   const std::string& folder() const { return folder_; }
   /// Whether the output layer begins as a copy of the embedding, with which it shared its weights.
-  bool copies_embedding() const { return config_.tied; }
+  bool copies_embedding() const { return copies_embedding_; }
   /// The elements of a whole tensor, in our layout: [rows, columns]. Reads the file.
   Result<std::vector<float>> read(const Tensor& tensor) const;
   /// Of all elements, in our layout: XXH3 over the checksums of all tensors. Reads the file.
@@ -34,13 +36,17 @@ class ImportedModel {
   Status fill(const ParameterTable& table, Index begin, Index end, float* values) const;
 
  private:
-  ImportedModel(std::string folder, ForeignConfig config, SafetensorsFiles files)
-      : folder_(std::move(folder)), config_(std::move(config)), files_(std::move(files)) {}
+  ImportedModel(std::string folder, Config config, bool copies_embedding, SafetensorsFiles files)
+      : folder_(std::move(folder)),
+        config_(std::move(config)),
+        copies_embedding_(copies_embedding),
+        files_(std::move(files)) {}
   Status check() const;
   std::string name_in_file(const std::string& name) const;
 
   std::string folder_;
-  ForeignConfig config_;
+  Config config_;
+  bool copies_embedding_;
   SafetensorsFiles files_;
 };
 

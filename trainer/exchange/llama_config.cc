@@ -96,7 +96,7 @@ std::string llama_config_text(const Config& config) {
       {"attention_bias", false},
       {"mlp_bias", false},
       {"attention_dropout", 0.0},
-      {"tie_word_embeddings", false},
+      {"tie_word_embeddings", config.tied},
       {"initializer_range", 0.02},
       {"bos_token_id", nullptr},
       {"eos_token_id", nullptr},
@@ -105,9 +105,8 @@ std::string llama_config_text(const Config& config) {
   return all.dump(2) + "\n";
 }
 
-Result<ForeignConfig> read_llama_config(const json& all) {
-  ForeignConfig read;
-  Config& config = read.config;
+Result<Config> read_llama_config(const json& all) {
+  Config config;
   config.name = "imported";
   config.form = Form::llama;
   WEIR_TRY(read_size(all, "num_hidden_layers", 32, kMostLayers, config.layers));
@@ -125,8 +124,8 @@ Result<ForeignConfig> read_llama_config(const json& all) {
   WEIR_TRY(check_fixed(all, "hidden_act", "silu", "silu"));
   WEIR_TRY(check_fixed(all, "attention_bias", false, false));
   WEIR_TRY(check_fixed(all, "mlp_bias", false, false));
-  WEIR_TRY(read_flag(all, "tie_word_embeddings", false, read.tied));
-  return read;
+  WEIR_TRY(read_flag(all, "tie_word_embeddings", false, config.tied));
+  return config;
 }
 
 }  // namespace weir::trainer

@@ -15,6 +15,6 @@ std::string llama_config_text(const Config& config);
 /// Refuses other activations than SiLU, biases, scaled rotary embedding, heads of another size than
 /// hidden_size / num_attention_heads, and odd ones. Reads the base of the rotary embedding from `rope_theta`
 /// or, as newer releases write it, from `rope_parameters`.
-Result<ForeignConfig> read_llama_config(const nlohmann::json& all);
+Result<Config> read_llama_config(const nlohmann::json& all);
 
 }  // namespace weir::trainer

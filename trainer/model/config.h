@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The shape of a model: a decoder-only transformer, with norms before each half of a block,
-/// and an output layer that is not tied to the embedding, so that units share no parameters. It has one of
-/// two forms:
+/// and an output layer of its own, or one that is tied to the embedding: then both are one table of tokens
+/// (Press and Wolf, "Using the output embedding to improve language models", 2017). It has one of two forms:
 ///  - GPT-2 (Radford et al., 2019): learned positions, layer norms, GELU in an MLP of four times the width,
 ///    biases;
 ///  - Llama (Touvron et al., 2023): rotary position embedding, RMS norms, SwiGLU, heads of queries that share
@@ -31,6 +31,7 @@ struct Config {
   Index length = 0;           ///< tokens per sequence
   Index vocabulary = kBytes;  ///< number of tokens; by default tokens are bytes
   Form form = Form::gpt2;
+  bool tied = false;  ///< the weights of the output layer are those of the embedding
   // Of Llama's form only.
   Index key_value_heads = 0;     ///< heads of keys and values, a divisor of `heads`
   Index hidden = 0;              ///< width of the MLP between its layers

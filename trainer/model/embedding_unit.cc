@@ -19,6 +19,7 @@ ParameterTable embedding_table(const Config& config, uint32_t stream, Slice slic
 EmbeddingUnit::EmbeddingUnit(const Config& config, uint32_t stream, Slice slice)
     : Unit(embedding_table(config, stream, slice), config.width, Recompute::none),
       vocabulary_(config.vocabulary),
+      tied_(config.tied),
       tokens_(parameters().tensors()[0].offset),
       positions_(config.form == Form::gpt2 ? std::optional(parameters().tensors()[1].offset) : std::nullopt) {
 }
@@ -34,6 +35,9 @@ void EmbeddingUnit::forward_piece(const Compute& compute, const Batch& piece, co
 void EmbeddingUnit::backward_piece(const Compute& compute, const Batch& piece, const float* /*parameters*/,
                                    const float* /*input*/, float* /*saved*/, float* gradient,
                                    float* parameter_gradients) const {
+  if (tied_)
+    project_weights_backward(compute, piece.rows(), {width(), vocabulary_, true}, piece.tied.normal,
+                             piece.tied.logits, parameter_gradients + tokens_);
   compute.ops.run(EmbeddingBackward{piece.rows(), piece.length, width(), vocabulary_, piece.tokens, gradient,
                                     parameter_gradients + tokens_,
                                     positions_ ? parameter_gradients + *positions_ : nullptr});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The first unit: a row of a table for each token, in GPT-2's form plus one for its position.
+/// The first unit: a row of a table for each token, in GPT-2's form plus one for its position. Where the
+/// output layer is tied to the table, its part of the gradient is added here, from Batch::tied.
 #pragma once
 
 #include <optional>
@@ -21,6 +22,7 @@ class EmbeddingUnit final : public Unit {
                       float* saved, float* gradient, float* parameter_gradients) const override;
 
   Index vocabulary_;
+  bool tied_;
   Index tokens_;
   std::optional<Index> positions_;  ///< none in Llama's form, which turns queries and keys instead
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trainer/model/block_unit.h"
+#include "trainer/model/carver.h"
 #include "trainer/model/embedding_unit.h"
 #include "trainer/model/llama_block_unit.h"
 
@@ -46,6 +47,7 @@ std::vector<double> Model::unit_costs() const {
   for (size_t at = 1; at + 1 < costs.size(); ++at)
     costs[at] += 2.0 * static_cast<double>(config_.length * config_.width);
   costs.front() = static_cast<double>(config_.width);
+  if (config_.tied) costs.back() += static_cast<double>(table_floats());
   return costs;
 }
 
@@ -53,6 +55,35 @@ Index Model::scratch_floats(const Batch& batch) const {
   Index floats = 0;
   for (const auto& unit : units_) floats = std::max(floats, unit->scratch_floats(batch));
   return floats;
+}
+
+namespace {
+
+/// Where arrays begin after the table: at its end, and after the normal rows.
+struct TiedOffsets {
+  Index normal, logits, end;
+};
+
+TiedOffsets tied_offsets(const Config& config, const Batch& batch) {
+  Carver carver(nullptr);
+  carver.take(config.vocabulary * config.width);
+  const Index normal = carver.used();
+  carver.take(batch.rows() * config.width);
+  const Index logits = carver.used();
+  carver.take(batch.rows() * config.vocabulary);
+  return {normal, logits, carver.used()};
+}
+
+}  // namespace
+
+Index Model::tied_floats(const Batch& batch) const {
+  return config_.tied ? tied_offsets(config_, batch).end : 0;
+}
+
+Tied Model::tied_in(float* array, const Batch& batch) const {
+  if (!config_.tied) return {};
+  const TiedOffsets offsets = tied_offsets(config_, batch);
+  return {config_.width, config_.vocabulary, array, array + offsets.normal, array + offsets.logits};
 }
 
 }  // namespace weir::trainer

@@ -31,6 +31,13 @@ class Model {
   std::vector<double> unit_costs() const;
   /// Scratch floats that suffice for every unit with this batch.
   Index scratch_floats(const Batch& batch) const;
+  /// Floats of the arrays of Batch::tied for this batch; 0 if the model is not tied.
+  Index tied_floats(const Batch& batch) const;
+  /// These arrays, in one of that many floats that is aligned to a cache line and begins with the table, or
+  /// none if the model is not tied.
+  Tied tied_in(float* array, const Batch& batch) const;
+  /// Floats of the embedding's table of tokens, the first ones of its parameters.
+  Index table_floats() const { return config_.vocabulary * config_.width; }
 
  private:
   Config config_;

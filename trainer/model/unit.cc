@@ -14,6 +14,9 @@ Batch first_piece(const Batch& batch) {
   return piece;
 }
 
+float* moved(float* array, Index by) { return array != nullptr ? array + by : nullptr; }
+const float* moved(const float* array, Index by) { return array != nullptr ? array + by : nullptr; }
+
 // Calls visit(piece, sequences before it) for each piece of the batch.
 template <typename Visit>
 void for_each_piece(const Batch& batch, Visit visit) {
@@ -25,11 +28,10 @@ void for_each_piece(const Batch& batch, Visit visit) {
     if (piece.targets != nullptr) piece.targets += piece.rows();
     if (piece.starts != nullptr) piece.starts += piece.rows();
     if (piece.losses != nullptr) piece.losses += piece.rows();
+    piece.tied.normal = moved(piece.tied.normal, piece.rows() * piece.tied.width);
+    piece.tied.logits = moved(piece.tied.logits, piece.rows() * piece.tied.vocabulary);
   }
 }
-
-float* moved(float* array, Index by) { return array != nullptr ? array + by : nullptr; }
-const float* moved(const float* array, Index by) { return array != nullptr ? array + by : nullptr; }
 
 }  // namespace
 
@@ -69,9 +71,8 @@ void Unit::project(const Compute& compute, Index rows, const Layer& layer, const
       x, weights, result);
 }
 
-void Unit::project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
-                            const float* weights, const float* result_gradient, float* x_gradient,
-                            float* weight_gradient_sum, bool adds) {
+void Unit::project_weights_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
+                                    const float* result_gradient, float* weight_gradient_sum) {
   ProductShape to_weights{
       .rows = layer.in, .depth = rows, .columns = layer.out, .transpose_a = true, .accumulate = true};
   const float* left = x;
@@ -81,12 +82,24 @@ void Unit::project_backward(const Compute& compute, Index rows, const Layer& lay
     std::swap(left, right);
   }
   compute.ops.run(to_weights, left, right, weight_gradient_sum);
+}
+
+void Unit::project_input_backward(const Compute& compute, Index rows, const Layer& layer,
+                                  const float* weights, const float* result_gradient, float* x_gradient,
+                                  bool adds) {
   compute.ops.run(ProductShape{.rows = rows,
                                .depth = layer.out,
                                .columns = layer.in,
                                .transpose_b = !layer.rows_are_outputs,
                                .accumulate = adds},
                   result_gradient, weights, x_gradient);
+}
+
+void Unit::project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
+                            const float* weights, const float* result_gradient, float* x_gradient,
+                            float* weight_gradient_sum, bool adds) {
+  project_weights_backward(compute, rows, layer, x, result_gradient, weight_gradient_sum);
+  project_input_backward(compute, rows, layer, weights, result_gradient, x_gradient, adds);
 }
 
 void Unit::sum_over_slices(const Compute& compute, Index count, float* array) {

@@ -23,6 +23,17 @@ enum class Recompute {
   full,       ///< only the unit's input is saved
 };
 
+/// Arrays beside those of the units, where the output layer is tied to the embedding. The table's gradient is
+/// the sum of those of its two uses; it is computed with the embedding's, from what the head leaves here, so
+/// that the table is gathered and reduced as part of one unit.
+struct Tied {
+  Index width = 0;
+  Index vocabulary = 0;
+  const float* table = nullptr;  ///< [vocabulary, width]: the embedding's
+  float* normal = nullptr;       ///< [rows, width]: input of the output layer
+  float* logits = nullptr;       ///< [rows, vocabulary]: its result, after backward the gradient of this
+};
+
 /// Sequences that pass through the model together, a piece of the global batch.
 struct Batch {
   Index sequences = 0;
@@ -38,6 +49,7 @@ struct Batch {
   /// Canonical sums: every product covers one sequence, so that no shape depends on `sequences`. Otherwise a
   /// product covers all of them, which is faster.
   bool by_sequence = false;
+  Tied tied{};  ///< set where Config::tied; the head's logits() needs only the table
 
   Index rows() const { return sequences * length; }
 };
@@ -107,8 +119,15 @@ class Unit {
   /// result = x weights
   static void project(const Compute& compute, Index rows, const Layer& layer, const float* x,
                       const float* weights, float* result);
-  /// weight_gradient_sum += x^T result_gradient, and x_gradient = result_gradient weights^T, for weights [in,
-  /// out]; `adds`: x_gradient += instead, where several layers read x.
+  /// weight_gradient_sum += x^T result_gradient, for weights [in, out]
+  static void project_weights_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
+                                       const float* result_gradient, float* weight_gradient_sum);
+  /// x_gradient = result_gradient weights^T, for weights [in, out]; `adds`: += instead, where several layers
+  /// read x.
+  static void project_input_backward(const Compute& compute, Index rows, const Layer& layer,
+                                     const float* weights, const float* result_gradient, float* x_gradient,
+                                     bool adds = false);
+  /// Both.
   static void project_backward(const Compute& compute, Index rows, const Layer& layer, const float* x,
                                const float* weights, const float* result_gradient, float* x_gradient,
                                float* weight_gradient_sum, bool adds = false);

@@ -123,7 +123,8 @@ RankMemory memory_of_stage(const Settings& settings, const Model& model, const p
     slot += unit.saved_floats(batch) + (&unit == &model.head() ? 0 : between);
   }
   const Index ways_back = settings.parts.stages > 1 ? 2 : 1;
-  const Index floats = slots * slot + ways_back * between + model.scratch_floats(batch);
+  const Index floats =
+      slots * slot + ways_back * between + model.scratch_floats(batch) + model.tied_floats(batch);
   memory.activations = static_cast<size_t>(floats) * sizeof(float);
   return memory;
 }

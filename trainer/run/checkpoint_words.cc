@@ -28,6 +28,7 @@ constexpr size_t kScalingWords = 4;  ///< original length, factor, slow, fast
 constexpr size_t kFirstOfScaling = 30;
 constexpr size_t kFragmentsWord = 34;
 constexpr size_t kDelayWord = 35;
+constexpr size_t kTiedWord = 37;
 
 float float_in(uint64_t word) { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
 
@@ -108,7 +109,8 @@ std::vector<uint64_t> checkpoint_words(const Settings& settings, const Text& tex
           bits(settings.config.rotary_scaling.fast),
           number(settings.outer_fragments),
           number(outer_delay_of(settings)),
-          bits(settings.outer_mix)};
+          bits(settings.outer_mix),
+          settings.config.tied ? 1U : 0U};
 }
 
 uint64_t checksum_of(const Text& text) {
@@ -170,7 +172,8 @@ constexpr Word kWords[] = {{"seed", Notation::number, Change::option},
                            {"scaling of the rotary embedding", Notation::hidden, Change::never},
                            {"outer-fragments", Notation::number, Change::option},
                            {"outer-delay", Notation::number, Change::option},
-                           {"outer-mix", Notation::real, Change::option}};
+                           {"outer-mix", Notation::real, Change::option},
+                           {}};
 
 std::string shown(Notation form, uint64_t word) {
   switch (form) {
@@ -250,6 +253,7 @@ std::optional<Config> config_in(std::span<const uint64_t> words) {
     if (words[kVocabularyWord] == 0 || words[kVocabularyWord] > kMostInShape) return std::nullopt;
     config.vocabulary = number(words[kVocabularyWord]);
   }
+  config.tied = words.size() > kTiedWord && words[kTiedWord] != 0;
   if (words.size() >= kFirstOfScaling + kScalingWords &&
       !read_scaling(words.subspan(kFirstOfScaling, kScalingWords), config.rotary_scaling))
     return std::nullopt;

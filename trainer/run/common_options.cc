@@ -69,6 +69,7 @@ std::vector<CommonSetting> common_options(const Settings& settings, const Report
   const Config& config = settings.config;
   add("--preset", config.name);
   add("--blocks", config.layers);
+  add("--tied", config.tied ? "given" : "not given");
   add("--data", fmt::format("{} {} with checksum {:016x}", text.size(), text.is_bytes() ? "bytes" : "tokens",
                             checksum_of(text)));
   add("--vocabulary", config.vocabulary);

@@ -12,7 +12,7 @@ namespace weir::trainer {
 
 Status choose_model(const ModelSource& source, Settings& settings) {
   if (!source.imported.empty()) {
-    auto imported = ImportedModel::open(source.imported);
+    auto imported = ImportedModel::open(source.imported, source.tied);
     WEIR_TRY(imported.status());
     settings.config = imported->config();
     settings.imported = std::make_shared<const ImportedModel>(std::move(*imported));
@@ -30,6 +30,7 @@ Status choose_model(const ModelSource& source, Settings& settings) {
   WEIR_TRY(config.status());
   settings.config = std::move(*config);
   if (source.blocks > 0) settings.config.layers = source.blocks;
+  settings.config.tied = source.tied.value_or(false);
   return {};
 }
 

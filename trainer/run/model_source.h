@@ -3,6 +3,7 @@
 /// Tests: tests/trainer/model_source_test.cc
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "src/base/status.h"
@@ -12,9 +13,10 @@ namespace weir::trainer {
 
 struct ModelSource {
   std::string preset = "small";
-  int blocks = 0;           ///< number of blocks; 0: as in the preset
-  std::string imported;     ///< path of a folder whose model is trained on; empty: none
-  std::string sample_from;  ///< path of a checkpoint, or of a folder with some; empty: the run trains
+  int blocks = 0;            ///< number of blocks; 0: as in the preset
+  std::optional<bool> tied;  ///< whether the output layer is tied to the embedding; nullopt: as in the model
+  std::string imported;      ///< path of a folder whose model is trained on; empty: none
+  std::string sample_from;   ///< path of a checkpoint, or of a folder with some; empty: the run trains
 };
 
 /// Fills in the shape of the model, and what its parameters are imported from. The shape of a checkpoint of

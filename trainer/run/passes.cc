@@ -45,6 +45,7 @@ Result<Passes> Passes::make(const With& with, const Batch& largest, int slots) {
   for (Array& gradient : passes.gradients_)
     WEIR_TRY(passes.make(gradient, static_cast<Index>(passes.floats_between(largest))));
   WEIR_TRY(passes.make(passes.scratch_, with.model.scratch_floats(largest)));
+  WEIR_TRY(passes.make(passes.tied_, with.model.tied_floats(largest)));
   return passes;
 }
 
@@ -92,7 +93,14 @@ Status Passes::receive(const Batch& batch, size_t slot) {
   return {};
 }
 
-Status Passes::forward(const Batch& batch, int micro_batch, float* logits) {
+Batch Passes::with_tied(const Batch& batch) {
+  Batch own = batch;
+  own.tied = with_.model.tied_in(tied_.data(), batch);
+  return own;
+}
+
+Status Passes::forward(const Batch& given, int micro_batch, float* logits) {
+  const Batch batch = with_tied(given);
   const size_t number_of_slot = slot_of(micro_batch);
   Slot& slot = slots_[number_of_slot];
   WEIR_TRY(receive(batch, number_of_slot));
@@ -101,6 +109,9 @@ Status Passes::forward(const Batch& batch, int micro_batch, float* logits) {
     auto parameters = gathered(at);
     WEIR_TRY(parameters.status());
     const int64_t begin = Recorder::steady_ns();
+    if (at == 0 && with_.model.config().tied)
+      with_.where.copy(parameters->data(), static_cast<size_t>(with_.model.table_floats()) * sizeof(float),
+                       tied_.data());
     float* const output = slot.output[at].data();
     if (logits != nullptr && &unit(at) == &with_.model.head()) {
       with_.model.head().logits(compute(), batch, parameters->data(), input, logits);
@@ -117,7 +128,8 @@ Status Passes::forward(const Batch& batch, int micro_batch, float* logits) {
                                                 number(with_.units.count() - 1));
 }
 
-Status Passes::backward(const Batch& batch, int micro_batch) {
+Status Passes::backward(const Batch& given, int micro_batch) {
+  const Batch batch = with_tied(given);
   Slot& slot = slots_[slot_of(micro_batch)];
   const size_t turn = static_cast<size_t>(micro_batch) % gradients_.size();
   Array& gradient = gradients_[turn];
@@ -151,7 +163,7 @@ Status Passes::backward(const Batch& batch, int micro_batch) {
 }
 
 Index Passes::floats() const {
-  Index floats = scratch_.size();
+  Index floats = scratch_.size() + tied_.size();
   for (const Array& gradient : gradients_) floats += gradient.size();
   for (const Slot& slot : slots_) {
     floats += slot.input.size();

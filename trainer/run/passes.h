@@ -58,6 +58,7 @@ class Passes {
   size_t floats_between(const Batch& batch) const;
   Compute compute() { return {with_.ops, scratch_.data(), with_.team.slices()}; }
   Status receive(const Batch& batch, size_t slot);
+  Batch with_tied(const Batch& batch);
   Result<std::span<const float>> gathered(size_t at);
   Status status() const;
 
@@ -65,6 +66,7 @@ class Passes {
   std::vector<Slot> slots_;
   std::vector<Array> gradients_;  ///< gradients of activations; two arrays used alternately
   Array scratch_;
+  Array tied_;  ///< those of Batch::tied, if the model is tied
 };
 
 }  // namespace weir::trainer

@@ -27,10 +27,11 @@ std::string model_words(const Model& model) {
           ? fmt::format(" ({} of keys and values), hidden width {}", config.key_value_heads, config.hidden)
           : "";
   return fmt::format(
-      "{}: {} blocks of width {}, {} heads{}, sequences of {} {}, {:.2f} M parameters", name_of(config),
+      "{}: {} blocks of width {}, {} heads{}, sequences of {} {}, {:.2f} M parameters{}", name_of(config),
       config.layers, config.width, config.heads, shared, config.length,
       config.vocabulary == kBytes ? "bytes" : fmt::format("tokens out of {}", config.vocabulary),
-      static_cast<double>(model.parameter_floats()) / 1e6);
+      static_cast<double>(model.parameter_floats()) / 1e6,
+      config.tied ? ", output layer tied to the embedding" : "");
 }
 
 std::string plural(int count, const char* what) {

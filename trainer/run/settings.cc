@@ -21,6 +21,11 @@ Status check_parts(const Settings& settings) {
   if (stages < 1 || stages > units)
     return wrong(
         fmt::format("--pipeline {}: the model has {} units; expected 1 to {} stages", stages, units, units));
+  if (stages > 1 && settings.config.tied)
+    return wrong(fmt::format(
+        "--pipeline {} with a tied output layer: the first and the last stage would need one table; "
+        "expected --untied, or no stages (--tensor and --strategy are possible)",
+        stages));
   if (slices < 1 || settings.config.heads % slices != 0)
     return wrong(fmt::format(
         "--tensor {}: the model has {} heads; expected a number of slices that divides the number of heads",

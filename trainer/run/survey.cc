@@ -305,6 +305,7 @@ plan::Model plan_model(const Model& model) {
       for (const Tensor& tensor : table.tensors())
         if (tensor.rows > 1) unit.products += static_cast<double>(tensor.size());
     if (unit.name == "block") unit.attentions = 1;
+    if (unit.name == "head" && config.tied) unit.products = static_cast<double>(model.table_floats());
     seen.units.push_back(std::move(unit));
   }
   return seen;

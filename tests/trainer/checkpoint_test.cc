@@ -32,19 +32,37 @@ float value_of(uint64_t step, size_t array, int unit, size_t element) {
   return static_cast<float>(step * 1000003 + array * 77773 + unit * 9001 + element);
 }
 
+/// The parts of a shard that a partial array has: 20 elements of each 64 of a unit.
+std::vector<shard::Range> some_of(const shard::Range& shard) {
+  std::vector<shard::Range> parts;
+  for (size_t at = shard.first / 64 * 64; at < shard.end(); at += 64) {
+    const size_t first = std::max(at, shard.first), end = std::min(at + 20, shard.end());
+    if (first < end) parts.push_back({first, end - first});
+  }
+  return parts;
+}
+
+enum class Moment { whole, partial };
+
 /// An engine with one array beside the parameters.
 class State {
  public:
-  State(ncclComm_t world, std::vector<shard::Unit> units, EngineOptions options) {
+  State(ncclComm_t world, std::vector<shard::Unit> units, EngineOptions options,
+        Moment moment = Moment::whole) {
     options.limiter.kind = shard::Limit::off;
     Result<std::unique_ptr<ShardEngine>> made = ShardEngine::create(world, std::move(units), options);
     EXPECT_TRUE(made.ok()) << made.status().message();
     engine_ = std::move(*made);
     moment_.name = "moment1";
     for (int unit = 0; unit < count(); ++unit) {
-      values_.emplace_back(engine_->shard(unit).size());
-      moment_.units.emplace_back(values_.back());
+      const shard::Range shard = engine_->shard_range(unit);
+      held_.push_back(moment == Moment::partial ? some_of(shard) : std::vector<shard::Range>{shard});
+      size_t floats = 0;
+      for (const shard::Range& part : held_.back()) floats += part.count;
+      values_.emplace_back(floats);
     }
+    for (std::vector<float>& values : values_) moment_.units.emplace_back(values);
+    if (moment == Moment::partial) moment_.parts = held_;
   }
 
   void fill(uint64_t step) {
@@ -76,12 +94,15 @@ class State {
     for (int unit = 0; unit < count(); ++unit)
       for (size_t array = 0; array < 2; ++array) {
         const std::span<float> values = array == 0 ? engine_->shard(unit) : moment_.units[unit];
-        for (size_t i = 0; i < values.size(); ++i)
-          act(values[i], array, unit, engine_->shard_range(unit).first + i);
+        const std::vector<shard::Range> all{engine_->shard_range(unit)};
+        size_t next = 0;
+        for (const shard::Range& part : array == 0 ? all : held_[static_cast<size_t>(unit)])
+          for (size_t i = 0; i < part.count; ++i) act(values[next++], array, unit, part.first + i);
       }
   }
 
   std::unique_ptr<ShardEngine> engine_;
+  std::vector<std::vector<shard::Range>> held_;  ///< index: unit; what the moment has
   std::vector<std::vector<float>> values_;
   ShardArray moment_;
 };
@@ -145,6 +166,34 @@ TEST(Checkpoint, LoadsAtAnyWorldSizeAndStrategy) {
         EXPECT_TRUE(state.holds(7)) << from.world << " to " << to.world << ", rank " << rank;
       });
   }
+}
+
+TEST(Checkpoint, PartialArraysHaveWhatIsNeeded) {
+  const TemporaryFolder partial, whole;
+  EngineOptions full, copies;
+  copies.strategy = Strategy::no_shard;
+  shard::toy::with_ranks(3, [&](int, ncclComm_t world) {
+    for (const auto& [folder, moment] : {std::pair{&partial, Moment::partial}, {&whole, Moment::whole}}) {
+      State state(world, shard::toy::units(), full, moment);
+      Saver saver(world, folder->path(), 2);
+      ASSERT_TRUE(saver.open(false).ok());
+      ASSERT_TRUE(state.save(saver, 7).ok());
+    }
+  });
+  for (const bool is_local : {false, true})
+    shard::toy::with_ranks(2, [&](int, ncclComm_t world) {
+      State wants_less(world, shard::toy::units(), copies, Moment::partial);
+      for (const TemporaryFolder* folder : {&partial, &whole}) {
+        const auto loaded = wants_less.load(world, folder->path(), is_local);
+        ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+        ASSERT_TRUE(loaded->has_value());
+        EXPECT_TRUE(wants_less.holds(7));
+        wants_less.fill(8);
+      }
+      State wants_all(world, shard::toy::units(), copies);
+      EXPECT_THAT(wants_all.load(world, partial.path(), is_local).status().message(),
+                  HasSubstr("moment1 of embedding has 1571 of the 5003 elements from 0 on that are needed"));
+    });
 }
 
 TEST(Checkpoint, RanksOfACopyWriteNothingTwice) {

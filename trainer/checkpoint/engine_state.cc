@@ -12,7 +12,10 @@ Contents contents_of(const shard::ShardEngine& engine, std::span<const ShardArra
   Contents contents;
   contents.units = whole.units.empty() ? engine.units() : whole.units;
   contents.arrays.emplace_back("parameters");
-  for (const ShardArray& array : arrays) contents.arrays.push_back(array.name);
+  for (const ShardArray& array : arrays) {
+    contents.arrays.push_back(array.name);
+    if (!array.parts.empty()) contents.partial.push_back(array.name);
+  }
   return contents;
 }
 
@@ -24,9 +27,29 @@ bool saves(std::span<const ShardArray> arrays, size_t array, const WholeModel& w
   return array == 0 ? whole.saved : has(arrays, array) && arrays[array - 1].saved;
 }
 
-std::span<float> values_of(shard::ShardEngine& engine, std::span<const ShardArray> arrays, size_t array,
-                           int unit) {
-  return array == 0 ? engine.shard(unit) : arrays[array - 1].units[unit];
+/// Elements of an array that are contiguous here and in the whole unit, from `whole` on there.
+struct Held {
+  uint64_t whole = 0;
+  std::span<float> values;
+};
+
+/// What an array has of a stretch of the engine's unit.
+std::vector<Held> held_in(shard::ShardEngine& engine, std::span<const ShardArray> arrays, size_t array,
+                          int unit, const shard::ContiguousRange& stretch) {
+  const std::span<float> all = array == 0 ? engine.shard(unit) : arrays[array - 1].units[unit];
+  if (array == 0 || arrays[array - 1].parts.empty())
+    return {{stretch.whole, all.subspan(stretch.first - engine.shard_range(unit).first, stretch.count)}};
+  std::vector<Held> held;
+  size_t before = 0;
+  for (const shard::Range& part : arrays[array - 1].parts[unit]) {
+    const size_t first = std::max(part.first, stretch.first);
+    const size_t end = std::min(part.end(), stretch.first + stretch.count);
+    if (first < end)
+      held.push_back(
+          {stretch.whole + (first - stretch.first), all.subspan(before + (first - part.first), end - first)});
+    before += part.count;
+  }
+  return held;
 }
 
 }  // namespace
@@ -38,12 +61,12 @@ Status start_saving(Saver& saver, shard::ShardEngine& engine, std::span<const Sh
   contents.words = std::move(words);
   std::vector<Part> parts;
   for (int unit = 0; unit < static_cast<int>(engine.units().size()); ++unit) {
-    const size_t begin = engine.shard_range(unit).first;
     for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], engine.piece_range(unit)))
       for (size_t array = 0; own.counts && array < contents.arrays.size(); ++array) {
         if (!saves(arrays, array, whole)) continue;
-        parts.push_back({whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole,
-                         values_of(engine, arrays, array, unit).subspan(own.first - begin, own.count)});
+        for (const Held& held : held_in(engine, arrays, array, unit, own))
+          parts.push_back({whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array),
+                           held.whole, held.values});
       }
   }
   WEIR_TRY(saver.start(contents, std::move(parts), engine.arrays()));
@@ -74,11 +97,11 @@ class Wanted {
       for (const shard::ContiguousRange& own : stretches_in(engine.units()[unit], range))
         for (size_t array = 0; array <= arrays.size(); ++array) {
           if (!has(arrays, array)) continue;
-          const auto values =
-              values_of(engine, arrays, array, unit).subspan(own.first - range.first, own.count);
-          destinations_.push_back(values);
-          requests_.push_back(
-              {whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array), own.whole, values});
+          for (const Held& held : held_in(engine, arrays, array, unit, own)) {
+            destinations_.push_back(held.values);
+            requests_.push_back({whole.first + static_cast<uint32_t>(unit), static_cast<uint32_t>(array),
+                                 held.whole, held.values});
+          }
         }
     }
     if (engine.arrays().gpu() == nullptr) return;

@@ -21,6 +21,9 @@ struct ShardArray {
   std::string name;
   std::vector<std::span<float>> units;  ///< empty: other engines of the world have this array
   bool saved = true;                    ///< by this engine; false: an engine of other ranks saves the same
+  /// Index: unit. Elements of the shard, numbered as in the unit, that units[] holds one after the other;
+  /// empty: it holds the whole shard. The other elements are neither saved nor loaded.
+  std::vector<std::vector<shard::Range>> parts{};
 };
 
 /// The units of the whole model. The engine trains consecutive ones of them, from `first` on, or slices of

@@ -62,7 +62,8 @@ std::vector<bool> complete_arrays(const Contents& contents, const std::vector<st
       uint64_t until = 0;
       for (; next != all.end() && next->array == array && next->unit == unit; ++next)
         if (next->first <= until) until = std::max(until, next->first + next->count);
-      if (until < contents.units[unit].parameters) complete[array] = false;
+      // Of partial arrays plan_moves() finds out whether all that is wanted is there.
+      if (until < contents.units[unit].parameters && !is_partial(contents, array)) complete[array] = false;
     }
   return complete;
 }

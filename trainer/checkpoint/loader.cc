@@ -99,9 +99,13 @@ Status check_complete(const Contents& contents, std::vector<Record> records, con
   for (uint32_t unit = 0; unit < contents.units.size(); ++unit)
     for (uint32_t array = 0; array < contents.arrays.size(); ++array) {
       uint64_t at = 0;
-      while (next != records.end() && next->unit == unit && next->array == array && next->first == at)
-        at += (next++)->count;
-      if (at != contents.units[unit].parameters)
+      const bool partial = is_partial(contents, array);
+      for (; next != records.end() && next->unit == unit && next->array == array; ++next) {
+        if (next->first < at || (next->first > at && !partial)) break;
+        at = next->first + next->count;
+      }
+      const uint64_t end = contents.units[unit].parameters;
+      if (at > end || (at < end && !partial))
         return Status(Code::invalid_argument,
                       fmt::format("{}: elements of {} from {} on are missing or occur twice", path,
                                   name_of(contents, unit, array), at));
@@ -119,6 +123,22 @@ void Reader::order_records() {
       places_[slot(record.unit, record.array)].push_back({&file, &record});
   for (std::vector<Place>& places : places_)
     std::ranges::sort(places, {}, [](const Place& place) { return place.record->first; });
+}
+
+Status check_found(const Contents& contents, std::span<const Record> records, const ArrayRequest& request,
+                   const std::string& path) {
+  uint64_t found = 0;
+  for (const Record& record : records) {
+    if (record.unit != request.unit || record.array != request.array) continue;
+    const uint64_t from = std::max(record.first, request.first);
+    const uint64_t to = std::min(record.first + record.count, request.first + request.values.size());
+    found += from < to ? to - from : 0;  // no two records have one element
+  }
+  if (found == request.values.size()) return {};
+  return Status(Code::invalid_argument,
+                fmt::format("{}: {} has {} of the {} elements from {} on that are needed", path,
+                            name_of(contents, request.unit, request.array), found, request.values.size(),
+                            request.first));
 }
 
 void copy_common(const Record& record, std::span<const float> values, const ArrayRequest& request) {
@@ -139,6 +159,11 @@ Status Reader::read(const ArrayRequest& request) const {
                   fmt::format("{}: no elements {} to {} of array {} of unit {}", path_, request.first, end,
                               request.array, request.unit));
   const std::vector<Place>& places = places_[slot(request.unit, request.array)];
+  if (is_partial(contents, request.array)) {
+    std::vector<Record> records;
+    for (const Place& place : places) records.push_back(*place.record);
+    WEIR_TRY(check_found(contents, records, request, path_));
+  }
   std::vector<float> values;
   for (const Place& place : places) {
     const Record& record = *place.record;

@@ -57,8 +57,11 @@ class Reader {
 /// Whether a checkpoint belongs to the expected model: invalid_argument with what differs. `path` is for the
 /// message, here and below.
 Status check_same(const Contents& found, const Contents& expected, const std::string& path);
-/// invalid_argument unless the records have each element of each array once.
+/// invalid_argument unless the records have each element of each array once, of partial ones at most once.
 Status check_complete(const Contents& contents, std::vector<Record> records, const std::string& path);
+/// invalid_argument if the records lack elements that are asked for; only partial arrays can lack some.
+Status check_found(const Contents& contents, std::span<const Record> records, const ArrayRequest& request,
+                   const std::string& path);
 /// Copies the elements of a record that were asked for.
 void copy_common(const Record& record, std::span<const float> values, const ArrayRequest& request);
 

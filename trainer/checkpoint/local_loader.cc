@@ -51,6 +51,10 @@ class ScatteredReader {
     for (size_t file = 0; file < files_.size(); ++file) WEIR_TRY(share_records(file));
     WEIR_TRY(check_complete(manifest_.contents, records_, path_));
     WEIR_TRY(share_requests(expected, requests));
+    Status found;
+    for (const ArrayRequest& request : requests_)
+      if (found.ok()) found = check_found(manifest_.contents, records_, request, path_);
+    WEIR_TRY(agree(world_, found));
     Status damaged;
     size_t next = 0;
     for (size_t file = 0; file < files_.size(); ++file)

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "trainer/checkpoint/checksum.h"
@@ -53,6 +54,7 @@ class Lines {
     return name;
   }
 
+  bool next_begins_with(std::string_view keyword) const { return rest_.starts_with(keyword); }
   Status end_of_line() { return line_.empty() ? Status() : wrong("the end of the line"); }
   /// The rest of the text.
   std::string_view rest() const { return rest_; }
@@ -116,11 +118,23 @@ Status read_contents(Lines& reader, Contents& contents) {
   WEIR_TRY(reader.line("arrays"));
   WEIR_TRY(read_all(reader, contents.arrays, [&] { return reader.word(); }));
   WEIR_TRY(reader.end_of_line());
+  if (reader.next_begins_with("partial")) {
+    WEIR_TRY(reader.line("partial"));
+    WEIR_TRY(read_all(reader, contents.partial, [&] { return reader.word(); }));
+    WEIR_TRY(reader.end_of_line());
+    for (const std::string& name : contents.partial)
+      if (std::ranges::find(contents.arrays, name) == contents.arrays.end())
+        return reader.wrong("names of arrays");
+  }
   WEIR_TRY(reader.line("units"));
   return read_all(reader, contents.units, [&] { return read_unit(reader); });
 }
 
 }  // namespace
+
+bool is_partial(const Contents& contents, size_t array) {
+  return std::ranges::find(contents.partial, contents.arrays[array]) != contents.partial.end();
+}
 
 Status check(const Contents& contents) {
   for (const std::string& name : contents.arrays)
@@ -139,6 +153,8 @@ std::string text_of(const Manifest& manifest) {
   for (uint64_t word : contents.words) text += fmt::format(" {}", word);
   text += fmt::format("\narrays {}", contents.arrays.size());
   for (const std::string& name : contents.arrays) text += " " + name;
+  if (!contents.partial.empty()) text += fmt::format("\npartial {}", contents.partial.size());
+  for (const std::string& name : contents.partial) text += " " + name;
   text += fmt::format("\nunits {}\n", contents.units.size());
   for (const shard::Unit& unit : contents.units)
     text += fmt::format("unit {} {}\n", unit.parameters, unit.name);

@@ -5,6 +5,7 @@
 ///     step 20
 ///     words 2 17 4711
 ///     arrays 2 parameters moment1
+///     partial 1 moment1                    only if there are such
 ///     units 2
 ///     unit 5003 embedding
 ///     unit 3000 head
@@ -29,9 +30,10 @@ namespace weir::checkpoint {
 
 struct Contents {
   uint64_t step = 0;
-  std::vector<uint64_t> words;      ///< values of the program: seed, position in the data
-  std::vector<std::string> arrays;  ///< array names, without spaces; one element per parameter each
-  std::vector<shard::Unit> units;   ///< unit names contain no line breaks
+  std::vector<uint64_t> words;       ///< values of the program: seed, position in the data
+  std::vector<std::string> arrays;   ///< array names, without spaces; one element per parameter each,
+  std::vector<std::string> partial;  ///< but for these of them, which lack elements that nobody needs
+  std::vector<shard::Unit> units;    ///< unit names contain no line breaks
 };
 
 /// One rank's file, as described by the manifest.
@@ -47,6 +49,8 @@ struct Manifest {
 };
 
 inline constexpr const char* kManifest = "manifest";
+
+bool is_partial(const Contents& contents, size_t array);
 
 /// Returns invalid_argument for names that the format cannot hold.
 Status check(const Contents& contents);

@@ -85,14 +85,25 @@ void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index e
   });
 }
 
+std::vector<ElementRange> vectors_in(const ParameterTable& table, Index begin, Index end) {
+  std::vector<ElementRange> stretches;
+  for_each_part(table, begin, end, [&](const Tensor& tensor, Index first, Index last) {
+    if (!tensor.decays()) stretches.push_back({first, last});
+  });
+  return stretches;
+}
+
 void optimise(Ops& ops, const ParameterTable& table, const AdamW& settings, Index begin, Index end,
               float* values, const float* gradients, float* mean, float* variance, Tensors which) {
+  Index packed = 0;
   for_each_part(table, begin, end, [&](const Tensor& tensor, Index first, Index last) {
     if (tensor.decays() && which == Tensors::vectors) return;
     AdamW own = settings;
     if (!tensor.decays()) own.weight_decay = 0.0f;
     const Index at = first - begin;
-    ops.run(AdamWStep{own, last - first, values + at, gradients + at, mean + at, variance + at});
+    const Index of_variance = which == Tensors::vectors ? packed : at;
+    ops.run(AdamWStep{own, last - first, values + at, gradients + at, mean + at, variance + of_variance});
+    packed += last - first;
   });
 }
 

@@ -94,8 +94,17 @@ class ParameterTable {
 /// floats). They depend only on the seed and the position in the whole tensor, not on how arrays are cut.
 void initialise(const ParameterTable& table, uint64_t seed, Index begin, Index end, float* values);
 
+/// Consecutive elements [first, end) of a unit's array.
+struct ElementRange {
+  Index first = 0;
+  Index end = 0;
+};
+/// The elements in [begin, end) of tensors that do not decay, in order.
+std::vector<ElementRange> vectors_in(const ParameterTable& table, Index begin, Index end);
+
 /// One step of AdamW on the elements [begin, end) of a unit; the arrays hold only these.
-/// `settings.weight_decay` is applied to the tensors that decay; these are left as they are with `vectors`.
+/// `settings.weight_decay` is applied to the tensors that decay; with `vectors` these are left as they are,
+/// and `variance` holds only the elements of vectors_in(), one after the other.
 enum class Tensors { all, vectors };
 void optimise(Ops& ops, const ParameterTable& table, const AdamW& settings, Index begin, Index end,
               float* values, const float* gradients, float* mean, float* variance,

@@ -87,6 +87,15 @@ Batch shape_of_batch(const Settings& settings, int ranks) {
 
 namespace {
 
+/// Of a whole unit.
+size_t floats_of_variance(const Settings& settings, const Model& model, size_t at) {
+  const ParameterTable& table = model.units()[at]->parameters();
+  if (settings.optimizer != Optimizer::muon || !is_block(model, at)) return static_cast<size_t>(table.size());
+  Index floats = 0;
+  for (const auto& [first, end] : vectors_in(table, 0, table.size())) floats += end - first;
+  return static_cast<size_t>(floats);
+}
+
 /// Activations of a rank with these units and up to `slots` micro-batches between forward and backward.
 RankMemory memory_of_stage(const Settings& settings, const Model& model, const parallel::UnitRange& units,
                            int slots, const shard::Place& place, const Batch& batch) {
@@ -99,7 +108,8 @@ RankMemory memory_of_stage(const Settings& settings, const Model& model, const p
     own.push_back(std::min(cut.shard_length(), cut.parameters()));
     const size_t gradients =
         std::max(cut.shard_length(), cut.piece_length() * static_cast<size_t>(place.replicas));
-    const size_t moments = 2 * own.back();
+    const auto at = units.first + static_cast<size_t>(&cut - cuts.data());
+    const size_t moments = own.back() + std::min(own.back(), floats_of_variance(settings, model, at));
     const size_t secondary =
         place.group_ranks > 1 ? cut.padded() / static_cast<size_t>(place.group_ranks) : 0;
     memory.states += (cut.shard_length() + gradients + moments + secondary) * sizeof(float);

@@ -234,6 +234,11 @@ uint64_t tokenizer_in(std::span<const uint64_t> words) {
   return words.size() > kTokenizerWord ? words[kTokenizerWord] : 0;
 }
 
+Optimizer optimizer_in(std::span<const uint64_t> words) {
+  const bool is_muon = words.size() > kOptimizerWord && words[kOptimizerWord] != 0;
+  return is_muon ? Optimizer::muon : Optimizer::adamw;
+}
+
 std::optional<Config> config_in(std::span<const uint64_t> words) {
   if (words.size() < kFirstOfShape + kShapeWords) return std::nullopt;
   const auto shape = words.subspan(kFirstOfShape, kShapeWords);

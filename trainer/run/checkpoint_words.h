@@ -35,6 +35,8 @@ std::vector<std::string> changeable_options();
 uint64_t tokenizer_in(std::span<const uint64_t> words);
 uint64_t checksum_of(const TokenizerFiles& files);
 
+/// That of the run; AdamW in earlier versions.
+Optimizer optimizer_in(std::span<const uint64_t> words);
 /// The shape of the model; nothing if the words are those of an earlier version, or make no sense.
 std::optional<Config> config_in(std::span<const uint64_t> words);
 

@@ -21,6 +21,7 @@ Status choose_model(const ModelSource& source, Settings& settings) {
   if (!source.sample_from.empty()) {
     const auto found = checkpoint::newest(source.sample_from);
     WEIR_TRY(found.status());
+    settings.optimizer = optimizer_in(found->contents.words);
     if (const auto config = config_in(found->contents.words)) {
       settings.config = *config;
       return {};

@@ -19,9 +19,9 @@ struct ModelSource {
   std::string sample_from;   ///< path of a checkpoint, or of a folder with some; empty: the run trains
 };
 
-/// Fills in the shape of the model, and what its parameters are imported from. The shape of a checkpoint of
-/// an earlier version is that of the preset. Errors: those of ImportedModel::open() and
-/// checkpoint::newest().
+/// Fills in the shape of the model, what its parameters are imported from, and the optimizer whose state a
+/// checkpoint has. The shape of a checkpoint of an earlier version is that of the preset. Errors: those of
+/// ImportedModel::open() and checkpoint::newest().
 Status choose_model(const ModelSource& source, Settings& settings);
 
 }  // namespace weir::trainer

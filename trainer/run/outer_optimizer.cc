@@ -208,7 +208,8 @@ std::vector<checkpoint::ShardArray> OuterOptimizer::arrays(const std::vector<che
     const std::string suffix = group == 0 ? "" : fmt::format(".{}", group);
     const bool mine = group == group_;
     for (const checkpoint::ShardArray& array : own)
-      all.push_back({array.name + suffix, mine ? array.units : std::vector<std::span<float>>(), mine});
+      all.push_back(
+          {array.name + suffix, mine ? array.units : std::vector<std::span<float>>(), mine, array.parts});
     // While they are swapped, the group's own parameters are where the outer ones belong.
     all.push_back(
         {"local_parameters" + suffix, mine ? spans(&Arrays::outer) : std::vector<std::span<float>>(), mine});

@@ -146,10 +146,11 @@ Status Sharded::make_arrays() {
   WEIR_TRY(passes.status());
   passes_.emplace(std::move(*passes));
   for (size_t at = 0; at < units_.count(); ++at) {
-    const shard::Range own = shards_->shard_range(static_cast<int>(at));
-    Moments& moments = moments_.emplace_back();
-    WEIR_TRY(make(moments.mean, static_cast<Index>(own.count), where_));
-    WEIR_TRY(make(moments.variance, static_cast<Index>(own.count), where_));
+    const bool has_muon = settings_.optimizer == Optimizer::muon && is_block(model_, units_.first + at);
+    auto moments = Moments::make(unit(at).parameters(), shards_->shard_range(static_cast<int>(at)), has_muon,
+                                 where_.gpu());
+    WEIR_TRY(moments.status());
+    moments_.push_back(std::move(*moments));
   }
   if (settings_.optimizer == Optimizer::muon)
     muon_.emplace(team_->data(), *shards_, matrices_of(model_, units_));

@@ -22,6 +22,7 @@
 #include "trainer/run/budget.h"
 #include "trainer/run/commits.h"
 #include "trainer/run/engine.h"
+#include "trainer/run/moments.h"
 #include "trainer/run/muon.h"
 #include "trainer/run/outer_optimizer.h"
 #include "trainer/run/passes.h"
@@ -89,12 +90,6 @@ class Sharded final : public TrainingEngine {
   }
 
  private:
-  // AdamW's moments for this rank's shard of a unit.
-  struct Moments {
-    Array mean;
-    Array variance;
-  };
-
   Sharded(const World& world, const Settings& settings, const Text& text, Ops& ops,
           std::unique_ptr<OuterOptimizer> outer, std::unique_ptr<parallel::Team> team);
   Status make_shards();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "trainer/checkpoint/agree.h"
 #include "trainer/run/checkpoint_words.h"
 #include "trainer/run/shard_units.h"
 
@@ -30,6 +31,17 @@ Status barrier(ncclComm_t world) {
                         "waiting for all ranks");
 }
 
+/// Another optimizer has saved other elements: says so before these are missed. Collective.
+Status check_optimizer(const World& world, const std::string& folder, const std::vector<uint64_t>& now) {
+  const auto newest = checkpoint::newest(folder);
+  Status own;
+  if (newest.ok() && optimizer_in(newest->contents.words) != optimizer_in(now))
+    own = Status(Code::invalid_argument,
+                 fmt::format("{} was written {}", newest->path,
+                             compare_words(newest->contents.words, now, {}).status().message()));
+  return checkpoint::agree(world.comm(), own);
+}
+
 }  // namespace
 
 checkpoint::WholeModel Sharded::whole_model() const {
@@ -43,10 +55,15 @@ checkpoint::WholeModel Sharded::whole_model() const {
 
 std::vector<checkpoint::ShardArray> Sharded::saved_arrays() {
   std::vector<checkpoint::ShardArray> moments = {{"mean", {}}, {"variance", {}}};
-  for (Moments& own : moments_) {
-    const auto count = static_cast<size_t>(own.mean.size());
-    moments[0].units.emplace_back(own.mean.data(), count);
-    moments[1].units.emplace_back(own.variance.data(), count);
+  for (size_t at = 0; at < moments_.size(); ++at) {
+    Moments& own = moments_[at];
+    moments[0].units.emplace_back(own.mean.data(), static_cast<size_t>(own.mean.size()));
+    moments[1].units.emplace_back(own.variance.data(), static_cast<size_t>(own.variance.size()));
+    if (!muon_) continue;
+    std::vector<shard::Range>& parts = moments[1].parts.emplace_back();
+    if (!own.split) parts.push_back(shards_->shard_range(static_cast<int>(at)));
+    for (const auto& [first, end] : own.vectors)
+      parts.push_back({static_cast<size_t>(first), static_cast<size_t>(end - first)});
   }
   return outer_ != nullptr ? outer_->arrays(moments) : moments;
 }
@@ -60,6 +77,7 @@ Result<Resumed> Sharded::resume(bool regrouped) {
   const auto arrays = saved_arrays();
   WEIR_TRY(saver_->open(regrouped, checkpoint::bytes_to_save(*shards_, arrays, whole_model())));
   if (commits_.has_loaded()) return Resumed{from_peers, {}};
+  WEIR_TRY(check_optimizer(world_, settings_.checkpoints, checkpoint_words(settings_, text_)));
   const auto loaded = [&] {
     const OuterParameters outer(outer_.get());
     return checkpoint::load_latest(world_.comm(), settings_.checkpoints, *shards_, arrays, whole_model(),
@@ -152,8 +170,9 @@ Result<uint64_t> Sharded::digest() {
     const int number = static_cast<int>(at);
     const shard::Range shard = shards_->shard_range(number);
     const auto own = stretches_in(shards_->units()[at], shards_->piece_range(number));
+    const std::vector<float> spread = moments_[at].whole_variance(shard);
     std::vector<const float*> kept = {shards_->shard(number).data(), moments_[at].mean.data(),
-                                      moments_[at].variance.data()};
+                                      moments_[at].split ? spread.data() : moments_[at].variance.data()};
     if (outer_ != nullptr) std::ranges::copy(outer_->state(at), std::back_inserter(kept));
     std::vector<float> values(shard.count);
     for (uint64_t array = 0; array < kept.size(); ++array) {

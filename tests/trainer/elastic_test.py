@@ -53,13 +53,13 @@ class Run:
     return self.process.returncode, self.said
 
 
-def check_stopped(program, run):
-  """Stops the run; its digest must be that of the same steps on one rank."""
+def check_stopped(program, run, *options):
+  """Stops the run; its digest must be that of the same steps on one rank, with these options."""
   run.process.send_signal(signal.SIGTERM)
   code, said = run.end()
   assert code == 128 + signal.SIGTERM, (code, said)
   step = re.search(r"stopped by signal 15 .* after step (\d+) of", said).group(1)
-  alone = subprocess.run(command(program, "--stop-after", step), check=True, capture_output=True, text=True).stdout
+  alone = subprocess.run(command(program, "--stop-after", step, *options), check=True, capture_output=True, text=True).stdout
   assert digest_in(said) == digest_in(alone), (step, digest_in(alone), said)
 
 
@@ -74,6 +74,23 @@ def a_spare_takes_the_place_of_a_dead_rank(program):
     run.wait_for_steps(2)
     check_stopped(program, run)
     assert "rank 0 is dead" in run.said, run.said
+
+
+def a_spare_takes_a_place_among_parts_and_with_muon(program):
+  """Sums over slices depend on their number, so that there a digest would not be that of one rank."""
+  muon = ("--optimizer", "muon")
+  for own, shared in ((("--pipeline", "2"), ()), (("--tensor", "2"), ("--deterministic", "run")), ((), muon), (("--pipeline", "2"), muon)):
+    run = Run(program, "--ranks", "4", "--spares", "1", "--regroup", "--strategy", "none", *own, *shared)
+    run.wait_for_steps(3)
+    os.kill(children_of(run.process.pid)[3], signal.SIGKILL)
+    run.wait_for(r".*rank 3 is dead.*1 process joined: 4 ranks continue|.*1 process joined: 4 ranks continue.*rank 3 is dead")
+    run.wait_for_steps(2)
+    if "--tensor" not in own:
+      check_stopped(program, run, *shared)
+      continue
+    assert "resumed after step" in run.said and "continuing with" not in run.said, run.said
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end()[0] == 128 + signal.SIGTERM, run.said
 
 
 def a_spare_takes_a_place_while_a_fragment_travels(program):
@@ -140,7 +157,7 @@ def a_process_with_which_the_others_cannot_train_ends(program):
 
 def main():
   program = os.path.join(sys.argv[1], "weir-train")
-  for case in (a_spare_takes_the_place_of_a_dead_rank, a_spare_takes_a_place_while_a_fragment_travels, processes_join, a_process_with_which_the_others_cannot_train_ends):
+  for case in (a_spare_takes_the_place_of_a_dead_rank, a_spare_takes_a_place_among_parts_and_with_muon, a_spare_takes_a_place_while_a_fragment_travels, processes_join, a_process_with_which_the_others_cannot_train_ends):
     begun = time.monotonic()
     case(program)
     print(f"{case.__name__}: {time.monotonic() - begun:.1f} s", flush=True)

@@ -39,6 +39,7 @@
 #include "trainer/run/run_words.h"
 #include "trainer/run/sharded.h"
 #include "trainer/run/sharding_options.h"
+#include "trainer/run/shared_errors.h"
 #include "trainer/run/train.h"
 #include "trainer/run/trial.h"
 #include "trainer/run/world.h"
@@ -543,8 +544,8 @@ int plan_only(int argc, char** argv) {
   return end ? *end : plan::plan_only(options);
 }
 
-/// `started`: by start_ranks().
-int train_model(int argc, char** argv, bool started) {
+/// `started`: by start_ranks(), with these shared errors.
+int train_model(int argc, char** argv, bool started, int shared_errors) {
   CLI::App app("Trains a decoder-only transformer on bytes of text, or on tokens", "weir-train");
   write_plainly(app);
   app.set_version_flag("--version", kVersion, "Print the version and exit");
@@ -576,7 +577,7 @@ int train_model(int argc, char** argv, bool started) {
   arguments.command = {argv, static_cast<size_t>(argc)};
   const Result<RunEnd> ending = start(arguments, argv);
   if (ending.ok()) return ending->stop_signal == 0 ? 0 : kExitSignal + ending->stop_signal;
-  fmt::print(stderr, "weir-train: {}\n", ending.status().message());
+  print_error(shared_errors, ending.status().message());
   return ending.status().code() == Code::invalid_argument ? kExitUsage : 1;
 }
 
@@ -584,12 +585,15 @@ int train_model(int argc, char** argv, bool started) {
 }  // namespace weir::trainer
 
 int main(int argc, char** argv) {
-  const bool started = argc > 1 && std::string_view(argv[1]) == weir::trainer::kStarted;
+  const bool started = argc > 1 && std::string_view(argv[1]).starts_with(weir::trainer::kStarted);
+  int shared_errors = -1;
   if (started) {
+    shared_errors = weir::trainer::shared_errors_of(argv[1] + weir::trainer::kStarted.size());
     argv[1] = argv[0];
     ++argv;
     --argc;
   }
   const bool plans = std::find(argv + 1, argv + argc, std::string_view("--plan-only")) != argv + argc;
-  return plans ? weir::trainer::plan_only(argc, argv) : weir::trainer::train_model(argc, argv, started);
+  return plans ? weir::trainer::plan_only(argc, argv)
+               : weir::trainer::train_model(argc, argv, started, shared_errors);
 }

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
 
 #include "tests/cli/command.h"
+#include "trainer/run/shared_errors.h"
 
 namespace weir::trainer {
 namespace {
@@ -58,6 +60,39 @@ TEST(Launch, OfProcessesIsRefusedToo) {
                   WEIR_PROGRAM, WEIR_TRAIN_PROGRAM));
   EXPECT_EQ(result.code, 2) << result.text;
   EXPECT_THAT(result.text, HasSubstr("--hosts is localhost:2, but another launcher"));
+}
+
+TEST(Launch, OfRanksThatHaveTheSameErrorPrintsItOnce) {
+  const auto result = weir::testing::run_command(
+      fmt::format("'{}' --ranks 4 --preset tiny --data /no/text --steps 1 2>&1", WEIR_TRAIN_PROGRAM));
+  EXPECT_EQ(result.code, 1) << result.text;
+  const std::string error = "weir-train: /no/text: the text cannot be opened: No such file or directory\n";
+  const size_t first = result.text.find(error);
+  ASSERT_NE(first, std::string::npos) << result.text;
+  EXPECT_EQ(result.text.find(error, first + 1), std::string::npos) << result.text;
+}
+
+TEST(SharedErrors, AreThoseOfTheFileOnly) {
+  const int file = open_shared_errors();
+  ASSERT_GE(file, 0);
+  EXPECT_EQ(shared_errors_of(std::to_string(file)), file);
+  for (const char* descriptor : {"", "-1", "2", "999999", "x", "3x"})
+    EXPECT_EQ(shared_errors_of(descriptor), -1) << descriptor;
+  const int other = dup(STDERR_FILENO);
+  EXPECT_EQ(shared_errors_of(std::to_string(other)), -1) << "no such file";
+  close(other);
+  close(file);
+}
+
+TEST(SharedErrors, ArePrintedOnceEach) {
+  const int file = open_shared_errors();
+  ::testing::internal::CaptureStderr();
+  for (const char* error : {"one", "two", "one", "on", "two"}) print_error(file, error);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "weir-train: one\nweir-train: two\nweir-train: on\n");
+  ::testing::internal::CaptureStderr();
+  for (const char* error : {"one", "one"}) print_error(-1, error);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "weir-train: one\nweir-train: one\n");
+  close(file);
 }
 
 }  // namespace

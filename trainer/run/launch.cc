@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/run/shared_errors.h"
+
 namespace weir::trainer {
 namespace {
 
@@ -54,7 +56,7 @@ Status start_ranks(const Launch& launch, char** arguments) {
   if (launch.ranks > 0) words.insert(words.end(), {"-n", std::to_string(launch.ranks + launch.spares)});
   if (!launch.hosts.empty()) words.insert(words.end(), {"--hosts", launch.hosts});
   if (launch.regroups) words.emplace_back("--keep-going");
-  words.insert(words.end(), {"--", self.string(), kStarted});
+  words.insert(words.end(), {"--", self.string(), fmt::format("{}{}", kStarted, open_shared_errors())});
   for (char** word = arguments + 1; *word != nullptr; ++word) words.emplace_back(*word);
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

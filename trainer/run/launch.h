@@ -4,15 +4,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "src/base/status.h"
 #include "weir/launched.h"
 
 namespace weir::trainer {
 
-/// The word that start_ranks() puts before the arguments of the ranks: so they know that --ranks and --hosts
-/// are those by which they were started.
-inline constexpr const char* kStarted = "--started";
+/// What start_ranks() puts before the arguments of the ranks, with the descriptor of shared_errors.h: so they
+/// know that --ranks and --hosts are those by which they were started.
+inline constexpr std::string_view kStarted = "--started=";
 
 /// What `weir run` is asked to start.
 struct Launch {

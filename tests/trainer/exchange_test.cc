@@ -217,7 +217,9 @@ TEST_P(ExchangeOf, TiedWeightsAreOneTensor) {
   for (const auto& unit : model.units())
     ASSERT_TRUE(file->add(unit->parameters(), values_of(unit->parameters(), 3)).ok());
   ASSERT_TRUE(file->finish().ok());
-  for (const TensorEntry& tensor : SafetensorsReader::open(path() + "/model.safetensors")->tensors())
+  const auto exported = SafetensorsReader::open(path() + "/model.safetensors");
+  ASSERT_TRUE(exported.ok()) << exported.status().message();
+  for (const TensorEntry& tensor : exported->tensors())
     EXPECT_NE(tensor.name, "lm_head.weight");
   const auto imported = ImportedModel::open(path());
   ASSERT_TRUE(imported.ok()) << imported.status().message();

@@ -219,8 +219,7 @@ TEST_P(ExchangeOf, TiedWeightsAreOneTensor) {
   ASSERT_TRUE(file->finish().ok());
   const auto exported = SafetensorsReader::open(path() + "/model.safetensors");
   ASSERT_TRUE(exported.ok()) << exported.status().message();
-  for (const TensorEntry& tensor : exported->tensors())
-    EXPECT_NE(tensor.name, "lm_head.weight");
+  for (const TensorEntry& tensor : exported->tensors()) EXPECT_NE(tensor.name, "lm_head.weight");
   const auto imported = ImportedModel::open(path());
   ASSERT_TRUE(imported.ok()) << imported.status().message();
   EXPECT_TRUE(imported->config().tied);

@@ -74,6 +74,27 @@ TEST_F(Stopping, AWarningIsNoRequest) {
   EXPECT_EQ(signal_of(stop_vote()), SIGTERM) << "a warning after it changes nothing";
 }
 
+TEST(StopSignals, AreHandledOnAStackOfTheirOwn) {
+  const auto stack = [] {
+    stack_t now{};
+    sigaltstack(nullptr, &now);
+    return now;
+  };
+  const stack_t before = stack();
+  {
+    const StopSignals signals;
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+      struct sigaction now {};
+      sigaction(signal, nullptr, &now);
+      EXPECT_NE(now.sa_flags & SA_ONSTACK, 0) << signal;
+    }
+    EXPECT_EQ(stack().ss_flags, 0) << "in use only while a handler runs";
+    EXPECT_GE(stack().ss_size, size_t{32} << 10);
+    EXPECT_NE(stack().ss_sp, before.ss_sp);
+  }
+  EXPECT_EQ(stack().ss_sp, before.ss_sp);
+}
+
 TEST(RestartWords, AreWhatAShellReads) {
   EXPECT_EQ(shell_words(std::array{"a", "--b=c/d.e", "it's", "", "x y", "$z"}),
             "a --b=c/d.e 'it'\\''s' '' 'x y' '$z'");

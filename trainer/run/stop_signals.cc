@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <ctime>
 
 namespace weir::trainer {
@@ -20,6 +21,11 @@ std::atomic<int64_t> first_request_ns = 0;  ///< time of the first SIGTERM or SI
 static_assert(std::atomic<int64_t>::is_always_lock_free);
 
 std::array<bool, kSignals.size()> installed = {};
+
+// oneDNN's compiled products use the stack pointer for arrays on the heap, where a handler's frame would
+// overwrite what lies below. So the handler has a stack of its own.
+alignas(16) std::array<std::byte, 64 << 10> handler_stack;
+stack_t former_stack = {};
 
 /// In nanoseconds; may be called by a handler.
 int64_t steady_clock_ns() {
@@ -44,6 +50,10 @@ void note(int signal) {
 }  // namespace
 
 StopSignals::StopSignals() {
+  stack_t own{};
+  own.ss_sp = handler_stack.data();
+  own.ss_size = handler_stack.size();
+  sigaltstack(&own, &former_stack);
   for (size_t at = 0; at < kSignals.size(); ++at) {
     struct sigaction before {};
     sigaction(kSignals[at], nullptr, &before);
@@ -51,7 +61,7 @@ StopSignals::StopSignals() {
     if (!installed[at]) continue;
     struct sigaction action {};
     action.sa_handler = &note;
-    action.sa_flags = SA_RESTART;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
     sigaction(kSignals[at], &action, nullptr);
   }
 }
@@ -62,6 +72,7 @@ StopSignals::~StopSignals() {
     sigaction(kSignals[at], nullptr, &now);
     if (installed[at] && now.sa_handler == &note) std::signal(kSignals[at], SIG_DFL);
   }
+  sigaltstack(&former_stack, nullptr);
 }
 
 uint64_t stop_vote() {

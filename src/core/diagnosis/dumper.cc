@@ -108,7 +108,7 @@ void Dumper::listen(int signal) {
   ::sem_init(&wanted, 0, 0);
   struct sigaction own = {};
   own.sa_handler = on_signal;
-  own.sa_flags = SA_RESTART;
+  own.sa_flags = SA_RESTART | SA_ONSTACK;  // compiled code may use the stack pointer for its data
   ::sigemptyset(&own.sa_mask);
   if (::sigaction(signal, &own, nullptr) != 0) {
     WEIR_WARN("WEIR_DUMP_SIGNAL: signal {} cannot be handled: {}", signal, std::strerror(errno));

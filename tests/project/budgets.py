@@ -43,9 +43,8 @@ def check_text(path, text):
     macro = re.match(r"define\s+(\w+)\(", directive)
     if macro and macro.group(1) not in MACROS_ANYWHERE and path not in MACRO_FILES:
       yield line, f"{macro.group(1)} is a function-like macro; write a function or a template"
-  for line, content in enumerate(bare.split("\n"), 1):
-    if re.search(r"\bgoto\b", content):
-      yield line, "goto; return early, or make a function of it"
+  for found in re.finditer(r"\bgoto\b", bare):
+    yield bare.count("\n", 0, found.start()) + 1, "goto; return early, or make a function of it"
 
 
 def check_functions(functions):

@@ -32,6 +32,7 @@ class Class:
 
 
 _TOKENS = re.compile(r'"[^"]*"|[A-Za-z_]\w*|::|->|\S', re.DOTALL)
+_BRACE = re.compile(r"[{}]")
 _TEMPLATE_WORDS = ("template",)
 
 
@@ -117,14 +118,15 @@ def _bases(head):
   return bases
 
 
-def _match(text, start):
-  """Index of the '}' that closes the '{' at start."""
-  depth = 0
-  for found in re.finditer(r"[{}]", text[start:]):
-    depth += 1 if found.group(0) == "{" else -1
-    if depth == 0:
-      return start + found.start()
-  return len(text) - 1
+def _matches(text):
+  """{index of a '{': index of the '}' that closes it}; those that nothing closes are left out."""
+  closed, opened = {}, []
+  for found in _BRACE.finditer(text):
+    if found.group(0) == "{":
+      opened.append(found.start())
+    elif opened:
+      closed[opened.pop()] = found.start()
+  return closed
 
 
 def _line(text, index):
@@ -137,6 +139,8 @@ _NO_MEMBER = re.compile(r"\s*(?:template\s*<[^;{]*>\s*)?(?:using|typedef|friend|
 def _declarators(statement):
   """How many names a declaration of data makes: int a, b[2] = {1, 2};"""
   depth, names = 0, 1
+  if "," not in statement:
+    return names
   for at, character in enumerate(statement):
     if character in "(<[{":
       depth += 1
@@ -151,7 +155,8 @@ def _count_declaration(owner, statement):
   """What ends in ';' in a class: data, or functions whose body is elsewhere."""
   if not statement.strip() or _NO_MEMBER.match(statement):
     return
-  is_function = "()" in _outer(_head_tokens(statement.split("=")[0]))
+  head = statement.split("=")[0]
+  is_function = "(" in head and "()" in _outer(_head_tokens(head))
   owner.members += 1 if is_function else _declarators(statement)
   _count_virtual(owner, statement)
 
@@ -162,9 +167,13 @@ def _count_virtual(owner, statement):
     owner.pure_virtuals += bool(re.search(r"=\s*0\s*$", statement))
 
 
+_DECLARATION = re.compile(r"[{};]|\b(?:public|private|protected)\s*:(?!:)")
+
+
 class _Scanner:
   def __init__(self, text):
     self.text = text
+    self.closed = _matches(text)
     self.functions = []
     self.classes = []
 
@@ -173,7 +182,7 @@ class _Scanner:
     head = begin  # where the current declaration began
     at = begin
     while True:
-      found = re.compile(r"[{};]|\b(?:public|private|protected)\s*:(?!:)").search(self.text, at, end)
+      found = _DECLARATION.search(self.text, at, end)
       if not found:
         return
       at = found.end()
@@ -186,7 +195,7 @@ class _Scanner:
       head = at
 
   def _open(self, head, brace, end, owner):
-    close = min(_match(self.text, brace), end)
+    close = min(self.closed.get(brace, len(self.text) - 1), end)
     kind, name = _classify(self.text[head:brace])
     if kind == "scope":
       self.scan(brace + 1, close, None)

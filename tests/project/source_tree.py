@@ -25,13 +25,15 @@ def read(root, path):
     return file.read()
 
 
+# Begins with a set of characters, which `re` looks for quickly; what stands behind the first of them tells what it is.
 _TOKEN = re.compile(
-    r"""(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)
-      | (?P<raw>\bu?8?[LU]?R"(?P<mark>[^()\s\\]{0,16})\(.*?\)(?P=mark)")
-      | (?P<string>"(?:\\.|[^"\\\n])*")
-      | (?P<number>\b\d(?:'?[\w.])*)
-      | (?P<char>'(?:\\.|[^'\\\n])+')
-    """, re.VERBOSE | re.DOTALL)
+    r"""["'/0-9uLUR]
+      (?: (?<=/) (?P<comment>/(?:\\\n|[^\n])*|\*.*?\*/)
+        | (?<=") (?P<string>(?:\\.|[^"\\\n])*")
+        | (?<=\d)(?<!\w\d) (?P<number>(?:'?[\w.])*)
+        | (?<=') (?P<char>(?:\\.|[^'\\\n])+')
+        | (?<=[uLUR])(?<!\w.) (?P<raw>(?:(?<=R)|8?[LU]?R)"(?P<mark>[^()\s\\]{0,16})\(.*?\)(?P=mark)")
+      )""", re.VERBOSE | re.DOTALL)
 
 
 def without_comments(text, keep_strings=False):
@@ -43,7 +45,7 @@ def without_comments(text, keep_strings=False):
     token = match.group(0)
     if match.lastgroup == "number":
       return token
-    hollow = re.sub(r"[^\n]", " ", token)
+    hollow = "\n".join(" " * len(line) for line in token.split("\n"))
     if match.lastgroup == "comment":
       return hollow
     return token if keep_strings else '"' + hollow[1:-1] + '"'

@@ -8,6 +8,7 @@ explained in docs/glossary.md. Refuses one name for two classes that headers of 
 docs/glossary.md may say everything.
 """
 
+import functools
 import os
 import re
 import sys
@@ -98,23 +99,31 @@ def is_below(path, folders):
   return path.startswith(tuple(folder + "/" for folder in folders))
 
 
+@functools.lru_cache(maxsize=None)  # a tree repeats its words a hundred times
+def suspects(token):
+  """The words of a token that may not stand somewhere; the token itself if it is such a class."""
+  words = [word for part in parts(token) for word in singulars(part) if word in ANYWHERE or word in IN_NAMES]
+  return (*words, token) if token in CLASSES else tuple(words)
+
+
 def refusals(path, token, is_name):
   """(word, what it became) of each word of a token that may not stand there."""
-  for part in parts(token):
-    for word in singulars(part):
-      if word in ANYWHERE:
-        yield word, ANYWHERE[word]
-      elif is_name and word in IN_NAMES and is_below(path, IN_NAMES[word][0]):
-        yield word, IN_NAMES[word][1]
-  if is_name and token in CLASSES and is_below(path, CLASSES[token][0]):
-    yield token, CLASSES[token][1]
+  for word in suspects(token):
+    if word in ANYWHERE:
+      yield word, ANYWHERE[word]
+      continue
+    folders, became = IN_NAMES[word] if word in IN_NAMES else CLASSES[word]
+    if is_name and is_below(path, folders):
+      yield word, became
 
 
 def check_text(path, text):
+  if not any(suspects(token) for token in set(_TOKEN.findall(text))):
+    return
   names = source_tree.without_comments(text) if path.endswith(source_tree.CPP_SUFFIXES) else ""
   at, line = 0, 1
   for found in _TOKEN.finditer(text):
-    if _FOREIGN.match(found.group(0)):
+    if not suspects(found.group(0)) or _FOREIGN.match(found.group(0)):
       continue
     is_name = names[found.start():found.end()] == found.group(0)
     for word, became in refusals(path, found.group(0), is_name):
@@ -145,40 +154,43 @@ def check_head(known, place, name):
     yield f"{place}: '{words[-1]}' of {name} is not in {GLOSSARY}; explain it there, or take an ordinary word"
 
 
-def check_names(root, path, known):
+def header_classes(text):
+  """(name, line) of each class that a header defines for others."""
+  bare = source_tree.without_comments(text)
+  return [(found.group(1), bare.count("\n", 0, found.start()) + 1) for found in _CLASS.finditer(bare)]
+
+
+def check_names(path, headers, known):
   """The file's name and the classes that a header defines for others."""
   if path.startswith("tests/") or not path.endswith(source_tree.CPP_SUFFIXES):
     return
   yield from check_head(known, f"{path}:1", os.path.basename(path).split(".")[0])
-  if path.endswith(".h"):
-    text = source_tree.without_comments(source_tree.read(root, path))
-    for found in _CLASS.finditer(text):
-      line = text.count("\n", 0, found.start()) + 1
-      yield from check_head(known, f"{path}:{line}", found.group(1))
+  for name, line in headers.get(path, ()):
+    yield from check_head(known, f"{path}:{line}", name)
 
 
-def check_one_name(root):
+def check_one_name(headers):
   """A class of the library's headers whose name another one has."""
   first = {}
-  for path in source_tree.source_files(root, (".h",)):
+  for path, names in headers.items():
     if not is_below(path, ONE_NAME) or path.endswith("_abi.h"):
       continue
-    text = source_tree.without_comments(source_tree.read(root, path))
-    for found in _CLASS.finditer(text):
-      name, place = found.group(1), f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
+    for name, line in names:
       if name not in SAME_ROLE and name in first:
-        yield f"{place}: {name} is also a class at {first[name]}; one name for one thing"
-      first.setdefault(name, place)
+        yield f"{path}:{line}: {name} is also a class at {first[name]}; one name for one thing"
+      first.setdefault(name, f"{path}:{line}")
 
 
 def check(root, ordinary=ORDINARY):
   """All breaches as 'file:line: sentence'."""
   with open(ordinary, encoding="utf-8") as file:
     known = {word for line in file if not line.startswith("#") for word in line.split()} | explained(root)
-  breaches = list(check_one_name(root))
-  for path in source_tree.source_files(root, TEXTS):
+  texts = {path: source_tree.read(root, path) for path in source_tree.source_files(root, TEXTS)}
+  headers = {path: header_classes(text) for path, text in texts.items() if path.endswith(".h")}
+  breaches = list(check_one_name(headers))
+  for path, text in texts.items():
     if path not in EXEMPT:
-      breaches += [*check_path(path), *check_text(path, source_tree.read(root, path)), *check_names(root, path, known)]
+      breaches += [*check_path(path), *check_text(path, text), *check_names(path, headers, known)]
   return breaches
 
 

@@ -2,6 +2,14 @@
 
 #include "src/cli/published_rates.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace weir::cli {
 namespace {
 
@@ -46,6 +54,18 @@ constexpr PublishedRate kRates[] = {
      RateKind::none, kPccl},
 };
 
+bool is_known(const PublishedRate& figure) { return figure.kind != RateKind::none; }
+double ratio_of(const RateRow& row) { return row.predicted / row.figure.gb_per_s; }
+const char* measure_of(const PublishedRate& figure) { return figure.bus ? "busbw" : "algbw"; }
+
+/// In the order of their first figures.
+std::vector<std::string_view> sources() {
+  std::vector<std::string_view> found;
+  for (const PublishedRate& figure : kRates)
+    if (std::ranges::find(found, figure.source) == found.end()) found.push_back(figure.source);
+  return found;
+}
+
 }  // namespace
 
 const char* name(RateKind kind) {
@@ -59,5 +79,58 @@ const char* name(RateKind kind) {
 }
 
 std::span<const PublishedRate> published_rates() { return kRates; }
+
+std::string rates_json(std::span<const RateRow> rows) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const RateRow& row : rows) {
+    nlohmann::ordered_json json = {{"machine", row.figure.machine},
+                                   {"line", row.figure.line},
+                                   {"collective", name(row.figure.collective)},
+                                   {"measure", measure_of(row.figure)},
+                                   {"published_GBps", nullptr},
+                                   {"kind", name(row.figure.kind)},
+                                   {"source", row.figure.source},
+                                   {"bound_GBps", row.bound},
+                                   {"predicted_GBps", row.predicted},
+                                   {"simulated", row.simulated},
+                                   {"ratio", nullptr}};
+    if (is_known(row.figure)) {
+      json["published_GBps"] = row.figure.gb_per_s;
+      json["ratio"] = ratio_of(row);
+    }
+    all.push_back(std::move(json));
+  }
+  return all.dump(2) + "\n";
+}
+
+std::string rates_title() {
+  return fmt::format("{:<41}{:<12}{:<7}{:>10}  {:<10}{:>8}{:>11}{:>8}  {}\n", "machine", "collective",
+                     "GB/s of", "published", "which is", "bound", "predicted", "ratio", "source");
+}
+
+std::string rates_line(const RateRow& row) {
+  const PublishedRate& figure = row.figure;
+  const bool known = is_known(figure);
+  const std::vector<std::string_view> all = sources();
+  const auto source = std::ranges::find(all, figure.source);
+  return fmt::format("{:<41}{:<12}{:<7}{:>10}  {:<10}{:>8.4g}{:>11.4g}{:>8}  [{}]\n", figure.machine,
+                     name(figure.collective), measure_of(figure),
+                     known ? fmt::format("{:.5g}", figure.gb_per_s) : "-", known ? name(figure.kind) : "-",
+                     row.bound, row.predicted, known ? fmt::format("{:.2f}", ratio_of(row)) : "-",
+                     source - all.begin() + 1);
+}
+
+std::string rates_notes() {
+  std::string text = "\nThe bound and the prediction are those of weir plan LINE --collective C:\n";
+  std::string_view last;
+  for (const PublishedRate& figure : kRates)
+    if (figure.line != std::exchange(last, figure.line))
+      text += fmt::format("  {:<41}{}\n", figure.machine, figure.line);
+  text += "\nSources:\n";
+  int number = 0;
+  for (const std::string_view source : sources()) text += fmt::format("  [{}] {}\n", ++number, source);
+  return text +
+         "ratio = predicted / published. Predictions assume that GPUs and NICs keep up with the links.\n";
+}
 
 }  // namespace weir::cli

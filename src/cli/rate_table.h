@@ -5,7 +5,7 @@
 
 namespace weir::cli {
 
-/// Plans each machine as weir plan does, and prints a table or JSON. Returns the exit code.
+/// Plans each machine as weir plan does, and prints a table, row by row, or JSON. Returns the exit code.
 int print_comparison(bool json);
 
 }  // namespace weir::cli

@@ -27,8 +27,8 @@ Floats random_floats(Index count, uint64_t seed) {
 }
 
 void run_kernels(const RowCall& call, uint32_t blocks) {
-  Floats partials(static_cast<size_t>(gpu::partial_floats(call)), -1.0f);
-  gpu::each_kernel_call(call, partials.data(), [&](const gpu::KernelCall& one, Index) {
+  std::vector<std::byte> scratch(gpu::scratch_bytes(call), std::byte{0xff});
+  gpu::each_kernel_call(call, scratch.data(), [&](const gpu::KernelCall& one, Index) {
     const gpu::RowLaunch launch = gpu::launch_of(one);
     // The last block first: none may need another.
     for (uint32_t block = blocks; block-- > 0;) weir_train_rows(&launch, block, blocks);
@@ -218,13 +218,33 @@ TEST_P(GpuRowsOfWidth, Embedding) {
                             nullptr, a[0].data()};
   });
   expect_same({tokens_of_table}, [&](Arrays& a) -> RowCall {
-    return EmbeddingBackward{kRows,         kLength,         width(),     256,
+    return EmbeddingBackward{kRows,         kLength,         width(),  //
                              tokens.data(), gradient.data(), a[0].data(), nullptr};
   });
   expect_same({tokens_of_table, positions}, [&](Arrays& a) -> RowCall {
-    return EmbeddingBackward{kRows,         kLength,         width(),     256,
+    return EmbeddingBackward{kRows,         kLength,         width(),  //
                              tokens.data(), gradient.data(), a[0].data(), a[1].data()};
   });
+}
+
+// Rows are sorted in chunks and merged: less than a chunk, whole chunks, and runs without a second one;
+// tokens that are all the same, all different, and some of each.
+TEST_F(GpuRows, EmbeddingGradientsOfAnyNumberOfRows) {
+  constexpr Index kWidth = 5, kVocabulary = 4096;
+  for (const Index rows : {Index{1}, gpu::kSortedRows - 1, gpu::kSortedRows, gpu::kSortedRows + 1,
+                           2 * gpu::kSortedRows, 5 * gpu::kSortedRows + 3, Index{1500}})
+    for (const Index distinct : {Index{1}, Index{7}, Index{300}, kVocabulary}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << distinct << " tokens");
+      std::vector<Token> tokens;
+      for (Index row = 0; row < rows; ++row)
+        tokens.push_back(static_cast<Token>(row * 2654435761 % kVocabulary % distinct));
+      const Floats gradient = random_floats(rows * kWidth, 3);
+      expect_same({random_floats(kVocabulary * kWidth, 1), random_floats(rows * kWidth, 2)},
+                  [&](Arrays& a) -> RowCall {
+                    return EmbeddingBackward{rows,          (rows + 1) / 2,  kWidth,  //
+                                             tokens.data(), gradient.data(), a[0].data(), a[1].data()};
+                  });
+    }
 }
 
 TEST_P(GpuRowsOfWidth, Heads) {

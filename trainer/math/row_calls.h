@@ -162,7 +162,7 @@ struct EmbeddingForward {
   float* out;
 };
 struct EmbeddingBackward {
-  Index rows, length, width, vocabulary;
+  Index rows, length, width;
   const Token* tokens;
   const float* out_gradient;
   float *token_table_gradient_sum, *position_table_gradient_sum;

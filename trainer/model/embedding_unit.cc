@@ -38,7 +38,7 @@ void EmbeddingUnit::backward_piece(const Compute& compute, const Batch& piece, c
   if (tied_)
     project_weights_backward(compute, piece.rows(), {width(), vocabulary_, true}, piece.tied.normal,
                              piece.tied.logits, parameter_gradients + tokens_);
-  compute.ops.run(EmbeddingBackward{piece.rows(), piece.length, width(), vocabulary_, piece.tokens, gradient,
+  compute.ops.run(EmbeddingBackward{piece.rows(), piece.length, width(), piece.tokens, gradient,
                                     parameter_gradients + tokens_,
                                     positions_ ? parameter_gradients + *positions_ : nullptr});
 }

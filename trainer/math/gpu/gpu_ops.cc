@@ -23,7 +23,7 @@ Result<std::unique_ptr<GpuOps>> GpuOps::open(Gpu& gpu, Precision precision) {
 GpuOps::~GpuOps() {
   if (stream_ != nullptr) (void)gpu_.synchronize(stream_);
   cublas_.reset();
-  for (const Scratch* scratch : {&a_, &b_, &partials_})
+  for (const Scratch* scratch : {&a_, &b_, &between_})
     if (scratch->memory != nullptr) gpu_.free(scratch->memory);
   if (stream_ != nullptr) gpu_.destroy(stream_);
 }
@@ -60,10 +60,9 @@ void GpuOps::run(const ProductShape& shape, const float* a, const float* b, floa
 
 void GpuOps::run(const RowCall& call) {
   if (!status_.ok()) return;
-  float* partials = nullptr;
-  if (const Index floats = partial_floats(call); floats > 0)
-    partials = static_cast<float*>(room(partials_, static_cast<size_t>(floats) * sizeof(float)));
-  each_kernel_call(call, partials, [&](const KernelCall& one, Index items) {
+  void* scratch = nullptr;
+  if (const size_t bytes = scratch_bytes(call); bytes > 0) scratch = room(between_, bytes);
+  each_kernel_call(call, scratch, [&](const KernelCall& one, Index items) {
     if (status_.ok()) note(gpu_.launch(launch_of(one), items, stream_));
   });
 }

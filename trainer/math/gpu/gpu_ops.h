@@ -50,8 +50,8 @@ class GpuOps final : public Ops {
   Precision precision_;
   Stream stream_ = nullptr;
   std::unique_ptr<Cublas> cublas_;
-  Scratch a_, b_;     ///< operands converted to bf16
-  Scratch partials_;  ///< partial sums, one per chunk of rows
+  Scratch a_, b_;    ///< operands converted to bf16
+  Scratch between_;  ///< what a row operation keeps between its kernel calls
   Status status_;
 };
 

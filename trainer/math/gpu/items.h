@@ -44,9 +44,13 @@ WEIR_TRAINER_BOTH Index items(const CausalSoftmaxBackward& c) { return c.matrice
 WEIR_TRAINER_BOTH Index items(const CrossEntropyForward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const CrossEntropyBackward& c) { return c.rows; }
 WEIR_TRAINER_BOTH Index items(const EmbeddingForward& c) { return c.rows; }
-/// First the row of each token in its table, then the row of each position, if there is such a table.
-WEIR_TRAINER_BOTH Index items(const EmbeddingBackward& c) {
-  return (c.vocabulary + (c.position_table_gradient_sum != nullptr ? c.length : 0)) * pieces(c.width);
+WEIR_TRAINER_BOTH Index items(const SortRowChunks& c) { return pieces(c.rows); }
+WEIR_TRAINER_BOTH Index items(const MergeRowRuns& c) { return pieces(c.rows); }
+/// First each place of the order, where the first one of a token adds up all of its rows; then the row of
+/// each position, if there is a table of them.
+WEIR_TRAINER_BOTH Index items(const EmbeddingSums& c) {
+  const Index positions = c.call.position_table_gradient_sum != nullptr ? c.call.length : 0;
+  return (c.call.rows + positions) * pieces(c.call.width);
 }
 WEIR_TRAINER_BOTH Index items(const Add& c) { return pieces(c.count); }
 WEIR_TRAINER_BOTH Index items(const Scale& c) { return pieces(c.count); }

@@ -34,6 +34,27 @@ struct ChunkTotals {
   const float *bias_partials, *gain_partials;
   float *bias_sum, *gain_sum;
 };
+/// The parts of EmbeddingBackward. First the rows are sorted by token, rows with the same token by number:
+/// chunks of kSortedRows, then pairs of sorted runs of `run` rows each into one, until one run is left
+/// (a stable merge sort in which each row finds its place by itself; D. E. Knuth, The Art of Computer
+/// Programming 3, 5.2.4). Then each token's rows are added up. The work is proportional to rows * width, and
+/// rows * log(rows)^2 for sorting. `order`, `from` and `to` are the numbers of rows, [rows].
+inline constexpr Index kSortedRows = 64;
+struct SortRowChunks {
+  Index rows;
+  const Token* tokens;
+  uint32_t* order;
+};
+struct MergeRowRuns {
+  Index rows, run;
+  const Token* tokens;
+  const uint32_t* from;
+  uint32_t* to;
+};
+struct EmbeddingSums {
+  EmbeddingBackward call;
+  const uint32_t* order;
+};
 struct AdamWElements {
   parts::AdamWFactors factors;
   Index count;
@@ -42,15 +63,15 @@ struct AdamWElements {
   float *mean, *variance;
 };
 
-/// The calls that the kernel implements; LayerNormBackward, RmsNormBackward, BiasBackward and AdamWStep
-/// consist of others.
+/// The calls that the kernel implements; LayerNormBackward, RmsNormBackward, BiasBackward, EmbeddingBackward
+/// and AdamWStep consist of others.
 using KernelCall =
     std::variant<LayerNormForward, LayerNormInput, ChunkSums, ChunkTotals, AddBiasAndResidual,
                  BiasGeluForward, GeluForward, GeluBackward, SplitQueriesKeysValues, JoinQueriesKeysValues,
                  SplitHeads, JoinHeads, CausalSoftmaxForward, CausalSoftmaxBackward, CrossEntropyForward,
-                 CrossEntropyBackward, EmbeddingForward, EmbeddingBackward, Add, Scale, ToBfloat16,
-                 FromBfloat16, AddBfloat16, AdamWElements, SquareBlocks, RmsNormForward, RmsNormInput,
-                 SwiGluForward, SwiGluBackward, RotaryFrequencies, Rotate>;
+                 CrossEntropyBackward, EmbeddingForward, SortRowChunks, MergeRowRuns, EmbeddingSums, Add,
+                 Scale, ToBfloat16, FromBfloat16, AddBfloat16, AdamWElements, SquareBlocks, RmsNormForward,
+                 RmsNormInput, SwiGluForward, SwiGluBackward, RotaryFrequencies, Rotate>;
 
 struct RowLaunch {
   static constexpr size_t kCallBytes = 104;

@@ -290,22 +290,66 @@ WEIR_TRAINER_INLINE void run_item(const EmbeddingForward& c, Index row) {
   each_at(c.width, [&](Index at) { out[at] = token[at] + position[at]; });
 }
 
-/// Adds in the order of rows, as the CPU does: every row is examined for each token, so that no table row is
-/// written by two teams.
-WEIR_TRAINER_INLINE void run_item(const EmbeddingBackward& c, Index item) {
-  const Index line = item / pieces(c.width);
-  each_in_piece(item % pieces(c.width), c.width, [&](Index at) {
-    if (line < c.vocabulary) {
-      float sum = c.token_table_gradient_sum[line * c.width + at];
-      for (Index row = 0; row < c.rows; ++row)
-        if (static_cast<Index>(c.tokens[row]) == line) sum += c.out_gradient[row * c.width + at];
-      c.token_table_gradient_sum[line * c.width + at] = sum;
-      return;
+/// The place of a row in its chunk is the number of rows there that come before it.
+WEIR_TRAINER_INLINE void run_item(const SortRowChunks& c, Index piece) {
+  each_in_piece(piece, c.rows, [&](Index row) {
+    const Index first = row / kSortedRows * kSortedRows;
+    const Index end = first + kSortedRows < c.rows ? first + kSortedRows : c.rows;
+    const Token own = c.tokens[row];
+    Index place = first;
+    for (Index other = first; other < end; ++other)
+      place += c.tokens[other] < own || (c.tokens[other] == own && other < row) ? 1 : 0;
+    c.order[place] = static_cast<uint32_t>(row);
+  });
+}
+
+/// The place of a row in both runs is that in its own plus the number of rows of the other run that come
+/// before it. Rows of the first run have lower numbers.
+WEIR_TRAINER_INLINE void run_item(const MergeRowRuns& c, Index piece) {
+  each_in_piece(piece, c.rows, [&](Index at) {
+    const uint32_t row = c.from[at];
+    const Token own = c.tokens[row];
+    const Index pair = at / (2 * c.run) * (2 * c.run);
+    const bool is_first = at < pair + c.run;
+    Index low = is_first ? pair + c.run : pair;
+    Index high = low + c.run;
+    if (low > c.rows) low = c.rows;
+    if (high > c.rows) high = c.rows;
+    const Index begin = low;
+    while (low < high) {
+      const Index middle = low + (high - low) / 2;
+      const Token other = c.tokens[c.from[middle]];
+      if (other < own || (other == own && !is_first))
+        low = middle + 1;
+      else
+        high = middle;
     }
-    const Index position = line - c.vocabulary;
-    float sum = c.position_table_gradient_sum[position * c.width + at];
-    for (Index row = position; row < c.rows; row += c.length) sum += c.out_gradient[row * c.width + at];
-    c.position_table_gradient_sum[position * c.width + at] = sum;
+    c.to[(is_first ? at : at - c.run) + low - begin] = row;
+  });
+}
+
+/// Adds in the order of rows, as the CPU does. One team writes a row of a table.
+WEIR_TRAINER_INLINE void run_item(const EmbeddingSums& both, Index item) {
+  const EmbeddingBackward& c = both.call;
+  const Index place = item / pieces(c.width);
+  const Index piece = item % pieces(c.width);
+  if (place >= c.rows) {
+    const Index position = place - c.rows;
+    each_in_piece(piece, c.width, [&](Index at) {
+      float sum = c.position_table_gradient_sum[position * c.width + at];
+      for (Index row = position; row < c.rows; row += c.length) sum += c.out_gradient[row * c.width + at];
+      c.position_table_gradient_sum[position * c.width + at] = sum;
+    });
+    return;
+  }
+  const Token token = c.tokens[both.order[place]];
+  if (place > 0 && c.tokens[both.order[place - 1]] == token) return;
+  float* const line = c.token_table_gradient_sum + static_cast<Index>(token) * c.width;
+  each_in_piece(piece, c.width, [&](Index at) {
+    float sum = line[at];
+    for (Index next = place; next < c.rows && c.tokens[both.order[next]] == token; ++next)
+      sum += c.out_gradient[static_cast<Index>(both.order[next]) * c.width + at];
+    line[at] = sum;
   });
 }
 

@@ -3,7 +3,7 @@
 """The whole program on a GPU trains as on the CPU: train.py WEIR_TRAIN [FOLDER_OF_STAND_INS].
 
 With a folder on stand-ins of the driver and of cuBLAS: one rank, two ranks with a GPU each, two that share a model by
-stages or slices, and two on one GPU with halves on the wire. Without one on the GPU that is there: 1, 2 and 4 ranks on
+stages or slices, two on one GPU with halves on the wire, and a tied output layer. Without one on the GPU that is there: 1, 2 and 4 ranks on
 it, also with parts of models, and more steps. Losses are the CPU's within rounding, and a run's parameters have the same
 bits once more.
 """
@@ -72,15 +72,37 @@ def on_real_gpu(program):
       sys.exit(f"{ranks or 'one rank'}: a second run has other bits")
 
 
-def checkpoints(program, folder):
+def checkpoints(program, folder, options):
   """What ranks on GPUs save is what ranks on CPUs have after loading it, and the other way."""
   for first, then in (("gpu", "cpu"), ("cpu", "gpu")):
     with tempfile.TemporaryDirectory() as kept:
-      keep = ["--checkpoints", kept, "--stop-after", "2"]
+      keep = [*options, "--checkpoints", kept, "--stop-after", "2"]
       losses, digest, _ = train(program, [*keep, "--device", first, "--ranks", "2"], environment(folder, 2))
       none, loaded, _ = train(program, [*keep, "--device", then], environment(folder, 1))
       if len(losses) != 2 or none or loaded != digest:
         sys.exit(f"a checkpoint from a {first} on a {then}: {len(losses)} and {len(none)} steps, {digest} and {loaded}")
+
+
+def canonical_digest(program, folder, options, rankings):
+  """That of canonical sums, which all numbers of ranks and strategies have."""
+  canonical = ["--device", "gpu", "--deterministic", "canonical", *options]
+  digests = {train(program, [*canonical, *ranks.split()], environment(folder, 2))[1] for ranks in rankings}
+  if len(digests) != 1:
+    sys.exit(f"canonical sums on GPUs {' '.join(options)} depend on who makes them: {digests}")
+  return digests.pop()
+
+
+def tied(program, folder):
+  """One table for embedding and output layer: gathered once, with gradients from both."""
+  expected, _, _ = train(program, ["--tied", "--device", "cpu"], os.environ)
+  for ranks, gpus in (("", 1), ("--ranks 2", 2), ("--ranks 2 --tensor 2", 1), ("--ranks 2 --strategy gradients --recompute full", 1)):
+    options = ["--tied", "--device", "gpu", *ranks.split()]
+    losses, digest, _ = train(program, options, environment(folder, gpus))
+    compare(f"tied, {ranks or 'one rank'}", losses, expected, TOLERANCE)
+    if train(program, options, environment(folder, gpus))[1] != digest:
+      sys.exit(f"tied, {ranks or 'one rank'}: a second run has other bits")
+  canonical_digest(program, folder, ["--tied"], ("", "--ranks 2", "--ranks 3 --strategy none"))
+  checkpoints(program, folder, ["--tied"])
 
 
 def automatic(program, folder, expected):
@@ -112,12 +134,10 @@ def main():
     compare(f"two ranks, {part} 2", train(program, [*two, part, "2"], environment(folder, gpus))[0], expected, TOLERANCE)
   halves = [*two, "--gather", "bf16", "--reduce", "bf16"]
   compare("one GPU for two", train(program, halves, environment(folder, 1))[0], expected, HALVES_TOLERANCE)
-  canonical = ["--device", "gpu", "--deterministic", "canonical"]
-  digests = {train(program, [*canonical, *ranks.split()], environment(folder, 2))[1]
-             for ranks in ("", "--ranks 2", "--ranks 2 --strategy none", "--ranks 3 --strategy hybrid --shard-ranks 1")}
-  if len(digests) != 1:
-    sys.exit(f"canonical sums on GPUs depend on who makes them: {digests}")
-  checkpoints(program, folder)
+  canonical_digest(program, folder, [],
+                   ("", "--ranks 2", "--ranks 2 --strategy none", "--ranks 3 --strategy hybrid --shard-ranks 1"))
+  checkpoints(program, folder, [])
+  tied(program, folder)
   automatic(program, folder, expected)
   none = subprocess.run([program, *RUN, "--device", "gpu"], env=os.environ | {"LD_LIBRARY_PATH": "/nowhere"},
                         capture_output=True, text=True, check=False)

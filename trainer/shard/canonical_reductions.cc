@@ -151,8 +151,10 @@ class CanonicalReductions final : public Reductions {
     const auto finish = [&](float* to) {
       return checked(weirGrainSumFinish(sums_[unit].handle(), to), "reducing " + name(unit));
     };
-    if (setup_.gpu == nullptr) return finish(mine);
-    std::vector<float> sum(setup_.cuts[unit].piece(setup_.place()).count);
+    const size_t count = setup_.cuts[unit].piece(setup_.place()).count;
+    // Nothing is written to `mine` where the piece is empty; an empty vector's address could be null.
+    if (setup_.gpu == nullptr || count == 0) return finish(mine);
+    std::vector<float> sum(count);
     WEIR_TRY(finish(sum.data()));
     arrays_.copy(sum.data(), sum.size() * sizeof(float), mine);
     return arrays_.status();

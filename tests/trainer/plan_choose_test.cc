@@ -225,6 +225,43 @@ TEST(PlanChoose, CutsModelsThatNoRankCanGather) {
   EXPECT_EQ(kept->first().best->job.parts.stages, 4);
 }
 
+Model short_sequences() { return decoder({"short", 24, 2048, 32, 64, 32000, false, true}); }
+
+TEST(PlanChoose, FewRowsPerMicroBatchAreNoReasonForStages) {
+  // Eight sequences of 64 tokens over two ranks, whose gradients take a little longer than computing.
+  const Model model = short_sequences();
+  Cluster cluster = on({2, 1, 1, 160});
+  PlanConstraints any = batches_of(4);
+  any.parts.reset();
+  const auto free = choose(model, cluster, any);
+  ASSERT_TRUE(free.ok()) << free.status().message();
+  EXPECT_EQ(free->first().best->job.parts.stages, 2);
+  EXPECT_LE(free->first().best->job.micro_batch, 2);
+  cluster.half_rows = 512;
+  const auto priced = choose(model, cluster, any);
+  ASSERT_TRUE(priced.ok()) << priced.status().message();
+  EXPECT_EQ(priced->first().best->job.parts.ranks(), 1);
+  // What was chosen before starts its products eight times as often.
+  const auto stages = predict(model, cluster, free->first().best->job);
+  ASSERT_TRUE(stages.ok());
+  EXPECT_LT(stages->tokens_per_second * 1.5, priced->first().best->prediction.tokens_per_second);
+}
+
+TEST(PlanChoose, StagesGetMicroBatchesThatAreWorthTheirBubble) {
+  Cluster cluster = on({4, 1, 1, 1});
+  PlanConstraints stages = batches_of(16);
+  stages.parts = Parts{1, 4, 1};
+  int last = 0;
+  for (const double rows : {0.0, 64.0, 512.0, 4096.0}) {
+    cluster.half_rows = rows;
+    const auto ranking = choose(short_sequences(), cluster, stages);
+    ASSERT_TRUE(ranking.ok()) << ranking.status().message();
+    EXPECT_GE(ranking->first().best->job.micro_batch, last) << rows;
+    last = ranking->first().best->job.micro_batch;
+  }
+  EXPECT_GT(last, 4);
+}
+
 TEST(PlanChoose, GivesReasons) {
   const auto ranking = choose(gpt(48, 4096), ethernet(32), batches_of(48));
   ASSERT_TRUE(ranking.ok());

@@ -76,7 +76,9 @@ TEST(PlanCommand, PrintsChoicesAndPublishedFigures) {
   EXPECT_THAT(all.out, HasSubstr("T5-11B (11.13 B parameters) on 32 nodes of 8 GPUs"));
   EXPECT_THAT(all.out, HasSubstr("T5-11B (11.13 B parameters) on 200 nodes of 8 GPUs"));
   EXPECT_THAT(all.out, HasSubstr("T5-3B (2.85 B parameters) on 200 nodes of 8 GPUs"));
-  EXPECT_THAT(all.out, HasSubstr("choice       NO_SHARD, 16 x 1 parts, micro-batch 800 x 1"));
+  EXPECT_THAT(all.out, HasSubstr("choice       HYBRID_SHARD 32, micro-batch 50,"));
+  EXPECT_THAT(all.out, HasSubstr("half of that with 153 tokens per micro-batch"));
+  EXPECT_THAT(all.out, HasSubstr("25600 tokens per micro-batch reach 99% of the speed that many reach"));
   EXPECT_THAT(all.out, HasSubstr("network fitted; nic fitted;"));
   EXPECT_THAT(all.out, HasSubstr("limiter sliding 2 (fitted)"));
 }

@@ -18,7 +18,7 @@ json small_file() {
     "title": "Two nodes",
     "topology": "2 x (4 gpu nvswitch 200, 1 nic 25) leaf",
     "latency": "nic=3",
-    "device": {"memory": 40e9, "peak": 312e12, "flops": 140e12},
+    "device": {"memory": 40e9, "peak": 312e12, "flops": 140e12, "half_rows": 150},
     "constants": {"flops": "fitted", "nic": "given"},
     "models": [{"name": "gpt", "layers": 3, "width": 64, "heads": 2, "sequence": 16, "vocabulary": 100, "tied": true}]
   })");
@@ -54,6 +54,7 @@ TEST(PlanModelsFile, ReadsADeviceAndItsLinks) {
   EXPECT_EQ(cluster.memory, 40e9);
   EXPECT_EQ(cluster.peak, 312e12);
   EXPECT_EQ(cluster.compute, 140e12);
+  EXPECT_EQ(cluster.half_rows, 150);
   EXPECT_EQ(cluster.precision.gather, 4);
   EXPECT_EQ(cluster.precision.activation, 2);
   EXPECT_EQ(file->latencies, "nic=3");

@@ -66,8 +66,23 @@ TEST(PlanPredict, CountsFlopsWithAndWithoutRecomputation) {
 TEST(PlanPredict, NarrowModelsComputeSlower) {
   Cluster cluster = on(slow_ethernet());
   cluster.half_width = 4096;
-  EXPECT_DOUBLE_EQ(cluster.achieved(4096), kFlops / 2);
-  EXPECT_DOUBLE_EQ(cluster.achieved(3 * 4096), kFlops * 3 / 4);
+  EXPECT_DOUBLE_EQ(cluster.achieved(4096, 1), kFlops / 2);
+  EXPECT_DOUBLE_EQ(cluster.achieved(3 * 4096, 1), kFlops * 3 / 4);
+}
+
+TEST(PlanPredict, EachMicroBatchTakesAsLongAsMoreTokens) {
+  Cluster cluster = on({1, 1});
+  cluster.half_rows = 1024;
+  EXPECT_DOUBLE_EQ(cluster.achieved(4096, 1024), kFlops / 2);
+  EXPECT_DOUBLE_EQ(cluster.achieved(4096, 3 * 1024), kFlops * 3 / 4);
+  const auto seconds = [&](int batches, int size) {
+    Job job = full_shard(size);
+    job.micro_batches = batches;
+    return predict(eleven_billion(), cluster, job)->line.compute_seconds;
+  };
+  // 1,024 rows are two sequences.
+  EXPECT_NEAR(seconds(1, 4) / seconds(1, 1), (4.0 + 2) / (1 + 2), 1e-9);
+  EXPECT_NEAR(seconds(4, 1) / seconds(1, 4), 4 * (1.0 + 2) / (4 + 2), 1e-9);
 }
 
 TEST(PlanPredict, MicroBatchesAddUp) {

@@ -29,12 +29,19 @@ struct Cluster {
   double peak = 0;        ///< FLOP/s per GPU; MFU is relative to it
   double compute = 0;     ///< FLOP/s per GPU that a wide model achieves
   double half_width = 0;  ///< model width at which half of `compute` is achieved
+  double half_rows = 0;   ///< rows of a product (tokens of a micro-batch) with which half of it is achieved
   double contention = 0;  ///< fraction of computing speed lost while a transfer runs
   Precision precision;
 
   int ranks() const { return nodes * gpus; }
-  /// FLOP/s that a model of this width achieves.
-  double achieved(double width) const { return compute * width / (width + half_width); }
+  /// FLOP/s that a model of this width achieves with micro-batches of `rows` tokens. Each micro-batch takes
+  /// as long as `half_rows` more tokens would: what starting a product, and reading its weights, takes for
+  /// any number of rows.
+  double achieved(double width, double rows) const {
+    return compute * width / (width + half_width) * part_of_speed(rows);
+  }
+  /// The part of the speed with many rows that is left with `rows` rows.
+  double part_of_speed(double rows) const { return rows / (rows + half_rows); }
   /// Seconds of a collective in all groups at once. REQUIRES and errors: as Links::seconds().
   Result<double> seconds(Collective collective, const RankGroups& groups, double bytes) const {
     return links->seconds(collective, nodes, groups, bytes);

@@ -66,7 +66,7 @@ double computing_of(const Model& model, const Cluster& cluster, const Job& job) 
   const double again = job.recompute == Recompute::full ? 4.0 / 3 : 1;
   const double tokens = job.micro_batch * model.sequence;
   return tokens * model.flops_per_token() * again /
-         (job.parts.tensor * cluster.achieved(model.width) * job.speed);
+         (job.parts.tensor * cluster.achieved(model.width, tokens) * job.speed);
 }
 
 /// The fraction of it that the most expensive stage takes.

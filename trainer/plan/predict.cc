@@ -29,8 +29,8 @@ Status check(const Model& model, const Cluster& cluster, const Job& job) {
 
 Result<std::vector<UnitTimes>> unit_times(const Model& model, const Cluster& cluster, const Groups& groups,
                                           const Job& job) {
-  const double flops = cluster.achieved(model.width) * job.speed;
   const double tokens = job.micro_batch * model.sequence;
+  const double flops = cluster.achieved(model.width, tokens) * job.speed;
   const bool whole = groups.strategy == Strategy::no_shard;  // states include parameters and gradients
   std::vector<UnitTimes> times;
   times.reserve(model.units.size());

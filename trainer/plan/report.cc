@@ -85,8 +85,11 @@ std::string words(const Row& row, int micro_batch) {
 std::string describe(const ModelsFile& file) {
   const Cluster& cluster = file.cluster;
   std::string text = fmt::format("{}\n", cluster.title);
-  text += fmt::format("GPUs         {} per node, {:.4g} GB, {:.4g} of {:.4g} TFLOP/s\n", cluster.gpus,
+  text += fmt::format("GPUs         {} per node, {:.4g} GB, {:.4g} of {:.4g} TFLOP/s", cluster.gpus,
                       cluster.memory / kGiga, cluster.compute / 1e12, cluster.peak / 1e12);
+  if (cluster.half_rows > 0)
+    text += fmt::format(", half of that with {:.4g} tokens per micro-batch", cluster.half_rows);
+  text += '\n';
   text += fmt::format("topology     {}\n", fmt::join(file.topology, ", "));
   if (!file.latencies.empty()) text += fmt::format("latencies    {} us\n", file.latencies);
   if (file.constants.empty()) return text;
@@ -111,6 +114,12 @@ Result<std::string> describe(const Ranking& ranking, const Model& model, const C
       "memory       {:.1f} of {:.1f} GB: states {:.1f}, in flight {:.1f}, activations {:.1f}\n",
       found.memory.total() / kGiga, (cluster.memory - cluster.reserve) / kGiga, found.memory.states / kGiga,
       found.memory.in_flight / kGiga, found.memory.activations / kGiga);
+  if (cluster.half_rows > 0) {
+    const double rows = choice.job.micro_batch * model.sequence;
+    text +=
+        fmt::format("products     {:.0f} tokens per micro-batch reach {:.0f}% of the speed that many reach\n",
+                    rows, 100 * cluster.part_of_speed(rows));
+  }
   const auto gather = largest_gather(model, cluster, choice.job);
   WEIR_TRY(gather.status());
   text += *gather;

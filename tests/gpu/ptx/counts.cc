@@ -59,9 +59,10 @@ int count_collectives() {
 
 int count_moves() {
   constexpr uint32_t kElements = 24'000;
+  const ptx::KernelLibrary host(WEIR_HOST_KERNELS);
   for (const DataType type : {DataType::float32, DataType::float16, DataType::bfloat16}) {
     const MoveCase one{type, RedOp::sum, kElements, 2, 1, 1, kThreads};
-    if (const std::string wrong = run_move_case(library(), one, 1); !wrong.empty())
+    if (const std::string wrong = run_move_case(library(), host, one, 1); !wrong.empty())
       return fmt::print(stderr, "gpu_counts: {}\n", wrong), 1;
     print("a move of two sources", 1, type, 0, kElements * size_of(type));
   }

@@ -72,7 +72,8 @@ TEST(PtxFaultsOfLanes, ARingWithoutTheBarrierBehindItsBytesIsFound) {
 }
 
 std::string run_move(uint64_t seed) {
-  return run_move_case(library(), {DataType::float32, RedOp::sum, 1003, 2, 1, 3, 16}, seed, true);
+  static const ptx::KernelLibrary host(WEIR_HOST_KERNELS);
+  return run_move_case(library(), host, {DataType::float32, RedOp::sum, 1003, 2, 1, 3, 16}, seed, true);
 }
 
 TEST(PtxFaultsOfMoves, ABlockThatTakesTheWorkOfTheFirstIsFound) {

@@ -79,10 +79,10 @@ class MoveBuffers {
   uint64_t factor_ = 0;
 };
 
-/// Runs the kernel of `compiled`. Returns what is wrong with the result, or nothing.
-inline std::string run_move_case(const ptx::KernelLibrary& compiled, const MoveCase& one, uint64_t seed,
-                                 bool ends = false) {
-  static const ptx::KernelLibrary host(WEIR_HOST_KERNELS);
+/// Runs the kernel of `compiled` and that of `host`, the source compiled for the host. Returns what is wrong
+/// with the result, or nothing.
+inline std::string run_move_case(const ptx::KernelLibrary& compiled, const ptx::KernelLibrary& host,
+                                 const MoveCase& one, uint64_t seed, bool ends = false) {
   compiled.set({one.threads, seed % 2 == 0 ? 2u : 8u, seed, one.blocks, ends});
   MoveBuffers want(one, seed), got(one, seed);
   const MoveLaunch wanted = want.launch(), launch = got.launch();

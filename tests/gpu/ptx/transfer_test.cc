@@ -23,9 +23,10 @@ TEST(PtxTransfer, GivesTheBitsOfTheHost) {
       {DataType::int64, RedOp::sum, 95, 2, 1, 2, 8, 0, 0, 5},
       {DataType::uint64, RedOp::max, 1, 1, 1, 4, 32},
   };
+  const ptx::KernelLibrary host(WEIR_HOST_KERNELS);
   uint64_t seed = 0;
   for (const MoveCase& one : cases) {
-    EXPECT_EQ(run_move_case(library(), one, ++seed), "");
+    EXPECT_EQ(run_move_case(library(), host, one, ++seed), "");
     const ptx::Report report = library().take();
     EXPECT_EQ(report.races, 0u) << report.first;
     EXPECT_GT(report.leaders.instructions + report.others.instructions, 0u);

@@ -90,9 +90,7 @@ int cuDeviceGetName(char* text, int bytes, int device) {
 }
 int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
-  return std::snprintf(text, static_cast<size_t>(bytes), "%04x:%02x:00.0", device / 14,
-                       0x1b + 0x10 * (device % 14)),
-         kSuccess;
+  return write_address(device, text, bytes), kSuccess;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
@@ -107,7 +105,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
 int cuDeviceGetUuid(unsigned char* uuid, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
   std::memset(uuid, 0, 16);
-  return uuid[15] = static_cast<unsigned char>(device + 1), kSuccess;
+  return uuid[15] = static_cast<unsigned char>(machine_gpu(device) + 1), kSuccess;
 }
 /// Nobody is told anything.
 int cuLogsRegisterCallback(void*, void*, void** handle) { return *handle = nullptr, kSuccess; }

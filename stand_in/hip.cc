@@ -71,9 +71,7 @@ int hipDeviceGetName(char* text, int bytes, int device) {
 }
 int hipDeviceGetPCIBusId(char* text, int bytes, int device) {
   if (!is_gpu(device)) return keep(kInvalidDevice);
-  return std::snprintf(text, static_cast<size_t>(bytes), "%04x:%02x:00.0", device / 14,
-                       0x1b + 0x10 * (device % 14)),
-         kSuccess;
+  return write_address(device, text, bytes), kSuccess;
 }
 int hipDeviceGetAttribute(int* value, int attribute, int device) {
   if (!is_gpu(device)) return keep(kInvalidDevice);

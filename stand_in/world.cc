@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -75,6 +77,29 @@ long fault_number(const char* word) {
   return -1;
 }
 
+struct Visible {
+  int count = 0;
+  int numbers[kMostGpus] = {};
+};
+
+Visible visible_gpus() {
+  const char* const text = std::getenv("WEIR_FAKE_GPUS");
+  const int all = std::clamp(text != nullptr ? std::atoi(text) : 2, 0, kMostGpus);
+  const char* at = std::getenv("CUDA_VISIBLE_DEVICES");
+  Visible visible;
+  while (visible.count < all) {
+    long number = visible.count;
+    if (at != nullptr) {
+      char* end = nullptr;
+      number = std::strtol(at, &end, 10);
+      if (end == at || number < 0 || number >= all) break;
+      at = *end == ',' ? end + 1 : end;  // nothing follows: the next number is none
+    }
+    visible.numbers[visible.count++] = static_cast<int>(number);
+  }
+  return visible;
+}
+
 }  // namespace
 
 const char* error_name(int code) {
@@ -91,10 +116,11 @@ World& World::get() {
   return *world;
 }
 
-int gpu_count() {
-  const char* const text = std::getenv("WEIR_FAKE_GPUS");
-  const int count = text != nullptr ? std::atoi(text) : 2;
-  return count < 0 ? 0 : count > kMostGpus ? kMostGpus : count;
+int gpu_count() { return visible_gpus().count; }
+int machine_gpu(int gpu) { return visible_gpus().numbers[gpu]; }
+void write_address(int gpu, char* text, int bytes) {
+  const int number = machine_gpu(gpu);
+  std::snprintf(text, static_cast<size_t>(bytes), "%04x:%02x:00.0", number / 14, 0x1b + 0x10 * (number % 14));
 }
 size_t gpu_bytes() {
   const char* const text = std::getenv("WEIR_FAKE_GPU_BYTES");

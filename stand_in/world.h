@@ -9,6 +9,8 @@
 ///
 /// Environment, read when a call comes:
 ///   WEIR_FAKE_GPUS=n             GPUs there are (2)
+///   CUDA_VISIBLE_DEVICES=list    the numbers of those that the process sees, in its own order (all); both
+///                                vendors' drivers read it, up to the first number without a GPU
 ///   WEIR_FAKE_GPU_BYTES=n        memory of each (4 GiB)
 ///   WEIR_FAKE_GPU_QUEUES=n       hardware queues of each in a process, dealt to streams as they are made
 ///                                (one for each stream)
@@ -89,7 +91,12 @@ struct World {
   static World& get();
 };
 
+/// Of the GPUs that the process sees.
 int gpu_count();
+/// The number among all GPUs of the one that the process sees as `gpu`. REQUIRES: 0 <= gpu < gpu_count().
+int machine_gpu(int gpu);
+/// Writes its PCI address, as nvidia-smi has it. REQUIRES: as machine_gpu().
+void write_address(int gpu, char* text, int bytes);
 size_t gpu_bytes();
 /// Whether the word stands in WEIR_FAKE_GPU_FAULTS.
 bool fault_is_set(const char* word);

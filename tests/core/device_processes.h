@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <string>
+#include <utility>
+
 #include "tests/core/device_collectives.h"
 #include "tests/core/rank.h"
 
@@ -41,20 +44,23 @@ struct ProcessesOfRanks {
   int ranks = 1;           ///< of each
   std::vector<int> hosts;  ///< by process; empty: this one
   std::vector<int> gpus;   ///< by process
+  bool sees_one = false;   ///< whether a process sees no GPU but its own, which has the number 0 there
 };
 
 /// Some collectives, and sends. What the log of rank 0's process says, or of what went wrong.
 inline std::string run_in_processes(const ProcessesOfRanks& all_of, const Options& options) {
-  const auto [processes, ranks, hosts, gpus] = all_of;
+  const auto [processes, ranks, hosts, gpus, sees_one] = all_of;
   const RootProcess root;
   const UniqueId id = root.id();
   Processes all(processes, [&](int process, const Processes::Voice& voice) {
     const Logged logged;
+    int gpu = gpus[static_cast<size_t>(process)];
+    if (sees_one) setenv("CUDA_VISIBLE_DEVICES", std::to_string(std::exchange(gpu, 0)).c_str(), 1);
     {
       GpuSite site(hosts.empty() ? options : options_of(hosts[static_cast<size_t>(process)], options));
       std::vector<int> here;
       for (int i = 0; i < ranks; ++i) here.push_back(process * ranks + i);
-      with_own_device_ranks(site, id, processes * ranks, here, {gpus[static_cast<size_t>(process)]},
+      with_own_device_ranks(site, id, processes * ranks, here, {gpu},
                             [&](Communicator& communicator, int, GpuRank& gpu_rank) {
                               const auto all_ranks = static_cast<size_t>(processes * ranks);
                               Elements in(gpu_rank, 20'000 * all_ranks), out(gpu_rank, in.size());

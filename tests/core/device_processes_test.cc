@@ -18,6 +18,14 @@ TEST(DeviceProcesses, ShareMemoryByIpc) {
   EXPECT_THAT(run_in_processes({2, 2, {}, {0, 1}}, device_options()), HasSubstr("as kernels on"));
 }
 
+/// As launchers and container runtimes start them. CUDA shares memory of GPUs that a process does not see.
+/// All have the number 0; were they taken for one, they would go by streams (as below).
+TEST(DeviceProcesses, ThatSeeNoGpuButTheirOwnShareMemory) {
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_QUEUES", "1", 1), 0);
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 1}, true}, device_options()), HasSubstr("as kernels on"));
+  unsetenv("WEIR_FAKE_GPU_QUEUES");
+}
+
 TEST(DeviceProcesses, OfOneGpuGoByStreamsUnlessTold) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_QUEUES", "1", 1), 0);
   EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}}, device_options()), HasSubstr("as stream operations on"));

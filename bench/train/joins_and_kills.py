@@ -142,7 +142,7 @@ def main():
   add("--batch", type=int, default=12)
   add("--preset", default="tiny")
   add("--seed", type=int, default=1)
-  add("--timeout", type=float, default=600, help="seconds between two events")
+  add("--timeout", type=float, default=1800, help="seconds between two events")
   add("--ways", nargs="+", choices=WAYS, default=list(WAYS))
   arguments = parser.parse_args()
   if missing := missing_tools():

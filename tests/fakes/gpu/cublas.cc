@@ -8,11 +8,13 @@
 // CUBLAS_STATUS_INVALID_VALUE.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "trainer/math/bfloat16.h"
 
@@ -116,19 +118,29 @@ int queue(const Handle& handle, Product product, int c_type, int sums) {
 extern "C" {
 
 extern const size_t fake_cublas_product_argument_bytes = sizeof(Product);
-/// A share of the columns of the result per block.
+/// A share of the columns of the result per block. Each element is summed in the order of the depth.
 void fake_cublas_product(const void* argument, uint32_t block, uint32_t blocks) {
   const Product& p = *static_cast<const Product*>(argument);
-  for (int matrix = 0; matrix < p.many; ++matrix)
-    for (int column = static_cast<int>(block); column < p.columns; column += static_cast<int>(blocks))
-      for (int row = 0; row < p.rows; ++row) {
-        float sum = 0;
-        for (int at = 0; at < p.depth; ++at)
-          sum += element(p.a, matrix, row, at) * element(p.b, matrix, at, column);
-        float& c = p.c[p.c_step * matrix + static_cast<long long>(column) * p.c_line + row];
-        // As the real ones do, c is not read where nothing of it is kept.
-        c = p.kept == 0 ? p.factor * sum : p.factor * sum + p.kept * c;
+  if (block >= static_cast<uint32_t>(p.columns)) return;
+  const auto rows = static_cast<size_t>(p.rows);
+  std::vector<float> a(rows * static_cast<size_t>(p.depth)), sums(rows);
+  for (int matrix = 0; matrix < p.many; ++matrix) {
+    for (int at = 0; at < p.depth; ++at)
+      for (int row = 0; row < p.rows; ++row)
+        a[static_cast<size_t>(at) * rows + static_cast<size_t>(row)] = element(p.a, matrix, row, at);
+    for (int column = static_cast<int>(block); column < p.columns; column += static_cast<int>(blocks)) {
+      std::fill(sums.begin(), sums.end(), 0.0F);
+      for (int at = 0; at < p.depth; ++at) {
+        const float b = element(p.b, matrix, at, column);
+        const float* const line = &a[static_cast<size_t>(at) * rows];
+        for (size_t row = 0; row < rows; ++row) sums[row] += line[row] * b;
       }
+      float* const c = p.c + p.c_step * matrix + static_cast<long long>(column) * p.c_line;
+      // As the real ones do, c is not read where nothing of it is kept.
+      for (size_t row = 0; row < rows; ++row)
+        c[row] = p.kept == 0 ? p.factor * sums[row] : p.factor * sums[row] + p.kept * c[row];
+    }
+  }
 }
 
 int cublasCreate_v2(void** handle) {

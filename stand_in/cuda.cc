@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libcuda.so.1 of the stand-in: the driver API under its own names. Contexts are the GPUs' primary ones.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "src/drivers/cuda_table.h"
 #include "src/drivers/direct_table.h"
 #include "stand_in/calls.h"
+#include "stand_in/device_list.h"
 #include "stand_in/graphs.h"
 #include "stand_in/mappings.h"
 #include "stand_in/modules.h"
@@ -61,6 +63,11 @@ int ready_and_free() {
 
 int started() { return usable(0) == kNotInitialized ? kNotInitialized : kSuccess; }
 
+int put_uuid(unsigned char* to, const Uuid& uuid) {
+  std::copy(uuid.begin(), uuid.end(), to);
+  return kSuccess;
+}
+
 }  // namespace
 
 extern "C" {
@@ -86,7 +93,8 @@ int cuDeviceGet(int* device, int ordinal) {
 }
 int cuDeviceGetName(char* text, int bytes, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
-  return std::snprintf(text, static_cast<size_t>(bytes), "Stand-in"), kSuccess;
+  return std::snprintf(text, static_cast<size_t>(bytes), instances() > 1 ? "Stand-in MIG" : "Stand-in"),
+         kSuccess;
 }
 int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
@@ -102,10 +110,14 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   return kSuccess;
 }
 
+/// That of the GPU, even where the device is an instance of it.
 int cuDeviceGetUuid(unsigned char* uuid, int device) {
   if (device < 0 || device >= gpu_count()) return kInvalidDevice;
-  std::memset(uuid, 0, 16);
-  return uuid[15] = static_cast<unsigned char>(machine_gpu(device) + 1), kSuccess;
+  return put_uuid(uuid, uuid_of_gpu(machine_device(device) / instances()));
+}
+int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
+  if (instances() == 1 || device < 0 || device >= gpu_count()) return cuDeviceGetUuid(uuid, device);
+  return put_uuid(uuid, uuid_of_instance(machine_device(device)));
 }
 /// Nobody is told anything.
 int cuLogsRegisterCallback(void*, void*, void** handle) { return *handle = nullptr, kSuccess; }

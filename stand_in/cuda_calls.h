@@ -20,7 +20,7 @@ int cuDeviceGetPCIBusId(char*, int, int);
 int cuDeviceCanAccessPeer(int*, int, int);
 int cuDeviceGetAttribute(int*, int, int);
 int cuDeviceGetName(char*, int, int);
-int cuDeviceGetUuid(unsigned char*, int);
+int cuDeviceGetUuid_v2(unsigned char*, int);
 int cuCtxEnablePeerAccess(void*, unsigned);
 int cuDevicePrimaryCtxRetain(void**, int);
 int cuCtxGetCurrent(void**);

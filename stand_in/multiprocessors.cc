@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "stand_in/device_list.h"
 #include "stand_in/world.h"
 
 namespace fake {
@@ -78,7 +79,7 @@ void vacate(Room& room, const BlockShape& shape) {
 
 }  // namespace
 
-int multiprocessors() { return number_in("WEIR_FAKE_GPU_MULTIPROCESSORS", 8); }
+int multiprocessors() { return std::max(number_in("WEIR_FAKE_GPU_MULTIPROCESSORS", 8) / instances(), 1); }
 
 int resident_blocks(const BlockShape& shape) {
   if (shape.threads == 0 || shape.threads > kMostThreadsOfBlock) return 0;

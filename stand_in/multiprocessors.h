@@ -21,7 +21,7 @@ struct BlockShape {
   size_t shared_bytes = 0;
 };
 
-/// Of each GPU: WEIR_FAKE_GPU_MULTIPROCESSORS.
+/// Of each GPU WEIR_FAKE_GPU_MULTIPROCESSORS; a MIG instance has its share.
 int multiprocessors();
 /// Number of such blocks that fit on one multiprocessor at the same time.
 int resident_blocks(const BlockShape& shape);

@@ -28,7 +28,7 @@ int describe(char* properties, int device, const Layout& layout) {
   std::memset(properties, 0, layout.bytes);
   if (const int code = cuDeviceGetName(properties, 256, device); code != 0) return keep(code);
   cuMemGetInfo_v2(&left, &memory);
-  cuDeviceGetUuid(reinterpret_cast<unsigned char*>(properties + kUuid), device);
+  cuDeviceGetUuid_v2(reinterpret_cast<unsigned char*>(properties + kUuid), device);
   const auto put = [&](size_t at, auto value) { std::memcpy(properties + at, &value, sizeof(value)); };
   put(kMemory, memory);
   put(kShared, size_t{48} << 10);

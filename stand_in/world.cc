@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "stand_in/device_list.h"
+
 namespace fake {
 namespace {
 
@@ -77,27 +79,9 @@ long fault_number(const char* word) {
   return -1;
 }
 
-struct Visible {
-  int count = 0;
-  int numbers[kMostGpus] = {};
-};
-
-Visible visible_gpus() {
+std::vector<int> visible() {
   const char* const text = std::getenv("WEIR_FAKE_GPUS");
-  const int all = std::clamp(text != nullptr ? std::atoi(text) : 2, 0, kMostGpus);
-  const char* at = std::getenv("CUDA_VISIBLE_DEVICES");
-  Visible visible;
-  while (visible.count < all) {
-    long number = visible.count;
-    if (at != nullptr) {
-      char* end = nullptr;
-      number = std::strtol(at, &end, 10);
-      if (end == at || number < 0 || number >= all) break;
-      at = *end == ',' ? end + 1 : end;  // nothing follows: the next number is none
-    }
-    visible.numbers[visible.count++] = static_cast<int>(number);
-  }
-  return visible;
+  return visible_devices(std::clamp(text != nullptr ? std::atoi(text) : 2, 0, kMostGpus / instances()));
 }
 
 }  // namespace
@@ -116,15 +100,16 @@ World& World::get() {
   return *world;
 }
 
-int gpu_count() { return visible_gpus().count; }
-int machine_gpu(int gpu) { return visible_gpus().numbers[gpu]; }
+int gpu_count() { return static_cast<int>(visible().size()); }
+int machine_device(int gpu) { return visible()[static_cast<size_t>(gpu)]; }
 void write_address(int gpu, char* text, int bytes) {
-  const int number = machine_gpu(gpu);
+  const int number = machine_device(gpu) / instances();
   std::snprintf(text, static_cast<size_t>(bytes), "%04x:%02x:00.0", number / 14, 0x1b + 0x10 * (number % 14));
 }
 size_t gpu_bytes() {
   const char* const text = std::getenv("WEIR_FAKE_GPU_BYTES");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : size_t{4} << 30;
+  const size_t whole = text != nullptr ? std::strtoull(text, nullptr, 10) : size_t{4} << 30;
+  return whole / static_cast<size_t>(instances());
 }
 
 bool fault_is_set(const char* word) { return fault_number(word) >= 0; }

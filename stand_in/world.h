@@ -9,9 +9,10 @@
 ///
 /// Environment, read when a call comes:
 ///   WEIR_FAKE_GPUS=n             GPUs there are (2)
-///   CUDA_VISIBLE_DEVICES=list    the numbers of those that the process sees, in its own order (all); both
-///                                vendors' drivers read it, up to the first number without a GPU
-///   WEIR_FAKE_GPU_BYTES=n        memory of each (4 GiB)
+///   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES=list   those that the process sees
+///                                (device_list.h)
+///   WEIR_FAKE_GPU_MIG=n          MIG instances that each of NVIDIA's GPUs is divided into (1: it is not)
+///   WEIR_FAKE_GPU_BYTES=n        memory of each (4 GiB); an instance has its share
 ///   WEIR_FAKE_GPU_QUEUES=n       hardware queues of each in a process, dealt to streams as they are made
 ///                                (one for each stream)
 ///   WEIR_FAKE_GPU_MULTIPROCESSORS=n   multiprocessors of each GPU (8), read at its first kernel
@@ -93,10 +94,12 @@ struct World {
 
 /// Of the GPUs that the process sees.
 int gpu_count();
-/// The number among all GPUs of the one that the process sees as `gpu`. REQUIRES: 0 <= gpu < gpu_count().
-int machine_gpu(int gpu);
-/// Writes its PCI address, as nvidia-smi has it. REQUIRES: as machine_gpu().
+/// The number among the machine's devices (device_list.h) of the one that the process sees as `gpu`.
+/// REQUIRES: 0 <= gpu < gpu_count().
+int machine_device(int gpu);
+/// Writes the PCI address of its GPU, as nvidia-smi has it. REQUIRES: as machine_device().
 void write_address(int gpu, char* text, int bytes);
+/// Memory of each device that the process sees.
 size_t gpu_bytes();
 /// Whether the word stands in WEIR_FAKE_GPU_FAULTS.
 bool fault_is_set(const char* word);

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -18,20 +19,24 @@ TEST(GpuDirect, AFileIsTheMemoryOfTheGpu) {
   const auto gpus = make_gpus();
   Gpu& gpu = **gpus->at(1);
   ASSERT_NE(gpu.direct(), nullptr);
-  constexpr size_t kBytes = 1 << 16;
-  auto memory = gpu.allocate(kBytes, GpuMemory::device);
+  constexpr size_t kPage = 4096, kBytes = 1 << 16;
+  auto memory = gpu.allocate(kBytes + kPage, GpuMemory::device);
   ASSERT_TRUE(memory.ok());
-  auto file = gpu.direct()->file_of(*memory, kBytes);
+  EXPECT_FALSE(gpu.direct()->file_of(*memory, kBytes).ok()) << "it begins inside a page";
+  char* const inside = static_cast<char*>(*memory) + kPage - reinterpret_cast<uintptr_t>(*memory) % kPage;
+  EXPECT_FALSE(gpu.direct()->file_of(inside, kBytes - 512).ok()) << "it ends inside a page";
+  auto file = gpu.direct()->file_of(inside, kBytes);
   ASSERT_TRUE(file.ok()) << file.status().message();
+  const off_t begin = lseek(file->fd(), 0, SEEK_CUR);  // of the stand-in
   auto* const seen =
-      static_cast<int*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), 0));
+      static_cast<int*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), begin));
   ASSERT_NE(seen, MAP_FAILED);
   const int value = 17;
-  ASSERT_TRUE(gpu.copy(static_cast<int*>(*memory) + 5, &value, sizeof(value), nullptr).ok());
+  ASSERT_TRUE(gpu.copy(reinterpret_cast<int*>(inside) + 5, &value, sizeof(value), nullptr).ok());
   ASSERT_TRUE(gpu.synchronize(nullptr).ok());
   EXPECT_EQ(seen[5], 17);
   munmap(seen, kBytes);
-  EXPECT_FALSE(gpu.direct()->file_of(static_cast<char*>(*memory) + 4096, kBytes).ok());
+  EXPECT_FALSE(gpu.direct()->file_of(inside + kPage, kBytes).ok()) << "over the end";
   EXPECT_TRUE(gpu.free(*memory, GpuMemory::device).ok());
 }
 

@@ -98,6 +98,63 @@ TEST(GpuSharing, AnotherProcessSeesTheMemory) {
   peer.end();
 }
 
+/// They lie in one page, of which another process gets all with the handle of any.
+TEST(GpuSharing, SmallAllocationsSideBySideAreToldApart) {
+  constexpr int kCount = 3, kInts = 250;
+  const auto filled = [](int value) { return std::vector<int>(kInts, value); };
+  Line there, back;
+  Peer peer([&] {
+    const auto gpus = make_gpus();
+    Gpu& gpu = **gpus->at(1);
+    void* attached[kCount] = {};
+    for (int i = 0; i < kCount; ++i) {
+      auto memory = gpu.sharing()->attach(there.hear<GpuShareHandle>());
+      ASSERT_TRUE(memory.ok()) << memory.status().message();
+      attached[i] = *memory;
+      std::vector<int> got = filled(-1);
+      ASSERT_TRUE(gpu.copy(got.data(), *memory, kInts * sizeof(int), nullptr).ok());
+      ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+      EXPECT_EQ(got, filled(i));
+    }
+    const std::vector<int> other = filled(17);
+    ASSERT_TRUE(gpu.copy(attached[1], other.data(), kInts * sizeof(int), nullptr).ok());
+    ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+    EXPECT_TRUE(gpu.sharing()->detach(attached[0]).ok());
+    EXPECT_EQ(gpus->kind_of(attached[0]), GpuMemory::host);
+    EXPECT_EQ(gpus->kind_of(attached[1]), GpuMemory::device) << "the others stay";
+    back.say(true);
+  });
+  const auto gpus = make_gpus();
+  Gpu& gpu = **gpus->at(0);
+  void* memory[kCount] = {};
+  for (int i = 0; i < kCount; ++i) {
+    auto made = gpu.allocate(kInts * sizeof(int), GpuMemory::device);
+    ASSERT_TRUE(made.ok());
+    memory[i] = *made;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory[i]) % 512, 0u);
+    EXPECT_NE(reinterpret_cast<uintptr_t>(memory[i]) % 4096, 0u);
+    const std::vector<int> values = filled(i);
+    ASSERT_TRUE(gpu.copy(memory[i], values.data(), kInts * sizeof(int), nullptr).ok());
+  }
+  ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+  for (void* const one : memory) {
+    auto handle = gpu.sharing()->share(one);
+    ASSERT_TRUE(handle.ok()) << handle.status().message();
+    EXPECT_EQ(handle->offset, 0u) << "in the allocation, not in the page";
+    there.say(*handle);
+  }
+  EXPECT_TRUE(back.hear<bool>());
+  for (int i = 0; i < kCount; ++i) {
+    std::vector<int> got = filled(-1);
+    ASSERT_TRUE(gpu.copy(got.data(), memory[i], kInts * sizeof(int), nullptr).ok());
+    ASSERT_TRUE(gpu.synchronize(nullptr).ok());
+    EXPECT_EQ(got, filled(i == 1 ? 17 : i));
+    EXPECT_TRUE(gpu.free(memory[i], GpuMemory::device).ok());
+  }
+  EXPECT_EQ(gpus->kind_of(memory[2]), GpuMemory::host);
+  peer.end();
+}
+
 /// The GPU that maps it may be another one; the memory goes with the last mapping.
 TEST(GpuMappings, AFileStandsForMemory) {
   const auto gpus = make_gpus();

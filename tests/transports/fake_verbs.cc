@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -224,7 +225,9 @@ class FakeDevice final : public drivers::VerbsDevice {
   Result<std::unique_ptr<drivers::VerbsRegion>> enroll_file(int file, std::byte* memory,
                                                             size_t bytes) override {
     WEIR_TRY(takes_regions());
-    void* const view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    const off_t begin = lseek(file, 0, SEEK_CUR);  // of the stand-in: memory begins at the file's position
+    void* const view =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, std::max<off_t>(begin, 0));
     if (view == MAP_FAILED) return Status(Code::system_error, "the file cannot be mapped");
     return std::unique_ptr<drivers::VerbsRegion>(
         std::make_unique<FakeRegion>(state_, memory, bytes, static_cast<std::byte*>(view)));

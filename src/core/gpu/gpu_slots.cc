@@ -13,15 +13,18 @@ namespace weir::core {
 Result<std::unique_ptr<GpuSlots>> GpuSlots::make(device::Gpu& gpu, size_t bytes, Allows allows) {
   constexpr size_t kPage = size_t{64} << 10;  // the largest usual page size of GPUs and hosts
   bytes = round_up(bytes, kPage);
-  auto memory = gpu.allocate(bytes, device::GpuMemory::coherent);
+  // Drivers place small allocations side by side in a page, and give dmabufs of whole pages only.
+  auto memory = gpu.allocate(bytes + kPage, device::GpuMemory::coherent);
   WEIR_TRY(memory.status());
+  const size_t to_page =
+      round_up(reinterpret_cast<uintptr_t>(*memory), kPage) - reinterpret_cast<uintptr_t>(*memory);
   return std::unique_ptr<GpuSlots>(
-      new GpuSlots(gpu, static_cast<std::byte*>(*memory), bytes, std::move(allows)));
+      new GpuSlots(gpu, *memory, static_cast<std::byte*>(*memory) + to_page, bytes, std::move(allows)));
 }
 
 GpuSlots::~GpuSlots() {
   deregister();
-  const Status freed = gpu_.free(memory_, device::GpuMemory::coherent);
+  const Status freed = gpu_.free(allocated_, device::GpuMemory::coherent);
   if (!freed.ok()) WEIR_INFO(alloc, "memory of a GPU was not freed: {}", freed.message());
 }
 

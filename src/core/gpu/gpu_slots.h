@@ -40,11 +40,12 @@ class GpuSlots final : public SlotMemory {
   Status allows(const std::string& adapter) const override { return allows_(adapter); }
 
  private:
-  GpuSlots(device::Gpu& gpu, std::byte* memory, size_t bytes, Allows allows)
-      : gpu_(gpu), memory_(memory), bytes_(bytes), allows_(std::move(allows)) {}
+  GpuSlots(device::Gpu& gpu, void* allocated, std::byte* memory, size_t bytes, Allows allows)
+      : gpu_(gpu), allocated_(allocated), memory_(memory), bytes_(bytes), allows_(std::move(allows)) {}
 
   device::Gpu& gpu_;
-  std::byte* const memory_;
+  void* const allocated_;
+  std::byte* const memory_;  ///< whole pages in it
   const size_t bytes_;
   const Allows allows_;
   std::vector<SlotRegistrar*> registrars_;

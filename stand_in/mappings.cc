@@ -7,9 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 
+#include "stand_in/device_list.h"
 #include "stand_in/memory.h"
 #include "stand_in/world.h"
 
@@ -44,6 +49,17 @@ bool sensible(const weir::drivers::MappingProperties* properties) {
          properties->place.gpu >= 0 && properties->place.gpu < gpu_count();
 }
 
+constexpr char kName[] = "fake-gpu-memory-";  ///< of files; the device follows
+
+/// The device whose memory is behind a file; -1: it is not known.
+int device_behind(int file) {
+  char path[64], name[128] = {};
+  std::snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+  if (readlink(path, name, sizeof(name) - 1) < 0) return -1;
+  const char* const at = std::strstr(name, kName);
+  return at != nullptr ? std::atoi(at + sizeof(kName) - 1) : -1;
+}
+
 }  // namespace
 
 int mapping_unit(size_t* bytes, const weir::drivers::MappingProperties* properties) {
@@ -56,7 +72,8 @@ int make_memory(uint64_t* handle, size_t bytes, const weir::drivers::MappingProp
   if (fault_is_set("vmm")) return kNotSupported;
   if (fault_is_set("uncached") && properties->kind == weir::drivers::kUncachedMapping) return kInvalidValue;
   if (fault_strikes("alloc") || bytes > free_bytes(properties->place.gpu)) return kOutOfMemory;
-  const int file = memfd_create("fake-gpu-memory", MFD_CLOEXEC);
+  const std::string name = kName + std::to_string(machine_device(properties->place.gpu));
+  const int file = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (file < 0) return kOutOfMemory;
   if (ftruncate(file, static_cast<off_t>(bytes)) != 0) return close(file), kOutOfMemory;
   Mappings& all = Mappings::get();
@@ -90,6 +107,8 @@ int memory_from_file(uint64_t* handle, void* file, int kind) {
   const int copy = fcntl(static_cast<int>(reinterpret_cast<uintptr_t>(file)), F_DUPFD_CLOEXEC, 0);
   struct stat about {};
   if (copy < 0 || fstat(copy, &about) != 0) return kInvalidValue;
+  if (instances() > 1 && device_behind(copy) != machine_device(0))  // it sees no other device
+    return close(copy), kNotSupported;
   Mappings& all = Mappings::get();
   const std::lock_guard lock(all.mutex);
   all.memory[*handle = ++all.number] = {copy, static_cast<size_t>(about.st_size), 0};

@@ -15,6 +15,7 @@ int make_memory(uint64_t* handle, size_t bytes, const weir::drivers::MappingProp
 /// What is mapped stays.
 int drop_memory(uint64_t handle);
 int memory_to_file(void* file, uint64_t handle, int kind);
+/// An instance of MIG takes no file of another one.
 int memory_from_file(uint64_t* handle, void* file, int kind);
 int reserve_addresses(void** at, size_t bytes);
 int free_addresses(void* at, size_t bytes);

@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "tests/core/device_collectives.h"
 #include "tests/core/rank.h"
@@ -41,21 +41,21 @@ inline Options options_of(int host, Options options) {
 
 struct ProcessesOfRanks {
   int processes = 1;
-  int ranks = 1;           ///< of each
-  std::vector<int> hosts;  ///< by process; empty: this one
-  std::vector<int> gpus;   ///< by process
-  bool sees_one = false;   ///< whether a process sees no GPU but its own, which has the number 0 there
+  int ranks = 1;                          ///< of each
+  std::vector<int> hosts;                 ///< by process; empty: this one
+  std::vector<int> gpus;                  ///< by process
+  std::vector<std::string> visible = {};  ///< CUDA_VISIBLE_DEVICES, by process; empty: not set
 };
 
 /// Some collectives, and sends. What the log of rank 0's process says, or of what went wrong.
 inline std::string run_in_processes(const ProcessesOfRanks& all_of, const Options& options) {
-  const auto [processes, ranks, hosts, gpus, sees_one] = all_of;
+  const auto& [processes, ranks, hosts, gpus, visible] = all_of;
   const RootProcess root;
   const UniqueId id = root.id();
   Processes all(processes, [&](int process, const Processes::Voice& voice) {
     const Logged logged;
-    int gpu = gpus[static_cast<size_t>(process)];
-    if (sees_one) setenv("CUDA_VISIBLE_DEVICES", std::to_string(std::exchange(gpu, 0)).c_str(), 1);
+    const int gpu = gpus[static_cast<size_t>(process)];
+    if (!visible.empty()) setenv("CUDA_VISIBLE_DEVICES", visible[static_cast<size_t>(process)].c_str(), 1);
     {
       GpuSite site(hosts.empty() ? options : options_of(hosts[static_cast<size_t>(process)], options));
       std::vector<int> here;

@@ -22,8 +22,28 @@ TEST(DeviceProcesses, ShareMemoryByIpc) {
 /// All have the number 0; were they taken for one, they would go by streams (as below).
 TEST(DeviceProcesses, ThatSeeNoGpuButTheirOwnShareMemory) {
   ASSERT_EQ(setenv("WEIR_FAKE_GPU_QUEUES", "1", 1), 0);
-  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 1}, true}, device_options()), HasSubstr("as kernels on"));
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}, {"0", "1"}}, device_options()), HasSubstr("as kernels on"));
+  EXPECT_THAT(run_in_processes({2, 1, {}, {0, 0}, {"GPU-02", "GPU-01"}}, device_options()),
+              HasSubstr("as kernels on"))
+      << "as Kubernetes and Slurm name them";
   unsetenv("WEIR_FAKE_GPU_QUEUES");
+}
+
+/// Instances of MIG have neither peer access nor IPC between each other, be they of one GPU or of two.
+TEST(DeviceProcesses, InstancesOfMigAreStaged) {
+  if (device::kIsHip) GTEST_SKIP() << "AMD's GPUs have none";
+  ASSERT_EQ(setenv("WEIR_FAKE_GPU_MIG", "2", 1), 0);
+  const auto said = [](const std::vector<std::string>& visible) {
+    return run_in_processes({2, 2, {}, {0, 0}, visible}, device_options());
+  };
+  for (const char* const other : {"MIG-02", "MIG-03"})
+    EXPECT_THAT(
+        said({"MIG-01", other}),
+        AllOf(HasSubstr("through pinned memory: rank"), HasSubstr("cannot attach memory of another process"),
+              HasSubstr("Stand-in MIG"), HasSubstr("sharing by files failed, too: rank")));
+  EXPECT_THAT(said({"MIG-02", "MIG-02"}), HasSubstr("as stream operations on"))
+      << "processes share an instance";
+  unsetenv("WEIR_FAKE_GPU_MIG");
 }
 
 TEST(DeviceProcesses, OfOneGpuGoByStreamsUnlessTold) {

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -137,6 +138,18 @@ std::shared_ptr<Capture> captured_beside(const Stream& stream) {
   return nullptr;
 }
 
+/// Things that were submitted and have not begun, of the hardware queue, or not ended, of the stream.
+/// REQUIRES: the mutex.
+uint64_t pending(const Stream& stream) {
+  const HardwareQueue* const hardware = stream.hardware.get();
+  return hardware != nullptr ? hardware->submitted - hardware->begun : stream.queued - stream.done;
+}
+
+uint64_t most_pending() {
+  const char* const text = std::getenv("WEIR_FAKE_GPU_PENDING");
+  return text != nullptr ? std::max(std::strtoull(text, nullptr, 10), 1ull) : 1024;
+}
+
 std::shared_ptr<EventPage> map_page(int file) {
   void* const page = mmap(nullptr, sizeof(EventPage), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (page == MAP_FAILED) return nullptr;
@@ -188,7 +201,10 @@ void push(const std::shared_ptr<Stream>& stream, Work work, std::vector<Until> u
 int enqueue(const std::shared_ptr<Stream>& stream, Work work) {
   if (stream == nullptr) return kInvalidHandle;
   if (const int code = usable(stream->gpu); code != kSuccess) return code;
-  const std::lock_guard lock(World::get().mutex);
+  World& world = World::get();
+  std::unique_lock lock(world.mutex);
+  world.changed.wait(
+      lock, [&, most = most_pending()] { return stream->capture != nullptr || pending(*stream) < most; });
   if (stream->capture != nullptr) return record_node(stream, std::move(work));
   if (const auto capture = captured_beside(*stream); capture != nullptr) {
     spoil(*capture);

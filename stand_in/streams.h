@@ -73,7 +73,8 @@ std::shared_ptr<Stream> stream_of(void* handle);
 int make_stream(int gpu, bool blocking, void** handle);
 int destroy_stream(void* handle);
 
-/// Queues, or records where the stream is captured.
+/// Queues, or records where the stream is captured. As real drivers it blocks the caller while too much is
+/// pending (WEIR_FAKE_GPU_PENDING).
 int enqueue(const std::shared_ptr<Stream>& stream, Work work);
 /// The same without looking at captures. REQUIRES: the world's mutex.
 void push(const std::shared_ptr<Stream>& stream, Work work, std::vector<Until> until);

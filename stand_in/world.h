@@ -15,6 +15,8 @@
 ///   WEIR_FAKE_GPU_BYTES=n        memory of each (4 GiB); an instance has its share
 ///   WEIR_FAKE_GPU_QUEUES=n       hardware queues of each in a process, dealt to streams as they are made
 ///                                (one for each stream)
+///   WEIR_FAKE_GPU_PENDING=n      operations that may be pending in a stream, or in a hardware queue: a call
+///                                that would add one more blocks (1,024)
 ///   WEIR_FAKE_GPU_MULTIPROCESSORS=n   multiprocessors of each GPU (8), read at its first kernel
 ///   WEIR_FAKE_GPU_REGISTERS=n    registers that a thread of a kernel needs (32)
 ///   WEIR_FAKE_GPU_KERNELS=path   the library in which kernels are looked up (modules.h)

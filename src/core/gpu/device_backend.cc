@@ -20,7 +20,8 @@ class DeviceBackend::DeviceCall final : public Call {
     started_ = true;
     return collectives().enter(call_);
   }
-  Status queue() { return collectives().queue(call_); }
+  /// Whether parts are left.
+  Result<bool> queue() { return collectives().queue(call_); }
   void give_up(const Status& why) {
     started_ = true;
     collectives().give_up(call_, why);
@@ -68,8 +69,16 @@ Status DeviceBackend::start(std::span<Call* const> calls) {
   Status status;
   for (Call* call : calls)
     if (status.ok()) status = static_cast<DeviceCall*>(call)->enter();
-  for (Call* call : calls)
-    if (status.ok()) status = static_cast<DeviceCall*>(call)->queue();
+  // In rounds: a driver blocks the thread where too much waits for a rank that the thread has not served yet.
+  for (bool more = true; more && status.ok();) {
+    more = false;
+    for (Call* call : calls) {
+      if (!status.ok()) break;
+      const auto queued = static_cast<DeviceCall*>(call)->queue();
+      status = queued.status();
+      more = more || (queued.ok() && *queued);
+    }
+  }
   if (status.ok()) return {};
   for (Call* call : calls) static_cast<DeviceCall*>(call)->give_up(status);
   return status;

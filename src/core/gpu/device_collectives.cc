@@ -355,21 +355,29 @@ Status DeviceCollectives::take_back(const Operation& operation, const exec::Work
   return gpu_.copy(output, work.output, output_bytes(operation), stream);
 }
 
-Status DeviceCollectives::queue(Call& call) {
-  for (size_t i = 0; i < call.operations.size(); ++i) {
-    if (call.chosen[i].ready == nullptr) continue;
-    WEIR_TRY(peer_access_->executor().queue(*call.chosen[i].ready, call.works[i], call.stream));
+Result<bool> DeviceCollectives::queue(Call& call) {
+  if (!call.begun && !call.captured) begin(call);
+  for (; call.next < call.operations.size(); ++call.next) {
+    const DevicePlans::Chosen& chosen = call.chosen[call.next];
+    if (chosen.ready == nullptr) continue;
+    auto more =
+        peer_access_->executor().queue_part(*chosen.ready, call.works[call.next], call.stream, call.part);
+    WEIR_TRY(more.status());
+    call.part = *more ? call.part + 1 : 0;
+    if (!*more) ++call.next;
+    return true;
   }
   for (const DevicePairs::Copy& one : call.pairs.copies)
     WEIR_TRY(gpu_.copy(one.to, one.from, one.bytes, call.stream));
   if (!call.pairs.pairs.empty()) WEIR_TRY(peer_access_->executor().exchange(call.pairs.pairs, call.stream));
-  begin(call);
-  return {};
+  if (call.captured) begin(call);
+  return false;
 }
 
-/// Kernels may run from now on. A copy to memory that is not pinned waits for them here, on the host: who
-/// watches and carries for them must know before.
-void DeviceCollectives::begin(const Call& call) {
+/// Kernels may run from now on. A launch waits for them here, on the host, if too many are pending, and a
+/// copy to memory that is not pinned: who watches and carries for them must know before.
+void DeviceCollectives::begin(Call& call) {
+  call.begun = true;
   const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
   watch(call, value);
   if (call.captured) return;
@@ -385,7 +393,7 @@ void DeviceCollectives::give_up(const Call& call, const Status& why) {
   abort();
   (void)dependencies_.bootstrap->watchdog().fail({dependencies_.rank, words});  // tells the others
   // What was queued before the error ends soon: the end of the communicator waits for it.
-  const uint32_t value = calls_.load(std::memory_order_relaxed) + 1;
+  const uint32_t value = calls_.load(std::memory_order_relaxed) + (call.begun ? 0 : 1);
   if (gpu_.set(done_, value, call.stream).ok()) calls_.store(value, std::memory_order_release);
 }
 

@@ -61,6 +61,9 @@ class DeviceCollectives {
     bool captured = false;
     device::GpuStream stream = nullptr;  ///< stream on which the call is queued
     bool own = true;                     ///< true: `stream` is the communicator's own
+    size_t next = 0;                     ///< operation that queue() continues
+    size_t part = 0;                     ///< part of it that is next
+    bool begun = false;                  ///< true: it has a number
   };
 
   /// Errors: those of the driver.
@@ -88,7 +91,8 @@ class DeviceCollectives {
   void forget(const Call& call) { sequence_ -= static_cast<uint32_t>(call.collectives); }
   /// Orders the call's stream after the work that is queued at the places.
   Status enter(const Call& call);
-  Status queue(Call& call);
+  /// Queues a part of the call, and returns whether parts are left (Queued::queue_part).
+  Result<bool> queue(Call& call);
   /// Orders the places after the call; waits for the call if a place is no stream. After an error it calls
   /// give_up().
   Status leave(const Call& call);
@@ -127,7 +131,7 @@ class DeviceCollectives {
   void enter_from_host(device::HostStream* host, uint32_t value);
   void leave_to_host(device::HostStream* host, uint32_t value);
   bool reached(uint32_t value) const;
-  void begin(const Call& call);
+  void begin(Call& call);
   void watch(const Call& call, uint32_t value);
   Status let_places_go_on(const Call& call);
 

@@ -267,10 +267,10 @@ void KernelExecutor::write_ports(const Bound& bound, GpuSegmentTable::Kind kind,
   }
 }
 
-Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream stream) {
+Result<bool> KernelExecutor::queue_part(Ready& ready, const Work& work, device::GpuStream stream, size_t) {
   auto& bound = static_cast<Bound&>(ready);
   Launch launch = bound.launch;
-  if (launch.lane_count == 0) return {};
+  if (launch.lane_count == 0) return false;
   WEIR_TRY(set_work(launch, bound.program, work, bound.tile_bytes));
   WEIR_TRY(send_code(bound.code_at, bound.code_bytes, bound.sent, stream));
   launch.shards = static_cast<uint32_t>(std::min<size_t>(bound.shards, launch.division.passes));
@@ -283,7 +283,8 @@ Status KernelExecutor::queue(Ready& ready, const Work& work, device::GpuStream s
   grid.blocks = launch.lane_count * launch.shards;
   grid.threads = std::min(threads, kernels_.most_threads);
   grid.arguments = arguments;
-  return gpu_.kernels()->launch(grid, stream);
+  WEIR_TRY(gpu_.kernels()->launch(grid, stream));
+  return false;
 }
 
 /// The table is part of the launch's argument; if it is too long, earlier launches store it in the scratch

@@ -43,7 +43,8 @@ class KernelExecutor final : public Queued {
 
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                          const RunParameters& way) override;
-  Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
+  /// A call is one launch, and one part.
+  Result<bool> queue_part(Ready& ready, const Work& work, device::GpuStream stream, size_t part) override;
   bool exchanges() const override { return true; }
   Status exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) override;
   void abort() override;

@@ -9,8 +9,9 @@
 /// Order. The calls of a communicator are prepared in the same order on all ranks and run in the same order
 /// on all GPUs, one after the other; replays of graphs are part of this order.
 ///
-/// Threads: prepare() and queue() may be called by one thread at a time; abort() and look() by any thread at
-/// any time.
+/// Threads: prepare() and queue_part() may be called by one thread at a time; abort() and look() by any
+/// thread at any time.
+///
 /// Tests: tests/exec/stream_executor_test.cc, tests/exec/gpu_segment_table_test.cc
 #pragma once
 
@@ -84,11 +85,24 @@ class Queued {
   /// not fit the segments (then on all ranks); those of the driver.
   virtual Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                                  const RunParameters& way) = 0;
-  /// Queues a call on a stream, which may be captured; calls of this rank must run in the order of queue().
+  /// Queues part `part` of a call on a stream, which may be captured, and returns whether parts are left.
+  /// Calls of this rank must run in the order in which they are queued, each with all of its parts in order.
   /// The GPU must be able to address the buffers. Work::tile_bytes and the tag must be the same on all ranks.
-  /// Does not wait, and allocates no GPU memory. Errors: invalid_argument for buffers that are not aligned to
-  /// elements; those of the driver. REQUIRES: `ready` comes from prepare() of this executor.
-  virtual Status queue(Ready& ready, const Work& work, device::GpuStream stream) = 0;
+  /// Allocates no GPU memory. Drivers block a call when about a thousand operations are pending on a stream;
+  /// so a thread that has several ranks must queue a part of each in turn. Errors: invalid_argument for
+  /// buffers that are not aligned to elements; those of the driver. REQUIRES: `ready` comes from prepare() of
+  /// this executor; it and `work` live until the last part is queued.
+  virtual Result<bool> queue_part(Ready& ready, const Work& work, device::GpuStream stream, size_t part) = 0;
+  /// Queues all parts of a call.
+  Status queue(Ready& ready, const Work& work, device::GpuStream stream) {
+    bool more = true;
+    for (size_t part = 0; more; ++part) {
+      auto queued = queue_part(ready, work, stream, part);
+      WEIR_TRY(queued.status());
+      more = *queued;
+    }
+    return {};
+  }
   /// Whether exchange() is supported; the same on all ranks.
   virtual bool exchanges() const = 0;
   /// Queues the sends and receives of one group. Each of them waits only for earlier ones to (or from) the

@@ -39,16 +39,23 @@ StreamCall::StreamCall(const Dependencies& dependencies)
       factor_(factor_of(work_, element_)),
       done_(prepared_.plan.channels.size()) {}
 
-Status StreamCall::submit() {
+Result<bool> StreamCall::submit_pass() {
+  if (pass_ == 0) WEIR_TRY(grant_first());
+  if (pass_ < division_.passes) {
+    for (const QueuedStep& at : prepared_.plan.order) WEIR_TRY(submit(at, pass_));
+    ++pass_;
+  }
+  return pass_ < division_.passes;
+}
+
+/// Says which slots of this rank are free when the call begins.
+Status StreamCall::grant_first() {
   const std::vector<QueuedChannel>& channels = prepared_.plan.channels;
   for (size_t c = 0; c < channels.size(); ++c) {
     if (prepared_.program.channels[c].outgoing) continue;
     const uint64_t messages = channels[c].messages * division_.passes;
     for (uint32_t slot = 0; slot < kQueuedSlots && slot < messages; ++slot)
       WEIR_TRY(grant(channels[c], slot));
-  }
-  for (size_t pass = 0; pass < division_.passes; ++pass) {
-    for (const QueuedStep& at : prepared_.plan.order) WEIR_TRY(submit(at, pass));
   }
   return {};
 }

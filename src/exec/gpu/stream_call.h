@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Submits one call as operations of streams, for StreamExecutor::queue().
+/// Submits one call as operations of streams, for StreamExecutor::queue_part().
 /// Tests: tests/exec/stream_executor_test.cc
 #pragma once
 
@@ -22,10 +22,12 @@ class StreamCall {
   };
   explicit StreamCall(const Dependencies& dependencies);
 
-  /// Submits all operations in order. Errors: those of the driver.
-  Status submit();
+  /// Submits the operations of the next pass, in order. Returns whether passes are left. Errors: those of the
+  /// driver.
+  Result<bool> submit_pass();
 
  private:
+  Status grant_first();
   Status grant(const QueuedChannel& channel, uint32_t slot);
   Status submit(const QueuedStep& at, size_t pass);
   Status await_places(const Step& step, device::GpuStream stream);
@@ -51,6 +53,7 @@ class StreamCall {
   const size_t element_;
   const Division division_;
   const uint64_t factor_;
+  size_t pass_ = 0;             ///< the next one
   std::vector<uint32_t> done_;  ///< number of messages of this call so far, by channel
 };
 

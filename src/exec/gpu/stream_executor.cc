@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "src/base/clock.h"
 #include "src/base/service_thread.h"
@@ -38,6 +39,17 @@ Status check_buffers(const Work& work) {
 }
 
 }  // namespace
+
+/// A call of which some passes are queued.
+struct StreamExecutor::Open {
+  std::shared_ptr<const Prepared> prepared;
+  bool captured = false;
+  uint32_t number = 0;  ///< of calls that are not captured
+  std::vector<device::GpuStream> streams;
+  std::optional<StreamCall> call;
+};
+
+StreamExecutor::StreamExecutor(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
 Result<std::unique_ptr<StreamExecutor>> StreamExecutor::create(Dependencies dependencies) {
   std::unique_ptr<StreamExecutor> executor(new StreamExecutor(std::move(dependencies)));
@@ -93,25 +105,45 @@ Result<std::unique_ptr<Ready>> StreamExecutor::prepare(const ir::Plan&, std::spa
   return std::unique_ptr<Ready>(std::move(ready));
 }
 
-Status StreamExecutor::queue(Ready& ready, const Work& work, device::GpuStream stream) {
-  if (aborted_.load()) return {};
+Result<bool> StreamExecutor::queue_part(Ready& ready, const Work& work, device::GpuStream stream,
+                                        size_t part) {
+  if (part == 0) {
+    open_.reset();
+    if (aborted_.load()) return false;
+    WEIR_TRY(begin(ready, work, stream));
+  }
+  auto more = open_->call->submit_pass();
+  WEIR_TRY(more.status());
+  if (!*more) WEIR_TRY(end(stream));
+  return *more;
+}
+
+Status StreamExecutor::begin(Ready& ready, const Work& work, device::GpuStream stream) {
   WEIR_TRY(check_buffers(work));
-  const auto& prepared = static_cast<StreamReady&>(ready).prepared;
+  auto open = std::make_unique<Open>();
+  open->prepared = static_cast<StreamReady&>(ready).prepared;
   auto captured = dependencies_.gpu->captures(stream);
   WEIR_TRY(captured.status());
+  open->captured = *captured;
   dependencies_.flags->enter(work.tag);
-  uint32_t number = 0;
-  if (!*captured) {
+  if (!open->captured) {
     const std::lock_guard lock(mutex_);
-    number = ++calls_;
-    outstanding_.push_back({number, FlagPages::stamp_of(work.tag), prepared});
+    open->number = ++calls_;
+    outstanding_.push_back({open->number, FlagPages::stamp_of(work.tag), open->prepared});
   }
-  auto streams = fork(*prepared, stream, *captured);
+  auto streams = fork(*open->prepared, stream, open->captured);
   WEIR_TRY(streams.status());
-  WEIR_TRY(StreamCall({&dependencies_, prepared.get(), &work, &*streams}).submit());
-  if (*captured) return {};
-  WEIR_TRY(join(*streams, stream));
-  return dependencies_.gpu->set(dependencies_.flags->done(), number, stream);
+  open->streams = std::move(*streams);
+  open->call.emplace(StreamCall::Dependencies{&dependencies_, open->prepared.get(), &work, &open->streams});
+  open_ = std::move(open);
+  return {};
+}
+
+Status StreamExecutor::end(device::GpuStream stream) {
+  const std::unique_ptr<Open> open = std::move(open_);
+  if (open->captured) return {};
+  WEIR_TRY(join(open->streams, stream));
+  return dependencies_.gpu->set(dependencies_.flags->done(), open->number, stream);
 }
 
 Status StreamExecutor::exchange(std::span<const PeerTransfer>, device::GpuStream) {

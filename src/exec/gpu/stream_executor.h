@@ -51,7 +51,8 @@ class StreamExecutor final : public Queued {
 
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                          const RunParameters& way) override;
-  Status queue(Ready& ready, const Work& work, device::GpuStream stream) override;
+  /// A part is a pass.
+  Result<bool> queue_part(Ready& ready, const Work& work, device::GpuStream stream, size_t part) override;
   bool exchanges() const override { return false; }
   Status exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) override;
   /// From now on a thread sets all flags repeatedly until the executor is destroyed. Calls that run meanwhile
@@ -79,7 +80,11 @@ class StreamExecutor final : public Queued {
     std::shared_ptr<const Prepared> prepared;
   };
 
-  explicit StreamExecutor(Dependencies dependencies) : dependencies_(std::move(dependencies)) {}
+  struct Open;
+
+  explicit StreamExecutor(Dependencies dependencies);
+  Status begin(Ready& ready, const Work& work, device::GpuStream stream);
+  Status end(device::GpuStream stream);
   Status make_streams();
   Result<std::vector<device::GpuStream>> fork(const Prepared& prepared, device::GpuStream stream,
                                               bool captured);
@@ -92,6 +97,7 @@ class StreamExecutor final : public Queued {
 
   const Dependencies dependencies_;
   std::vector<Own> own_;
+  std::unique_ptr<Open> open_;  ///< the call of which parts are left; null: none
   device::GpuEvent forks_ = nullptr;
   std::atomic<bool> aborted_{false};
   std::atomic<bool> retired_{false};

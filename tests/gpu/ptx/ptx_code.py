@@ -9,6 +9,8 @@ for bits in (8, 16, 32, 64):
   TYPES.update({f"u{bits}": f"uint{bits}_t", f"b{bits}": f"uint{bits}_t", f"s{bits}": f"int{bits}_t"})
 SPECIAL = {"%tid.x": "t.thread()", "%ntid.x": "t.threads()", "%ctaid.x": "t.block()", "%nctaid.x": "t.blocks()"}
 SIGNS = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "div": "/", "rem": "%"}
+# Of comparisons that are true if an operand is NaN, their opposites.
+UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 ORDERS = ("relaxed", "acquire", "release")
 
@@ -72,7 +74,12 @@ class Writer:
   # Control.
 
   def do_ret(self, words, a):
-    return "return;"
+    return f"return {self.kernel.result};" if self.kernel.result else "return;"
+
+  def do_call(self, words, a):
+    """call.uni (result), function, (parameters)"""
+    result, given = (one.strip("() ") for one in (a[0], a[2]))
+    return f"{result} = code_of_{a[1]}({', '.join(['t', *(one.strip() for one in given.split(','))])});"
 
   def do_bra(self, words, a):
     return f"goto {name_of(a[0])};"
@@ -109,6 +116,9 @@ class Writer:
     values, where = (a[0], a[1]) if loads else (a[1], a[0])
     items = [item.strip() for item in values.strip("{}").split(",")] if count > 1 else [values]
     kind = TYPES[words[-1]]
+    if space == "param" and where.strip("[]") in self.kernel.locals:
+      name = where.strip("[]")
+      return f"put({name_of(values)}, as<{kind}>({name}));" if loads else f"put({name}, {self.value(values, words[-1])});"
     text = f"const uint64_t at = {self.address(where, space)};"
     if space == "param":
       return text + "".join(f" put({name_of(item)}, argument_at<{kind}>(at + {i} * sizeof({kind})));" for i, item in enumerate(items))
@@ -158,6 +168,9 @@ class Writer:
   def do_neg(self, words, a):
     return self.put(a[0], "-" + self.value(a[1], words[-1]), words[-1])
 
+  def do_abs(self, words, a):
+    return self.put(a[0], f"std::abs({self.value(a[1], words[-1])})", words[-1])
+
   def do_mul(self, words, a):
     kind = words[-1]
     if words[1] == "wide":
@@ -192,8 +205,10 @@ class Writer:
 
   def do_setp(self, words, a):
     x, y = self.value(a[1], words[-1]), self.value(a[2], words[-1])
-    if words[1] == "nan":
-      return f"put({name_of(a[0])}, {x} != {x} || {y} != {y});"
+    if words[1] in ("nan", "num"):
+      return f"put({name_of(a[0])}, {'!' if words[1] == 'num' else ''}({x} != {x} || {y} != {y}));"
+    if words[1] in UNORDERED:
+      return f"put({name_of(a[0])}, !({x} {COMPARISONS[UNORDERED[words[1]]]} {y}));"
     return f"put({name_of(a[0])}, {x} {COMPARISONS[words[1]]} {y});"
 
   def do_cvt(self, words, a):
@@ -205,6 +220,10 @@ class Writer:
       return f"put({name_of(a[0])}, to_half({self.value(a[1], 'f32')}));"
     if (to, of) == ("f32", "f32") and form == ["sat"]:
       return self.put(a[0], f"saturate({self.value(a[1], of)})", to)
+    if (to, of) == ("f64", "f32") and not form or (to, of) == ("f32", "f64") and form == ["rn"]:
+      return self.put(a[0], self.value(a[1], of), to)
+    if to[0] in "sf" and of == "f64" and form == ["rzi"]:
+      return self.put(a[0], f"std::trunc({self.value(a[1], of)})", to)
     if of[0] in "us" and (to[0] in "us" and not form or to[0] == "f" and form == ["rn"]):
       return self.put(a[0], self.value(a[1], of), to)
     raise Unknown(".".join(words))

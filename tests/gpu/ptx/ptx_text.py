@@ -5,12 +5,16 @@ import re
 
 
 class Kernel:
-  """One .entry: its name, the bytes of its only argument, {shared variable: offset}, and its statements."""
+  """One .entry: its name, the bytes of its only argument, {shared variable: offset}, and its statements. Or one .func, which kernels
+  call: its parameters and what it returns are `locals`, as are the parameters of calls."""
 
-  def __init__(self, name, argument_bytes, body):
+  def __init__(self, name, body, argument_bytes=0, parameters=(), result=None):
     self.name = name
-    self.argument = f"{name}_param_0"
+    self.argument = f"{name}_param_0" if argument_bytes else None
     self.argument_bytes = argument_bytes
+    self.parameters = list(parameters)
+    self.result = result
+    self.locals = {*self.parameters, *([result] if result else [])}
     self.shared = {}
     self.shared_bytes = 0
     self.registers = []  # (type, name), those of nested scopes without scope: nvcc numbers registers, and we name ours apart
@@ -33,6 +37,11 @@ class Kernel:
     if found:
       self.statements += [("declare", found.group(1), name.strip()) for name in found.group(2).split(",")]
       return
+    found = re.fullmatch(r"\.param \.(\w+) (\w+)", text)
+    if found:
+      self.locals.add(found.group(2))
+      self.statements.append(("declare", found.group(1), found.group(2)))
+      return
     found = re.fullmatch(r"\.shared \.align \d+ \.\w(\d+) ([\w$]+)(?:\[(\d+)\])?", text)
     if found:
       self.shared[found.group(2)] = self.shared_bytes
@@ -45,8 +54,8 @@ class Kernel:
 
 
 def operands(text):
-  """Splits at commas outside of braces and brackets."""
-  return [part.strip() for part in re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,])+", text)]
+  """Splits at commas outside of braces, brackets and parentheses."""
+  return [part.strip() for part in re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+", text)]
 
 
 def split_statements(body):
@@ -71,4 +80,21 @@ def kernels(text):
   for part in re.split(r"(?=\.visible \.entry )", text)[1:]:
     name = re.match(r"\.visible \.entry (\w+)", part).group(1)
     size = int(re.search(r"_param_0\[(\d+)\]", part).group(1))
-    yield Kernel(name, size, part[part.index("{") + 1:part.rindex("}")])
+    yield Kernel(name, body_of(part), argument_bytes=size)
+
+
+def body_of(part):
+  """Between the first brace and the one that ends it."""
+  begin, depth = part.index("{"), 0
+  for at in range(begin, len(part)):
+    depth += {"{": 1, "}": -1}.get(part[at], 0)
+    if depth == 0:
+      return part[begin + 1:at]
+  raise ValueError("a brace is not closed")
+
+
+def functions(text):
+  """Those that are defined: of 64 bits each are their parameters and what they return."""
+  for found in re.finditer(r"\.func\s*\(\.param \.b64 (\w+)\) (\w+)\(([^)]*)\)\s*(?=\{)", text):
+    yield Kernel(found.group(2), body_of(text[found.end():]), parameters=re.findall(r"\.param \.b64 (\w+)", found.group(3)),
+                 result=found.group(1))

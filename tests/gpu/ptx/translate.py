@@ -23,6 +23,8 @@ namespace weir::ptx {
 namespace {
 """
 
+FUNCTION = "uint64_t code_of_{name}(Thread& t, {parameters}) {{\nuint64_t {result}{{}};\n"
+
 TAIL = """
 constexpr Covered kCovered[] = {{{rows}}};
 }}  // namespace
@@ -87,18 +89,25 @@ def body(kernel):
   return lines, sizes
 
 
+def head_of(kernel):
+  if kernel.argument:
+    return f"void code_of_{kernel.name}(Thread& t) {{\n"
+  return FUNCTION.format(name=kernel.name, result=kernel.result, parameters=", ".join(f"uint64_t {one}" for one in kernel.parameters))
+
+
 def translate(text, only=()):
   parts, entries, rows = [HEAD], [], []
-  for kernel in ptx_text.kernels(text):
-    if only and kernel.name not in only:
+  for kernel in [*ptx_text.functions(text), *ptx_text.kernels(text)]:
+    if only and kernel.argument and kernel.name not in only:
       continue
     statements, sizes = body(kernel)
     lines = [register(kind, name) for kind, name in kernel.registers] + statements
     parts.append(f"bool ran_of_{kernel.name}[{len(sizes)}];\n"
                  f"constexpr uint32_t kSizesOf_{kernel.name}[] = {{{', '.join(map(str, sizes))}}};\n"
-                 f"void code_of_{kernel.name}(Thread& t) {{\n" + "\n".join(lines) + "\n}\n")
+                 f"{head_of(kernel)}" + "\n".join(lines) + "\n}\n")
     rows.append(f'{{"{kernel.name}", ran_of_{kernel.name}, kSizesOf_{kernel.name}, {len(sizes)}}}')
-    entries.append(ENTRY.format(name=kernel.name, bytes=kernel.argument_bytes, shared=max(kernel.shared_bytes, 16)))
+    if kernel.argument:
+      entries.append(ENTRY.format(name=kernel.name, bytes=kernel.argument_bytes, shared=max(kernel.shared_bytes, 16)))
   if not entries:
     raise ptx_code.Unknown("no kernel")
   return "\n".join(parts) + TAIL.format(rows=", ".join(rows)) + "\n".join(entries)

@@ -69,6 +69,43 @@ class Code(unittest.TestCase):
       translate.translate(KERNEL, only=["another"])
 
 
+  def test_functions_are_called_with_values(self):
+    text = translate.translate("""
+.func  (.param .b64 func_retval0) twice(
+	.param .b64 twice_param_0
+)
+{
+	.reg .b64 	%fd<3>;
+	ld.param.f64 	%fd1, [twice_param_0];
+	add.rn.f64 	%fd2, %fd1, %fd1;
+	st.param.f64 	[func_retval0], %fd2;
+	ret;
+}
+""" + KERNEL.replace("\tret;", """
+	{ // callseq 0, 0
+	.param .b64 param0;
+	st.param.f64 	[param0], %rd1;
+	.param .b64 retval0;
+	call.uni (retval0),
+	twice,
+	(
+	param0
+	);
+	ld.param.f64 	%rd2, [retval0];
+	}
+	ret;"""))
+    self.assertIn("uint64_t code_of_twice(Thread& t, uint64_t twice_param_0) {", text)
+    self.assertIn("put(v_fd1, as<double>(twice_param_0));", text)
+    self.assertIn("return func_retval0;", text)
+    self.assertIn("retval0 = code_of_twice(t, param0);", text)
+    self.assertIn("put(v_rd2, as<double>(retval0));", text)
+    self.assertNotIn("twice_argument_bytes", text, "it cannot be launched")
+
+  def test_comparisons_that_are_true_for_nan(self):
+    for name, said in (("geu", "!(as<float>(v_rd1) < as<float>(v_rd2))"), ("num", "!(as<float>(v_rd1) != as<float>(v_rd1) || ")):
+      self.assertIn(said, translate.translate(KERNEL.replace("\tret;", f"\tsetp.{name}.f32 %p1, %rd1, %rd2;\n\tret;")))
+
+
 class Faults(unittest.TestCase):
   """faults.py."""
 

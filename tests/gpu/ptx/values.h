@@ -73,6 +73,7 @@ inline uint16_t to_half(float value) { return as<uint16_t>(static_cast<_Float16>
 inline float saturate(float value) { return value >= 1 ? 1.0f : value > 0 ? value : 0.0f; }
 
 inline float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
+inline double multiply_add(double a, double b, double c) { return std::fma(a, b, c); }
 /// Rounds towards minus infinity.
 inline float multiply_add_down(float a, float b, float c) {
   const double exact = double{a} * double{b} + double{c};
@@ -80,6 +81,8 @@ inline float multiply_add_down(float a, float b, float c) {
   return double{near} > exact ? std::nextafter(near, -INFINITY) : near;
 }
 inline float reciprocal(float value) { return 1.0f / value; }
+/// Of doubles the GPU's own may be an approximation, which code refines.
+inline double reciprocal(double value) { return 1.0 / value; }
 inline float square_root(float value) { return std::sqrt(value); }
 /// The GPU's own is an approximation, with an error of 2 units in the last place.
 inline float power_of_two(float value) { return std::exp2(value); }

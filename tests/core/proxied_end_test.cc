@@ -172,6 +172,20 @@ TEST_P(ProxiedEnds, CarryMessagesThroughMemoryOfGpus) {
       GetParam(), [](Host& host) { send_all(host); }, take_all);
 }
 
+/// Drivers place small allocations inside pages, and give dmabufs of whole pages only.
+TEST(GpuSlots, SmallOnesAreWholePages) {
+  GpuSite site;
+  const GpuRank gpu_rank(site, 0);
+  for (int i = 0; i < 2; ++i) {
+    auto slots = GpuSlots::make(gpu_rank.gpu, 1, [](const std::string&) { return Status(); });
+    ASSERT_TRUE(slots.ok()) << slots.status().message();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>((*slots)->begin()) % 4096, 0u);
+    EXPECT_EQ((*slots)->bytes() % 4096, 0u);
+    auto file = (*slots)->file();
+    EXPECT_TRUE(file.ok()) << file.status().message();
+  }
+}
+
 /// The adapter has delivered everything, but the kernel waits for room.
 TEST(ProxiedEnd, ASenderWithoutRoomLearnsThatThePeerIsGone) {
   constexpr uint64_t kTaken = 1;

@@ -407,7 +407,7 @@ TEST(Program, PlansWhatIsLeftOpen) {
   const Outcome open = run_program(common);
   ASSERT_EQ(open.code, 0) << open.output;
   EXPECT_THAT(open.output, HasSubstr("measured here  "));
-  EXPECT_THAT(open.output, HasSubstr(" GFLOP/s per rank, inside a host "));
+  EXPECT_THAT(open.output, HasSubstr(" tokens per micro-batch, inside a host "));
   EXPECT_THAT(open.output, HasSubstr("\nnext best      "));
   EXPECT_THAT(open.output, HasSubstr("median step time "));
 
@@ -439,6 +439,8 @@ TEST(Survey, MeasuresTheRanksThatAreHere) {
   EXPECT_EQ(cluster->gpus, 1);
   EXPECT_GT(cluster->compute, 1e6);
   EXPECT_LT(cluster->compute, 1e14);
+  EXPECT_GE(cluster->half_rows, 0);
+  EXPECT_LE(cluster->half_rows, 4 * settings.config.length);
   EXPECT_GT(cluster->memory, 1e6);
   const plan::Model seen = plan_model(rank.model);
   EXPECT_EQ(seen.parameters(), static_cast<double>(rank.model.parameter_floats()));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "trainer/math/gpu/gpu_ops.h"
+#include "trainer/plan/row_speed.h"
 #include "trainer/run/array.h"
 #include "trainer/run/budget.h"
 #include "trainer/shard/arrays.h"
@@ -25,7 +27,10 @@ namespace {
 using shard::checked;
 
 constexpr int kTurns = 5;            ///< number of measurements, of which the fastest counts
-constexpr Index kMostSequences = 4;  ///< maximum number of sequences of a measured block
+constexpr int kFewestTurns = 3;      ///< also if they are slow: a single one may have been interrupted
+constexpr double kLongEnough = 1;    ///< seconds of computing after which no more turns are needed
+constexpr Index kFewSequences = 1;   ///< sequences of a block with which its time is measured
+constexpr Index kMostSequences = 4;  ///< and, if the batch has them, with up to so many
 constexpr size_t kSmallFloats = 64;  ///< floats per rank: an all-gather of which all time is latency
 constexpr double kPartOfMemory = 0.8;
 constexpr double kMostContention = 0.9;
@@ -46,8 +51,9 @@ Result<double> largest(ncclComm_t comm, double value) {
 class Block {
  public:
   static Result<Block> make(const Settings& settings, const Model& model, int ranks) {
-    Block block(*model.units()[1], shape_of_batch(settings, ranks), settings.sharding.gpu);
-    const Index between = block.batch_.rows() * settings.config.width;
+    Block block(*model.units()[1], settings.config.width, shape_of_batch(settings, ranks),
+                settings.sharding.gpu);
+    const Index between = block.batch_.rows() * block.width_;
     const Index count = block.unit_.parameters().size();
     for (auto [array, size] : {std::pair{&block.parameters_, count},
                                {&block.gradients_, count},
@@ -70,44 +76,65 @@ class Block {
     return block;
   }
 
-  double tokens() const { return static_cast<double>(batch_.rows()); }
+  Index sequences() const { return batch_.sequences; }
+  double rows(Index sequences) const { return static_cast<double>(sequences * batch_.length); }
   size_t parameters() const { return static_cast<size_t>(parameters_.size()); }
-  /// Runs forward and backward; complete on return.
-  void compute(Ops& ops) {
+  /// Runs forward and backward for so many of its sequences; complete on return.
+  void compute(Ops& ops, Index sequences) {
     const Compute with{ops, scratch_.data()};
-    unit_.forward(with, batch_, parameters_.data(), input_.data(), output_.data(), saved_.data());
+    Batch batch = batch_;
+    batch.sequences = sequences;
+    const Index between = batch.rows() * width_;
+    unit_.forward(with, batch, parameters_.data(), input_.data(), output_.data(), saved_.data());
     // Any gradient of the magnitude of the input's values will do.
-    ops.clear(gradient_.size(), gradient_.data());
-    ops.run(Add{gradient_.size(), input_.data(), gradient_.data()});
+    ops.clear(between, gradient_.data());
+    ops.run(Add{between, input_.data(), gradient_.data()});
     PlainGradients sum(gradients_.data());
-    unit_.backward(with, batch_, parameters_.data(), input_.data(), saved_.data(), gradient_.data(), sum);
+    unit_.backward(with, batch, parameters_.data(), input_.data(), saved_.data(), gradient_.data(), sum);
     ops.finish();
   }
 
  private:
-  Block(const Unit& unit, Batch batch, gpu::GpuOps* gpu) : unit_(unit), batch_(batch), where_(gpu) {
-    batch_.sequences = std::min(batch_.sequences, kMostSequences);
+  Block(const Unit& unit, Index width, Batch batch, gpu::GpuOps* gpu)
+      : unit_(unit), width_(width), batch_(batch), where_(gpu) {
+    batch_.sequences = std::clamp(batch_.sequences, kFewSequences + 1, kMostSequences);
     batch_.loss_scale = 1;
   }
 
   const Unit& unit_;
+  Index width_;
   Batch batch_;
   shard::Arrays where_;
   Array parameters_, gradients_, input_, output_, gradient_, saved_, scratch_;
 };
 
-/// Seconds that the slowest rank takes for the block while all ranks compute.
-Result<double> compute_seconds(ncclComm_t comm, Block& block, Ops& ops) {
-  block.compute(ops);  // creates oneDNN's cached primitives
-  double best = 0;
-  for (int turn = 0; turn < kTurns; ++turn) {
-    WEIR_TRY(largest(comm, 0).status());  // a barrier
-    const auto slowest = largest(comm, seconds_of([&] { block.compute(ops); }));
-    WEIR_TRY(slowest.status());
-    best = turn == 0 ? *slowest : std::min(best, *slowest);
-  }
+/// Whether one more turn of a measurement is worth its time. The same on all ranks if `seconds` is.
+bool goes_on(int turns, double seconds) {
+  return turns < kFewestTurns || (turns < kTurns && seconds < kLongEnough);
+}
+
+/// Seconds of a block.
+struct BlockTimes {
+  double few = 0;  ///< with kFewSequences
+  double all = 0;
+};
+
+/// Of the slowest rank while all ranks compute, with few sequences and with all in turn.
+Result<BlockTimes> block_times(ncclComm_t comm, Block& block, Ops& ops) {
+  const std::array sizes = {kFewSequences, block.sequences()};
+  for (const Index size : sizes) block.compute(ops, size);  // creates oneDNN's cached primitives
+  std::array<double, 2> best{};
+  double spent = 0;
+  for (int turn = 0; goes_on(turn, spent); ++turn)
+    for (size_t at = 0; at < sizes.size(); ++at) {
+      WEIR_TRY(largest(comm, 0).status());  // a barrier
+      const auto slowest = largest(comm, seconds_of([&] { block.compute(ops, sizes[at]); }));
+      WEIR_TRY(slowest.status());
+      best[at] = turn == 0 ? *slowest : std::min(best[at], *slowest);
+      spent += *slowest;
+    }
   WEIR_TRY(ops.status());
-  return best;
+  return BlockTimes{best[0], best[1]};
 }
 
 /// All-gathers of `floats` per rank, on a stream.
@@ -193,14 +220,15 @@ Result<double> contention(ncclComm_t comm, int ranks, Block& block, Ops& ops, do
   const auto each = gather->seconds();
   WEIR_TRY(each.status());
   const int count = std::clamp(static_cast<int>(2 * alone / *each) + 1, 1, 256);
-  double best = 0;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  double best = 0, spent = 0;
+  for (int turn = 0; goes_on(turn, spent); ++turn) {
     WEIR_TRY(gather->queue(count));
-    const double own = seconds_of([&] { block.compute(ops); });
+    const double own = seconds_of([&] { block.compute(ops, block.sequences()); });
     WEIR_TRY(gather->wait());
     const auto slowest = largest(comm, own);
     WEIR_TRY(slowest.status());
     best = turn == 0 ? *slowest : std::min(best, *slowest);
+    spent += *slowest;
   }
   WEIR_TRY(ops.status());
   return std::clamp(1 - alone / best, 0.0, kMostContention);
@@ -329,14 +357,17 @@ Result<Survey> survey(const World& world, const Settings& settings, const Model&
 
   auto block = Block::make(settings, model, world.ranks());
   WEIR_TRY(block.status());
-  const auto seconds = compute_seconds(world.comm(), *block, ops);
-  WEIR_TRY(seconds.status());
+  const auto times = block_times(world.comm(), *block, ops);
+  WEIR_TRY(times.status());
   const plan::Model seen = plan_model(model);
-  cluster.compute = block->tokens() * 3 * plan::forward_flops(seen, seen.units[1]) / *seconds;
-  cluster.peak = cluster.compute;
+  const plan::RowSpeed speed =
+      plan::row_speed({block->rows(kFewSequences), times->few}, {block->rows(block->sequences()), times->all},
+                      3 * plan::forward_flops(seen, seen.units[1]));
+  cluster.compute = cluster.peak = speed.compute;
+  cluster.half_rows = speed.half_rows;
   if (world.ranks() > 1) {
     WEIR_TRY(measure_links(world, place, block->parameters(), settings.sharding.gpu, found));
-    const auto lost = contention(world.comm(), world.ranks(), *block, ops, *seconds, settings.sharding.gpu);
+    const auto lost = contention(world.comm(), world.ranks(), *block, ops, times->all, settings.sharding.gpu);
     WEIR_TRY(lost.status());
     cluster.contention = *lost;
   }

@@ -27,10 +27,11 @@ struct Survey {
 };
 
 /// The world as a cluster of hosts (groups.h) with equal numbers of ranks; if the numbers are unequal, as
-/// hosts of one rank. FLOP/s are measured on a block, forward and backward, while all ranks compute; rates
-/// and latencies on all-gathers of a block's parameters, between GPUs if ranks compute on them; the slowest
-/// rank counts. The cluster's links are a topology with these figures. Memory is Settings::memory, or else
-/// four fifths of the free memory per rank on the host or GPU that has least. Collective.
+/// hosts of one rank. FLOP/s, and how many rows achieve half of them, are measured on a block, forward and
+/// backward, with one sequence and with up to four, while all ranks compute; rates and latencies on
+/// all-gathers of a block's parameters, between GPUs if ranks compute on them; the slowest rank counts. The
+/// cluster's links are a topology with these figures. Memory is Settings::memory, or else four fifths of the
+/// free memory per rank on the host or GPU that has least. Collective.
 Result<Survey> survey(const World& world, const Settings& settings, const Model& model, Ops& ops);
 
 }  // namespace weir::trainer

@@ -123,6 +123,14 @@ Result<double> boundary_seconds(const Model& model, const Cluster& cluster, cons
   return *all / (pairs.ranks - 1);
 }
 
+/// How many boundaries the first stage waits for. A micro-batch crosses all of them forward and backward
+/// before that stage computes it backward, and until then the stage computes `stages` micro-batches.
+double crossings(const Job& job) {
+  const int stages = job.parts.stages;
+  const int turns = job.parts.interleave > 1 ? 1 : (job.micro_batches + stages - 1) / stages;
+  return 2.0 * (stages - 1) * turns;
+}
+
 Memory memory_of(const Model& model, const Cluster& cluster, const Job& job, double share) {
   const int replicas = cluster.ranks() / job.parts.ranks();
   const Groups groups{job.strategy, replicas, job.strategy == Strategy::no_shard ? 1 : replicas};
@@ -171,8 +179,8 @@ Result<Prediction> predict_parts(const Model& model, const Cluster& cluster, con
   found.line.compute_seconds = batches * computing / stages;
   found.line.inside_seconds = batches * *sums;
   found.line.between_seconds = links;
-  found.line.seconds = std::max(batches * pace + ends, links) + pace * (stages - 1) / interleave +
-                       2 * (stages - 1) * *boundary;
+  found.line.seconds =
+      std::max(batches * pace + ends, links) + pace * (stages - 1) / interleave + crossings(job) * *boundary;
   found.memory = memory_of(model, cluster, job, share);
   found.tokens_per_second = tokens * batches / job.parts.ranks() / found.line.seconds;
   return found;

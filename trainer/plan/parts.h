@@ -13,7 +13,10 @@ namespace weir::trainer::plan {
 /// Each of `ranks / parts.ranks()` replicas computes micro_batches micro-batches of micro_batch sequences.
 ///
 /// * The most expensive stage sets the pace. The bubble is (stages - 1) / (interleave micro_batches) of its
-///   time (Narayanan et al. 2021, section 2.2.2); in it each boundary of stages is crossed twice.
+///   time (Narayanan et al. 2021, section 2.2.2).
+/// * The first stage waits for a micro-batch to cross all boundaries forward and backward, once for every
+///   `stages` micro-batches; if interleaved, only in the bubble. Of two stages that is the time of 1F1B
+///   exactly; of more it is at most that.
 /// * Slices of a block add up its activations twice forward and twice backward, while nothing is computed
 ///   (Shoeybi et al. 2019).
 /// * Ranks with one part follow each other `tensor` ranks apart. Without sharding their gradients are

@@ -164,9 +164,9 @@ std::string rate(const MeasuredLinks& links) {
 std::string AutomaticPlan::describe() const {
   constexpr double kMib = 1 << 20;
   const plan::Cluster& cluster = survey.cluster;
-  std::string text =
-      fmt::format("measured here  {:.3g} GFLOP/s per rank, half of that with {:.0f} tokens per micro-batch",
-                  cluster.compute / 1e9, cluster.half_rows);
+  std::string text = fmt::format("measured here  {:.3g} GFLOP/s per rank", cluster.compute / 1e9);
+  if (cluster.half_rows >= 1)
+    text += fmt::format(" (half of that with {:.0f} tokens per micro-batch)", cluster.half_rows);
   if (cluster.gpus > 1) text += ", inside a host " + rate(survey.inside);
   if (cluster.nodes > 1) text += ", between hosts " + rate(survey.between);
   if (cluster.ranks() > 1)

@@ -85,20 +85,25 @@ class Model:
   def predict(self, usable, ns_per_byte):
     """Returns {limiter: tokens per second of all ranks}."""
     arguments, share = self.arguments, self.arguments.batch // HOSTS
-    contention = min(0.99, ns_per_byte * arguments.mbit / 8e3)
-    lines = ["weir cluster 1", "title paced links", f"nodes {HOSTS}", "gpus 1", "memory 1 GB", "reserve 0 GB assumed",
-             "peak 1 TFLOP/s", f"compute {self.compute / 1e12:.6f} TFLOP/s given", "inside 1 GB/s assumed",
-             f"nic {arguments.mbit / 8e3:.6f} GB/s given", f"usable {usable:.4f} fitted", "latency 100 us assumed",
-             f"contention {contention:.3f} fitted", "bytes gather 4 reduce 4 activation 4",
-             f"model it layers {arguments.blocks} width {WIDTH} heads {HEADS} sequence {LENGTH} vocabulary 256"]
-    for limiter, times in self.micro_batches.items():
-      words = limiter if limiter == "off" else f"{limiter} {GATHERS}"
-      lines.append(f"row it nodes {HOSTS} batch {round(share / times)} times {times} FULL_SHARD recompute full prefetch {PREFETCH} "
-                   f"limiter {words} is 1 tokens/s")
-    path = os.path.join(self.folder, "bed.cluster")
-    with open(path, "w", encoding="ascii") as file:
-      file.write("\n".join(lines) + "\n")
-    command = [os.path.join(arguments.programs, "weir-train"), "--plan-only", "--cluster", path]
+    row = {"model": "it", "nodes": HOSTS, "strategy": "FULL_SHARD", "recompute": "full", "prefetch": PREFETCH, "published": 1,
+           "measure": "tokens/s"}
+    models = {
+        "title": "paced links",
+        "sources": ["measured by bench/train/limiter.py"],
+        "topology": f"{HOSTS} x (1 gpu, 1 nic {usable * arguments.mbit / 8e3:.6f}) leaf",
+        "latency": "0,network=100",
+        "device": {"memory": 1e9, "reserve": 0, "peak": 1e12, "flops": self.compute,
+                   "contention": min(0.9, ns_per_byte * arguments.mbit / 8e3)},
+        "bytes": {"gather": 4, "reduce": 4, "activation": 4},
+        "constants": {"reserve": "assumed", "nic": "fitted", "latency": "assumed", "contention": "fitted"},
+        "models": [{"name": "it", "layers": arguments.blocks, "width": WIDTH, "heads": HEADS, "sequence": LENGTH, "vocabulary": 256}],
+        "rows": [row | {"batch": round(share / times), "times": times, "limiter": limiter} | ({} if limiter == "off" else {"gathers": GATHERS})
+                 for limiter, times in self.micro_batches.items()],
+    }
+    path = os.path.join(self.folder, "bed.json")
+    with open(path, "w", encoding="utf-8") as file:
+      json.dump(models, file)
+    command = [os.path.join(arguments.programs, "weir-train"), "--plan-only", "--models", path]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = re.findall(r"([\d.,]+) tokens/s", said)
     return {limiter: HOSTS * float(words.replace(",", "")) for limiter, words in zip(self.micro_batches, found)}

@@ -28,6 +28,7 @@
 namespace weir::trainer {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "src/drivers/hwloc.h"
 #include "src/drivers/subnet.h"
@@ -26,7 +27,13 @@ constexpr const char* kLldp = "/lldp.json";
 class ThisMachine final : public Machine {
  public:
   Files& files() override { return *files_; }
-  Result<std::string> hwloc_xml() override { return drivers::hwloc_xml(); }
+  Result<std::string> hwloc_xml() override {
+    // hwloc reads devices through libudev, which initialises variables of its own in the first call,
+    // unguarded.
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
+    return drivers::hwloc_xml();
+  }
   Result<Nvml> nvml() override { return read_nvml(); }
   Result<RocmSmi> rocm_smi() override { return read_rocm_smi(); }
   Result<Limits> limits() override { return read_limits(); }

@@ -6,6 +6,7 @@
 #include "src/base/contention.h"
 #include "src/base/exception.h"
 #include "src/base/service_thread.h"
+#include "src/base/time_slice.h"
 
 namespace weir::device {
 namespace {
@@ -60,6 +61,9 @@ void HostStream::submit(OnceFunction task) {
 }
 
 void HostStream::work() {
+  // Ranks wait for what this thread sends, and it mostly waits itself: it goes before threads that compute.
+  ShortTimeSlice time_slice;
+  time_slice.ask();
   const auto something = [this] {
     return submitted_.load(std::memory_order_acquire) != taken_ || stop_.load(std::memory_order_acquire);
   };

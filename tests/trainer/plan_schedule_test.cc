@@ -120,7 +120,7 @@ TEST(PlanSchedule, AWiderWindowIsNotSlower) {
 TEST(PlanSchedule, TransfersTakeTheirPartOfTheGpu) {
   const Times times{1, 1.5, 3, 6};
   Rules rules = with(Limiter::Kind::off, 0, 1);
-  rules.contention = 0.25;
+  rules.contention.computing = 0.25;
   const double hidden = (2 * kUnits - 2) * 1 + (kUnits - 1) * 1.5;
   EXPECT_NEAR(run(equal_units(times), rules).seconds, 1 + kUnits * 9 + 0.25 * hidden + 1.5, kRounding);
 }

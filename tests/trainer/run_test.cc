@@ -443,6 +443,8 @@ TEST(Survey, MeasuresTheRanksThatAreHere) {
   EXPECT_GE(cluster->half_rows, 0);
   EXPECT_LE(cluster->half_rows, 4 * settings.config.length);
   EXPECT_GT(cluster->memory, 1e6);
+  EXPECT_GT(cluster->update, 1e-12);
+  EXPECT_LT(cluster->update, 1e-6);
   const plan::Model seen = plan_model(rank.model);
   EXPECT_EQ(seen.parameters(), static_cast<double>(rank.model.parameter_floats()));
   EXPECT_NEAR(seen.flops_per_token(), settings.config.operations_per_token(), 1);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "trainer/plan/contention.h"
 #include "trainer/plan/links.h"
 
 namespace weir::trainer::plan {
@@ -30,7 +31,8 @@ struct Cluster {
   double compute = 0;     ///< FLOP/s per GPU that a wide model achieves
   double half_width = 0;  ///< model width at which half of `compute` is achieved
   double half_rows = 0;   ///< rows of a product (tokens of a micro-batch) with which half of it is achieved
-  double contention = 0;  ///< fraction of computing speed lost while a transfer runs
+  Contention contention;
+  double update = 0;  ///< seconds in which the optimizer updates one parameter
   Precision precision;
 
   int ranks() const { return nodes * gpus; }

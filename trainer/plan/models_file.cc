@@ -37,7 +37,9 @@ void read_device(JsonFields device, Cluster& cluster) {
   cluster.peak = device.number("peak", 1, kMostFlops, cluster.compute);
   cluster.half_width = device.number("half_width", 0, 1e6, 0);
   cluster.half_rows = device.number("half_rows", 0, 1e9, 0);
-  cluster.contention = device.number("contention", 0, 0.99, 0);
+  cluster.contention.computing = device.number("contention", 0, 0.99, 0);
+  cluster.contention.transfers = device.number("transfer_contention", 0, 0.99, 0);
+  cluster.update = device.number("update", 0, 1, 0);
   device.end();
   if (cluster.reserve >= cluster.memory) device.refuse("the reserve takes all of the memory; expected less");
 }

@@ -164,7 +164,6 @@ Result<Prediction> predict_parts(const Model& model, const Cluster& cluster, con
   const auto boundary = boundary_seconds(model, cluster, job);
   WEIR_TRY(boundary.status());
 
-  const double tokens = job.micro_batch * model.sequence;  // of a micro-batch
   const double computing = computing_of(model, cluster, job);
   const double pace = computing * share + *sums;  // of one micro-batch in the most expensive stage
   const int visits = job.strategy == Strategy::no_shard ? 0 : reshards(job.strategy) ? 2 * batches : 1;
@@ -179,10 +178,12 @@ Result<Prediction> predict_parts(const Model& model, const Cluster& cluster, con
   found.line.compute_seconds = batches * computing / stages;
   found.line.inside_seconds = batches * *sums;
   found.line.between_seconds = links;
-  found.line.seconds =
-      std::max(batches * pace + ends, links) + pace * (stages - 1) / interleave + crossings(job) * *boundary;
+  const double hidden = std::max(links - ends, 0.0);  // beside computing
+  found.line.seconds = seconds_together(cluster.contention, {batches * pace, hidden}) + ends +
+                       pace * (stages - 1) / interleave + crossings(job) * *boundary;
   found.memory = memory_of(model, cluster, job, share);
-  found.tokens_per_second = tokens * batches / job.parts.ranks() / found.line.seconds;
+  const double replicas = job.strategy == Strategy::no_shard ? 1 : cluster.ranks() / job.parts.ranks();
+  found.updated = model.parameters() * share / tensor / replicas;
   return found;
 }
 

@@ -96,7 +96,7 @@ Result<Prediction> predict_whole(const Model& model, const Cluster& cluster, con
   found.memory.states = state_bytes(model, cluster, *groups);
   found.memory.in_flight = found.line.peak_bytes;
   found.memory.activations = activation_bytes(model, cluster, job.recompute, job.micro_batch).total();
-  found.tokens_per_second = job.micro_batch * model.sequence * job.micro_batches / found.line.seconds;
+  found.updated = model.parameters() / groups->shard;
   return found;
 }
 
@@ -107,11 +107,15 @@ Result<Prediction> predict(const Model& model, const Cluster& cluster, const Job
   auto found =
       job.parts.ranks() > 1 ? predict_parts(model, cluster, job) : predict_whole(model, cluster, job);
   WEIR_TRY(found.status());
+  const double tokens = job.micro_batch * model.sequence / job.parts.ranks();  // of a GPU
+  const double busy = std::max(found->line.inside_seconds, found->line.between_seconds);
+  found->hiding_tokens = tokens * busy / found->line.compute_seconds;
+  const double update = cluster.update * found->updated;
+  found->line.seconds += update;
+  found->line.compute_seconds += update;
+  found->tokens_per_second = tokens * job.micro_batches / found->line.seconds;
   found->model_flops = found->tokens_per_second * model.flops_per_token();
   found->mfu = found->model_flops / cluster.peak;
-  const double busy = std::max(found->line.inside_seconds, found->line.between_seconds);
-  const double tokens = job.micro_batch * model.sequence / job.parts.ranks();
-  found->hiding_tokens = tokens * busy / found->line.compute_seconds;
   return found;
 }
 

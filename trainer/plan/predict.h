@@ -34,6 +34,7 @@ struct Job {
 struct Prediction {
   Timeline line;  ///< times of the whole step
   Memory memory;
+  double updated = 0;            ///< parameters that the optimizer of a GPU updates
   double tokens_per_second = 0;  ///< tokens per second and GPU
   double model_flops = 0;        ///< FLOP/s per GPU, without recomputation
   double mfu = 0;                ///< model_flops / the cluster's peak
@@ -43,8 +44,9 @@ struct Prediction {
 
 /// A step runs forward and backward `micro_batches` times; those after the third take as long as the third.
 /// FULL_SHARD, HYBRID_SHARD and HPZ gather for forward and for backward; SHARD_GRAD_OP once per micro-batch;
-/// these reduce each micro-batch, NO_SHARD only the last. With parts: parts.h. Not modelled: the optimizer,
-/// data loading, stragglers. An error states what is wrong with the job.
+/// these reduce each micro-batch, NO_SHARD only the last. With parts: parts.h. Then the optimizer updates the
+/// parameters that a GPU has. Not modelled: data loading, stragglers. An error states what is wrong with the
+/// job.
 Result<Prediction> predict(const Model& model, const Cluster& cluster, const Job& job);
 
 }  // namespace weir::trainer::plan

@@ -167,23 +167,29 @@ class Simulation {
     return started;
   }
 
-  double speed() const { return links_[0].busy || links_[1].busy ? 1 - rules_.contention : 1; }
+  double computing_speed() const {
+    return links_[0].busy || links_[1].busy ? 1 - rules_.contention.computing : 1;
+  }
+  double transfer_speed() const { return computing_ ? 1 - rules_.contention.transfers : 1; }
 
   /// Seconds until the next operation or computation ends; negative if nothing runs.
   double next_event() const {
-    double step = computing_ ? left_ / speed() : -1;
-    for (const Links& links : links_)
-      if (links.busy && (step < 0 || links.running.left < step)) step = links.running.left;
+    double step = computing_ ? left_ / computing_speed() : -1;
+    for (const Links& links : links_) {
+      const double end = links.running.left / transfer_speed();
+      if (links.busy && (step < 0 || end < step)) step = end;
+    }
     return step;
   }
 
   void advance(double step) {
-    const double computed = step * speed();
+    const double computed = step * computing_speed();
+    const double transferred = step * transfer_speed();
     line_.seconds += step;
     for (Links& links : links_) {
       if (!links.busy) continue;
       links.seconds += step;
-      links.running.left -= step;
+      links.running.left -= transferred;
       if (links.running.left > kRounding * links.running.length) continue;
       links.busy = false;
       enter(links.running);

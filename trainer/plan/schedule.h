@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "trainer/plan/contention.h"
 #include "trainer/plan/wire.h"
 
 namespace weir::trainer::plan {
@@ -49,12 +50,12 @@ struct Rules {
   int prefetch = 1;                ///< number of units after the current one whose gathers may be in flight
   Limiter limiter;
   int micro_batches = 1;
-  double contention = 0;  ///< fraction of computing speed lost while a transfer runs
+  Contention contention;
 };
 
 struct Timeline {
   double seconds = 0;
-  double compute_seconds = 0;  ///< computing at full speed
+  double compute_seconds = 0;  ///< computing at full speed, and the optimizer
   double inside_seconds = 0;   ///< time for which links inside nodes were busy
   double between_seconds = 0;
   double peak_bytes = 0;  ///< maximum of gathered parameters and waiting gradients together
@@ -63,7 +64,7 @@ struct Timeline {
   double exposed_seconds() const { return seconds - compute_seconds; }
 };
 
-/// REQUIRES: at least one unit, micro_batches >= 1, contention < 1.
+/// REQUIRES: at least one unit, micro_batches >= 1.
 Timeline run(const std::vector<UnitTimes>& units, const Rules& rules);
 
 }  // namespace weir::trainer::plan

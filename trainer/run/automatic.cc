@@ -170,7 +170,8 @@ std::string AutomaticPlan::describe() const {
   if (cluster.gpus > 1) text += ", inside a host " + rate(survey.inside);
   if (cluster.nodes > 1) text += ", between hosts " + rate(survey.between);
   if (cluster.ranks() > 1)
-    text += fmt::format("; computing is {:.0f}% slower beside transfers", 100 * cluster.contention);
+    text += fmt::format("; computing beside transfers is {:.0f}% slower, transfers are {:.0f}% slower",
+                        100 * cluster.contention.computing, 100 * cluster.contention.transfers);
   const plan::StrategyResult& first = ranking.first();
   text += fmt::format("\nplan           {}: {:.4g} s per step predicted, {:.1f} of {:.0f} MiB", words(first),
                       step_seconds(), first.best->prediction.memory.total() / kMib, cluster.memory / kMib);

@@ -26,25 +26,14 @@ namespace {
 
 using shard::checked;
 
-constexpr int kTurns = 5;            ///< number of measurements, of which the fastest counts
-constexpr int kFewestTurns = 3;      ///< also if they are slow: a single one may have been interrupted
-constexpr double kLongEnough = 1;    ///< seconds of computing after which no more turns are needed
 constexpr Index kFewSequences = 1;   ///< sequences of a block with which its time is measured
 constexpr Index kMostSequences = 4;  ///< and, if the batch has them, with up to so many
-constexpr size_t kSmallFloats = 64;  ///< floats per rank: an all-gather of which all time is latency
 constexpr double kPartOfMemory = 0.8;
-constexpr double kMostContention = 0.9;
 
 double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-/// The largest value over all ranks.
-Result<double> largest(ncclComm_t comm, double value) {
-  WEIR_TRY(checked(ncclAllReduce(&value, &value, 1, ncclFloat64, ncclMax, comm, nullptr), "survey"));
-  return value;
 }
 
 /// One block with its own arrays.
@@ -57,6 +46,8 @@ class Block {
     const Index count = block.unit_.parameters().size();
     for (auto [array, size] : {std::pair{&block.parameters_, count},
                                {&block.gradients_, count},
+                               {&block.mean_, count},
+                               {&block.variance_, count},
                                {&block.input_, between},
                                {&block.output_, between},
                                {&block.gradient_, between},
@@ -65,6 +56,7 @@ class Block {
       auto made = Array::make(size, settings.sharding.gpu);
       WEIR_TRY(made.status());
       *array = std::move(*made);
+      block.where_.clear(array->data(), static_cast<size_t>(size));
     }
     Buffer values(count);
     initialise(block.unit_.parameters(), settings.seed, 0, count, values.data());
@@ -93,6 +85,19 @@ class Block {
     unit_.backward(with, batch, parameters_.data(), input_.data(), saved_.data(), gradient_.data(), sum);
     ops.finish();
   }
+  /// One step of AdamW on its parameters; complete on return. They keep their magnitude, as the rate is 0.
+  void update(Ops& ops) {
+    const AdamW adamw{.learning_rate = 0,
+                      .beta1 = 0.9f,
+                      .beta2 = 0.95f,
+                      .epsilon = 1e-8f,
+                      .weight_decay = 0,
+                      .gradient_scale = 1,
+                      .step = 1};
+    optimise(ops, unit_.parameters(), adamw, 0, parameters_.size(), parameters_.data(), gradients_.data(),
+             mean_.data(), variance_.data(), Tensors::all);
+    ops.finish();
+  }
 
  private:
   Block(const Unit& unit, Index width, Batch batch, gpu::GpuOps* gpu)
@@ -105,13 +110,8 @@ class Block {
   Index width_;
   Batch batch_;
   shard::Arrays where_;
-  Array parameters_, gradients_, input_, output_, gradient_, saved_, scratch_;
+  Array parameters_, gradients_, mean_, variance_, input_, output_, gradient_, saved_, scratch_;
 };
-
-/// Whether one more turn of a measurement is worth its time. The same on all ranks if `seconds` is.
-bool goes_on(int turns, double seconds) {
-  return turns < kFewestTurns || (turns < kTurns && seconds < kLongEnough);
-}
 
 /// Seconds of a block.
 struct BlockTimes {
@@ -125,7 +125,7 @@ Result<BlockTimes> block_times(ncclComm_t comm, Block& block, Ops& ops) {
   for (const Index size : sizes) block.compute(ops, size);  // creates oneDNN's cached primitives
   std::array<double, 2> best{};
   double spent = 0;
-  for (int turn = 0; goes_on(turn, spent); ++turn)
+  for (int turn = 0; takes_another_turn(turn, spent); ++turn)
     for (size_t at = 0; at < sizes.size(); ++at) {
       WEIR_TRY(largest(comm, 0).status());  // a barrier
       const auto slowest = largest(comm, seconds_of([&] { block.compute(ops, sizes[at]); }));
@@ -137,101 +137,19 @@ Result<BlockTimes> block_times(ncclComm_t comm, Block& block, Ops& ops) {
   return BlockTimes{best[0], best[1]};
 }
 
-/// All-gathers of `floats` per rank, on a stream.
-class Gather {
- public:
-  static Result<Gather> make(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
-    auto own = Array::make(static_cast<Index>(floats), gpu);
-    WEIR_TRY(own.status());
-    auto all = Array::make(static_cast<Index>(floats) * ranks, gpu);
-    WEIR_TRY(all.status());
-    auto stream = shard::Stream::make(gpu);
-    WEIR_TRY(stream.status());
-    auto end = shard::Event::make(gpu);
-    WEIR_TRY(end.status());
-    return Gather(comm, ranks, std::move(*own), std::move(*all), std::move(*stream), std::move(*end));
-  }
-
-  Status queue(int count) {
-    for (int at = 0; at < count; ++at)
-      WEIR_TRY(checked(ncclAllGather(own_.data(), all_.data(), static_cast<size_t>(own_.size()), ncclFloat32,
-                                     comm_, stream_.cuda()),
-                       "survey"));
-    return end_.record(stream_);
-  }
-  Status wait() { return end_.synchronize("survey"); }
-  /// Seconds of one all-gather while no rank computes.
-  Result<double> seconds() {
-    double best = 0;
-    for (int turn = 0; turn <= kTurns; ++turn) {
-      Status status;
-      const double own = seconds_of([&] {
-        status = queue(1);
-        if (status.ok()) status = wait();
-      });
-      WEIR_TRY(std::move(status));
-      const auto slowest = largest(comm_, own);
-      WEIR_TRY(slowest.status());
-      if (turn > 0) best = turn == 1 ? *slowest : std::min(best, *slowest);  // the first one opens channels
-    }
-    return best;
-  }
-  double bytes() const { return static_cast<double>(all_.size()) * sizeof(float); }
-  double part() const { return (ranks_ - 1.0) / ranks_; }
-  int steps() const { return ranks_ - 1; }
-
- private:
-  Gather(ncclComm_t comm, int ranks, Array own, Array all, shard::Stream stream, shard::Event end)
-      : comm_(comm),
-        ranks_(ranks),
-        own_(std::move(own)),
-        all_(std::move(all)),
-        stream_(std::move(stream)),
-        end_(std::move(end)) {}
-
-  ncclComm_t comm_;
-  int ranks_;
-  Array own_, all_;
-  shard::Stream stream_;
-  shard::Event end_;
-};
-
-/// Solves the time of a ring, t = bytes (W-1)/W / rate + (W-1) latency, for both, with two sizes.
-Result<MeasuredLinks> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
-  auto small = Gather::make(comm, ranks, kSmallFloats, gpu);
-  WEIR_TRY(small.status());
-  auto large =
-      Gather::make(comm, ranks, std::max(floats / static_cast<size_t>(ranks), 16 * kSmallFloats), gpu);
-  WEIR_TRY(large.status());
-  const auto short_one = small->seconds();
-  WEIR_TRY(short_one.status());
-  const auto long_one = large->seconds();
-  WEIR_TRY(long_one.status());
-  const double bytes = large->bytes() * large->part() - small->bytes() * small->part();
-  return MeasuredLinks{bytes / std::max(*long_one - *short_one, *long_one / 100),
-                       *short_one / small->steps()};
-}
-
-/// The fraction of its speed that computing loses while gathers are in flight.
-Result<double> contention(ncclComm_t comm, int ranks, Block& block, Ops& ops, double alone,
-                          gpu::GpuOps* gpu) {
-  auto gather = Gather::make(comm, ranks, block.parameters() / static_cast<size_t>(ranks) + 1, gpu);
-  WEIR_TRY(gather.status());
-  const auto each = gather->seconds();
-  WEIR_TRY(each.status());
-  const int count = std::clamp(static_cast<int>(2 * alone / *each) + 1, 1, 256);
+/// Seconds in which the optimizer updates a parameter of the block while all ranks do so.
+Result<double> update_seconds(ncclComm_t comm, Block& block, Ops& ops) {
+  block.update(ops);
   double best = 0, spent = 0;
-  for (int turn = 0; goes_on(turn, spent); ++turn) {
-    WEIR_TRY(gather->queue(count));
-    const double own = seconds_of([&] { block.compute(ops, block.sequences()); });
-    WEIR_TRY(gather->wait());
-    const auto slowest = largest(comm, own);
+  for (int turn = 0; takes_another_turn(turn, spent); ++turn) {
+    WEIR_TRY(largest(comm, 0).status());
+    const auto slowest = largest(comm, seconds_of([&] { block.update(ops); }));
     WEIR_TRY(slowest.status());
     best = turn == 0 ? *slowest : std::min(best, *slowest);
     spent += *slowest;
   }
   WEIR_TRY(ops.status());
-  return std::clamp(1 - alone / best, 0.0, kMostContention);
+  return best / static_cast<double>(block.parameters());
 }
 
 /// Bytes of free memory on this machine, or on its GPU.
@@ -297,22 +215,6 @@ Status measure_links(const World& world, const shard::Place& place, size_t float
   return {};
 }
 
-/// A topology on which rings take what was measured: hosts with a switch inside and one NIC. PCIe is as fast
-/// as the NIC, and slower than the switch, so that it carries only what goes to the NIC.
-Result<std::shared_ptr<plan::Links>> measured_topology(const shard::Place& place, const Survey& survey) {
-  static constexpr double kLowest = 1e-4, kHighest = 1e5;  // GB/s, within what a description can have
-  const auto rate = [](const MeasuredLinks& links) {
-    return links.rate > 0 ? std::clamp(links.rate / 1e9, kLowest, kHighest) : kHighest;
-  };
-  const std::string machine =
-      fmt::format("{} x ({} gpu nvswitch {:.6f} pcie {:.6f}, 1 nic {:.6f}) leaf", place.replicas,
-                  place.shards, std::max(rate(survey.inside), 1.001 * rate(survey.between)),
-                  rate(survey.between), rate(survey.between));
-  return plan::Links::read({machine},
-                           fmt::format("0,nvlink={:.6f},network={:.6f}", survey.inside.latency * 1e6,
-                                       survey.between.latency / 2 * 1e6));
-}
-
 }  // namespace
 
 plan::Model plan_model(const Model& model) {
@@ -365,13 +267,19 @@ Result<Survey> survey(const World& world, const Settings& settings, const Model&
                       3 * plan::forward_flops(seen, seen.units[1]));
   cluster.compute = cluster.peak = speed.compute;
   cluster.half_rows = speed.half_rows;
+  const auto update = update_seconds(world.comm(), *block, ops);
+  WEIR_TRY(update.status());
+  cluster.update = *update;
   if (world.ranks() > 1) {
     WEIR_TRY(measure_links(world, place, block->parameters(), settings.sharding.gpu, found));
-    const auto lost = contention(world.comm(), world.ranks(), *block, ops, times->all, settings.sharding.gpu);
-    WEIR_TRY(lost.status());
-    cluster.contention = *lost;
+    const auto contention = measure_contention(
+        world.comm(), world.ranks(), block->parameters(), times->all,
+        [&] { block->compute(ops, block->sequences()); }, settings.sharding.gpu);
+    WEIR_TRY(contention.status());
+    WEIR_TRY(ops.status());
+    cluster.contention = *contention;
   }
-  auto links = measured_topology(place, found);
+  auto links = measured_topology(place.replicas, place.shards, found.inside, found.between);
   WEIR_TRY(links.status());
   cluster.links = std::move(*links);
   return found;

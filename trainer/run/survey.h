@@ -7,18 +7,13 @@
 #include "trainer/plan/cluster.h"
 #include "trainer/plan/model.h"
 #include "trainer/run/settings.h"
+#include "trainer/run/transfer_survey.h"
 #include "trainer/run/world.h"
 
 namespace weir::trainer {
 
 /// The model as input of the step-time model.
 plan::Model plan_model(const Model& model);
-
-/// What all-gathers took.
-struct MeasuredLinks {
-  double rate = 0;     ///< bytes/s
-  double latency = 0;  ///< seconds per step
-};
 
 struct Survey {
   plan::Cluster cluster;
@@ -28,8 +23,9 @@ struct Survey {
 
 /// The world as a cluster of hosts (groups.h) with equal numbers of ranks; if the numbers are unequal, as
 /// hosts of one rank. FLOP/s, and how many rows achieve half of them, are measured on a block, forward and
-/// backward, with one sequence and with up to four, while all ranks compute; rates and latencies on
-/// all-gathers of a block's parameters, between GPUs if ranks compute on them; the slowest rank counts. The
+/// backward, with one sequence and with up to four, while all ranks compute, and on it the optimizer (AdamW);
+/// rates and latencies on all-gathers of a block's parameters, between GPUs if ranks compute on them, alone
+/// and beside computing; the slowest rank counts. The
 /// cluster's links are a topology with these figures. Memory is Settings::memory, or else four fifths of the
 /// free memory per rank on the host or GPU that has least. Collective.
 Result<Survey> survey(const World& world, const Settings& settings, const Model& model, Ops& ops);

@@ -70,9 +70,10 @@ class Ring {
   /// Upper limit of a record's extent, including the bytes lost at the end of a lap and the next header.
   size_t most() const { return 2 * longest_ + 2 * kLine; }
   static constexpr Cursor first() { return {kFirst, kFirst}; }
-  /// After a record of up to one cache line the next one starts a line, or half of one, so that equal ones lie
-  /// in one line each; another short record it follows immediately; after a long one it is placed such that
-  /// its payload starts a cache line. A record that might not fit into the rest of the lap starts the next lap.
+  /// After a record of up to one cache line the next one starts a line, or half of one, so that equal ones
+  /// lie in one line each; another short record it follows immediately; after a long one it is placed such
+  /// that its payload starts a cache line. A record that might not fit into the rest of the lap starts the
+  /// next lap.
   Cursor after(const Cursor& cursor, uint32_t payload) const {
     const size_t record = sizeof(RecordHeader) + payload;
     size_t next = cursor.offset + record;
@@ -252,7 +253,8 @@ class MemorySender final : public Sender {
     RecordHeader& header = block_.header(next_);
     next_ = block_.ring().after(next_, payload);
     if (next_.position - clear_ >= Ring::kLine) {
-      block_.header(next_).word.store(0, std::memory_order_relaxed);  // old bytes there may look like a header
+      block_.header(next_).word.store(0,
+                                      std::memory_order_relaxed);  // old bytes there may look like a header
     }
     header.tag = tag;
     header.word.store(word, std::memory_order_release);

@@ -17,10 +17,10 @@ namespace {
 constexpr size_t kManyCalls = 60;
 constexpr size_t kSumElements = 700;
 
-/// By WEIR_GPU_PATH; 32 operations may be pending, which is enough for a pass of a call.
+/// By WEIR_GPU_PATH. A single operation may be pending, the least that any driver can hold.
 class DevicePending : public ::testing::TestWithParam<const char*> {
  protected:
-  DevicePending() { setenv("WEIR_FAKE_GPU_PENDING", "32", 1); }
+  DevicePending() { setenv("WEIR_FAKE_GPU_PENDING", "1", 1); }
   ~DevicePending() override { unsetenv("WEIR_FAKE_GPU_PENDING"); }
   static Options options() {
     Options options = device_options();

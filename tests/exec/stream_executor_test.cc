@@ -157,23 +157,42 @@ void compare(Ranks& ranks, const std::vector<Program>& programs, const Work& wor
     ASSERT_EQ(got.output[rank].words, want.output[rank].words) << what << " rank " << rank;
 }
 
-void run_both(Ranks& ranks, const ir::Plan& plan, const Work& work, size_t shift, const std::string& what) {
+/// How this thread, which has all ranks, queues a call.
+enum class Turns { whole_calls, parts };
+
+void run_both(Ranks& ranks, const ir::Plan& plan, const Work& work, size_t shift, const std::string& what,
+              Turns turns = Turns::whole_calls) {
   const std::vector<Program> programs = lower_all(plan);
   const auto ready = ranks.prepare(plan, programs);
   if (::testing::Test::HasFailure()) return;
-  const auto queue = [&](std::vector<Work>& works) {
+  const auto whole = [&](std::vector<Work>& works) {
     for (size_t rank = 0; rank < works.size(); ++rank) {
       GpuRank& gpu_rank = *ranks.gpu_ranks[rank];
       const Status queued = gpu_rank.executor->queue(*ready[rank], works[rank], gpu_rank.stream);
       ASSERT_TRUE(queued.ok()) << queued.message();
     }
   };
-  compare(ranks, programs, work, shift, queue, what);
+  const auto in_parts = [&](std::vector<Work>& works) {
+    size_t ended = 0;
+    for (size_t part = 0; ended == 0; ++part) {
+      for (size_t rank = 0; rank < works.size(); ++rank) {
+        GpuRank& gpu_rank = *ranks.gpu_ranks[rank];
+        const auto more = gpu_rank.executor->queue_part(*ready[rank], works[rank], gpu_rank.stream, part);
+        ASSERT_TRUE(more.ok()) << more.status().message();
+        ended += *more ? 0 : 1;
+      }
+    }
+    ASSERT_EQ(ended, works.size()) << what << ": the ranks have different numbers of parts";
+  };
+  if (turns == Turns::parts)
+    compare(ranks, programs, work, shift, in_parts, what);
+  else
+    compare(ranks, programs, work, shift, whole, what);
 }
 
 /// Every entry of the catalogue, or every n-th one, on the same executors; types, operations and counts
 /// alternate.
-void run_catalogue(Ranks& ranks, int count, uint32_t each = 1) {
+void run_catalogue(Ranks& ranks, int count, uint32_t each = 1, Turns turns = Turns::whole_calls) {
   constexpr size_t kCounts[] = {1, 100, 1003, 2500};
   uint32_t turn = 0;
   for (const algorithms::Entry& entry : algorithms::catalogue()) {
@@ -184,7 +203,8 @@ void run_catalogue(Ranks& ranks, int count, uint32_t each = 1) {
     work.op = static_cast<RedOp>(turn % 4);
     work.tag = (uint64_t{turn} << 32) + 5;
     if (turn % 3 == 0) work.tile_bytes = 512;
-    run_both(ranks, plan_of(entry, count), work, 0, fmt::format("{} turn {}", label(entry, count), turn));
+    run_both(ranks, plan_of(entry, count), work, 0, fmt::format("{} turn {}", label(entry, count), turn),
+             turns);
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -195,6 +215,7 @@ class StreamExecutorTest : public ::testing::Test {
  protected:
   void TearDown() override {
     unsetenv("WEIR_FAKE_GPU_QUEUES");
+    unsetenv("WEIR_FAKE_GPU_PENDING");
     unsetenv("WEIR_FAKE_GPUS");
   }
 };
@@ -214,6 +235,19 @@ TEST_F(StreamExecutorTest, FewHardwareQueuesAreEnough) {
     setenv("WEIR_FAKE_GPU_QUEUES", std::to_string(queues).c_str(), 1);
     Ranks ranks(3, 3);
     run_catalogue(ranks, 3, static_cast<uint32_t>(queues));
+    if (HasFailure()) return;
+  }
+}
+
+/// A driver blocks this thread at each operation until the stream, or the hardware queue, has come to the one
+/// before. An operation that waits for a later part of another rank would block it for ever.
+TEST_F(StreamExecutorTest, ASinglePendingOperationIsEnough) {
+  setenv("WEIR_FAKE_GPUS", "3", 1);
+  setenv("WEIR_FAKE_GPU_PENDING", "1", 1);
+  for (const char* const queues : {"0", "1"}) {  // one per stream, and one for all streams of a GPU
+    setenv("WEIR_FAKE_GPU_QUEUES", queues, 1);
+    Ranks ranks(3, 3);
+    run_catalogue(ranks, 3, 1, Turns::parts);
     if (HasFailure()) return;
   }
 }

@@ -21,13 +21,14 @@ Name name_of(const Program& program, const Channel& channel) {
                           : Name{channel.peer, program.rank, channel.number};
 }
 
-/// Simulates one pass of all programs, one step of each lane at a time, and records the steps of one rank.
+/// Simulates one pass of all programs in rounds, in each of which a lane executes at most one step, and
+/// records the steps of one rank. What a step sends or frees is seen from the next round on.
 class PassRun {
  public:
   explicit PassRun(std::span<const Program> programs) : programs_(programs) {
     for (const Program& program : programs) {
-      std::vector<uint32_t*> used;
-      for (const Channel& channel : program.channels) used.push_back(&waiting_[name_of(program, channel)]);
+      std::vector<Messages*> used;
+      for (const Channel& channel : program.channels) used.push_back(&messages_[name_of(program, channel)]);
       ends_.push_back(std::move(used));
       for (uint32_t lane = 0; lane < program.lanes.size(); ++lane) {
         if (!program.lanes[lane].empty()) lanes_.push_back({&program, lane});
@@ -35,17 +36,20 @@ class PassRun {
     }
   }
 
-  Result<std::vector<QueuedStep>> order_of(Rank rank) {
-    std::vector<QueuedStep> order;
+  Result<std::vector<std::vector<QueuedStep>>> rounds_of(Rank rank) {
+    std::vector<std::vector<QueuedStep>> rounds;
     for (bool moved = true; moved;) {
       moved = false;
+      std::vector<QueuedStep> round;
       for (Lane& lane : lanes_) {
         const auto& steps = lane.program->lanes[lane.index];
         if (lane.step == steps.size() || !carry_out(lane, steps[lane.step])) continue;
         moved = true;
-        if (lane.program->rank == rank) order.push_back({lane.index, lane.step});
+        if (lane.program->rank == rank) round.push_back({lane.index, lane.step});
         lane.go_on(steps[lane.step]);
       }
+      end_round();
+      if (moved) rounds.push_back(std::move(round));
     }
     for (const Lane& lane : lanes_) {
       if (lane.step == lane.program->lanes[lane.index].size()) continue;
@@ -54,7 +58,7 @@ class PassRun {
                                 "rank {} is blocked forever at step {}",
                                 kQueuedSlots, lane.index, lane.program->rank, lane.step));
     }
-    return order;
+    return rounds;
   }
 
  private:
@@ -71,7 +75,13 @@ class PassRun {
     }
   };
 
-  uint32_t& messages(const Lane& lane, uint16_t place) {
+  /// The messages of a channel.
+  struct Messages {
+    uint32_t arrived = 0;
+    uint32_t slots = 0;  ///< slots that are not free
+  };
+
+  Messages& messages(const Lane& lane, uint16_t place) {
     const Program& program = *lane.program;
     return *ends_[static_cast<size_t>(program.rank)][program.places[place].index];
   }
@@ -80,24 +90,36 @@ class PassRun {
     for (const bool does : {false, true}) {
       for (int s = 0; s < step.sources; ++s) {
         if (places[step.src[s]].kind != Place::Kind::receive) continue;
-        uint32_t& count = messages(lane, step.src[s]);
-        if (!does && count == 0) return false;
-        if (does) --count;
+        Messages& received = messages(lane, step.src[s]);
+        if (!does && received.arrived == 0) return false;
+        if (!does) continue;
+        --received.arrived;
+        freed_.push_back(&received);
       }
       for (int d = 0; d < step.destinations; ++d) {
         if (places[step.dst[d]].kind != Place::Kind::send) continue;
-        uint32_t& count = messages(lane, step.dst[d]);
-        if (!does && count == kQueuedSlots) return false;
-        if (does) ++count;
+        Messages& sent = messages(lane, step.dst[d]);
+        if (!does && sent.slots == kQueuedSlots) return false;
+        if (!does) continue;
+        ++sent.slots;
+        sent_.push_back(&sent);
       }
     }
     return true;
   }
+  void end_round() {
+    for (Messages* const sent : sent_) ++sent->arrived;
+    for (Messages* const freed : freed_) --freed->slots;
+    sent_.clear();
+    freed_.clear();
+  }
 
   const std::span<const Program> programs_;
-  std::map<Name, uint32_t> waiting_;          ///< number of messages in each channel
-  std::vector<std::vector<uint32_t*>> ends_;  ///< entries of waiting_, by rank and channel
+  std::map<Name, Messages> messages_;
+  std::vector<std::vector<Messages*>> ends_;  ///< entries of messages_, by rank and channel
   std::vector<Lane> lanes_;
+  std::vector<Messages*> sent_;   ///< one entry per message that was sent in this round
+  std::vector<Messages*> freed_;  ///< one entry per slot that was freed in this round
 };
 
 /// The slots and flags that a segment and its page must hold.
@@ -183,9 +205,9 @@ Result<QueuePlan> plan_queue(std::span<const Program> programs, Rank rank, size_
         {channel.outgoing ? channel.peer : rank, before.flags, before.slots * plan.slot_bytes});
   }
   count_messages(own, plan.channels);
-  auto order = PassRun(programs).order_of(rank);
-  WEIR_TRY(order.status());
-  plan.order = std::move(*order);
+  auto rounds = PassRun(programs).rounds_of(rank);
+  WEIR_TRY(rounds.status());
+  plan.rounds = std::move(*rounds);
   return plan;
 }
 

@@ -3,11 +3,12 @@
 /// segments. Each rank computes this by itself, with the same result on all ranks.
 ///
 /// Order. A waiting stream may block all operations that the same process submits later, because streams
-/// share hardware queues that are served in the order of submission. So a rank submits its steps in an order
-/// in which they could be executed one after the other: the order of one simulated run of all programs
-/// together. Every message of a pass is received in that pass, so passes can be submitted one after the other
-/// in this order. Then every step waits only for operations that were submitted before any operation that it
-/// may block.
+/// share hardware queues that are served in the order of submission. A driver also blocks the thread that
+/// submits to a stream on which too much is pending. So a rank submits its steps in rounds, those of one
+/// simulated run of all programs together: a step waits only for steps of earlier rounds, of any rank. Every
+/// message of a pass is received in that pass, so passes can be submitted one after the other. A thread that
+/// submits each round for all its ranks before the next round cannot block itself: what is pending waits only
+/// for what was submitted before, even if a stream takes a single pending operation.
 ///
 /// Layout. A segment has two slots for each message channel that ends there, then scratch. Each plan has its
 /// own layout of slots and flags: a sender writes only to slots that the receiver has marked as free in this
@@ -46,9 +47,9 @@ struct QueuedChannel {
 
 /// The operations that one rank queues.
 struct QueuePlan {
-  std::vector<QueuedStep> order;        ///< steps of a pass in the order of submission
-  std::vector<QueuedChannel> channels;  ///< channels, indexed as Program::channels
-  size_t tile_bytes = 0;                ///< capacity for a tile in bytes, a multiple of kGrainBytes
+  std::vector<std::vector<QueuedStep>> rounds;  ///< steps of a pass; on all ranks as many rounds, some empty
+  std::vector<QueuedChannel> channels;          ///< channels, indexed as Program::channels
+  size_t tile_bytes = 0;                        ///< capacity for a tile in bytes, a multiple of kGrainBytes
   size_t slot_bytes = 0;
   std::vector<size_t> scratch;  ///< offset of scratch in the segment, by rank
 };

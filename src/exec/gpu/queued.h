@@ -89,7 +89,9 @@ class Queued {
   /// Calls of this rank must run in the order in which they are queued, each with all of its parts in order.
   /// The GPU must be able to address the buffers. Work::tile_bytes and the tag must be the same on all ranks.
   /// Allocates no GPU memory. Drivers block a call when about a thousand operations are pending on a stream;
-  /// so a thread that has several ranks must queue a part of each in turn. Errors: invalid_argument for
+  /// so a thread that has several ranks must queue a part of each in turn. No operation of a part waits for a
+  /// later part of another rank; one that waits for the same part is the last of its part, so a thread that
+  /// queues in turn is never blocked for ever. Errors: invalid_argument for
   /// buffers that are not aligned to elements; those of the driver. REQUIRES: `ready` comes from prepare() of
   /// this executor; it and `work` live until the last part is queued.
   virtual Result<bool> queue_part(Ready& ready, const Work& work, device::GpuStream stream, size_t part) = 0;

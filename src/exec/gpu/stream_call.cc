@@ -39,10 +39,16 @@ StreamCall::StreamCall(const Dependencies& dependencies)
       factor_(factor_of(work_, element_)),
       done_(prepared_.plan.channels.size()) {}
 
-Result<bool> StreamCall::submit_pass() {
-  if (pass_ == 0) WEIR_TRY(grant_first());
-  if (pass_ < division_.passes) {
-    for (const QueuedStep& at : prepared_.plan.order) WEIR_TRY(submit(at, pass_));
+Result<bool> StreamCall::submit_part() {
+  const auto& rounds = prepared_.plan.rounds;
+  if (!begun_) {
+    WEIR_TRY(grant_first());
+    begun_ = true;
+    return !rounds.empty() && division_.passes > 0;
+  }
+  for (const QueuedStep& at : rounds[round_]) WEIR_TRY(submit(at, pass_));
+  if (++round_ == rounds.size()) {
+    round_ = 0;
     ++pass_;
   }
   return pass_ < division_.passes;

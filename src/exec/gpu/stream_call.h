@@ -22,9 +22,9 @@ class StreamCall {
   };
   explicit StreamCall(const Dependencies& dependencies);
 
-  /// Submits the operations of the next pass, in order. Returns whether passes are left. Errors: those of the
-  /// driver.
-  Result<bool> submit_pass();
+  /// Submits the next part: first what tells other ranks which slots are free, then a round of a pass each
+  /// time (queue_plan.h). Returns whether parts are left. Errors: those of the driver.
+  Result<bool> submit_part();
 
  private:
   Status grant_first();
@@ -53,7 +53,9 @@ class StreamCall {
   const size_t element_;
   const Division division_;
   const uint64_t factor_;
-  size_t pass_ = 0;             ///< the next one
+  bool begun_ = false;          ///< whether the first part is submitted
+  size_t pass_ = 0;             ///< of the next round
+  size_t round_ = 0;            ///< the next round of the pass
   std::vector<uint32_t> done_;  ///< number of messages of this call so far, by channel
 };
 

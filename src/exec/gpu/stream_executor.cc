@@ -112,7 +112,7 @@ Result<bool> StreamExecutor::queue_part(Ready& ready, const Work& work, device::
     if (aborted_.load()) return false;
     WEIR_TRY(begin(ready, work, stream));
   }
-  auto more = open_->call->submit_pass();
+  auto more = open_->call->submit_part();
   WEIR_TRY(more.status());
   if (!*more) WEIR_TRY(end(stream));
   return *more;

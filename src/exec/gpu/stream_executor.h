@@ -51,7 +51,7 @@ class StreamExecutor final : public Queued {
 
   Result<std::unique_ptr<Ready>> prepare(const ir::Plan& plan, std::span<const Program> programs,
                                          const RunParameters& way) override;
-  /// A part is a pass.
+  /// A part is what StreamCall::submit_part() submits.
   Result<bool> queue_part(Ready& ready, const Work& work, device::GpuStream stream, size_t part) override;
   bool exchanges() const override { return false; }
   Status exchange(std::span<const PeerTransfer> pairs, device::GpuStream stream) override;

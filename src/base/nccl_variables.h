@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The environment variables that NCCL's user guide (2.30.7) describes, whether or not weir uses them.
 ///
-/// Variables that are not rows of the option table have no effect in weir (docs/compatibility.md says why).
+/// Variables that name no option (options.cc) have no effect in weir (docs/compatibility.md says why).
 /// Names in neither list are probably misspelt, or occur only in NCCL's source.
 /// Tests: tests/base/options_test.cc
 #pragma once

@@ -178,9 +178,10 @@ constexpr std::array kTable = {
         "ranks (that of the ranks, for any size, algorithm and distribution over hosts)"},
     OptionRow{"NCCL_MIN_NCHANNELS", &Options::least_rings, "", 1, 64,
               "minimum number of parallel rings, existing ones are duplicated to reach it; and of blocks of "
-              "a kernel"},
+              "a kernel; NCCL_MIN_CTAS is the same"},
     OptionRow{"NCCL_MAX_NCHANNELS", &Options::most_rings, "", 1, 64,
-              "maximum number of parallel rings, only the first ones are used; and of blocks of a kernel"},
+              "maximum number of parallel rings, only the first ones are used; and of blocks of a kernel; "
+              "NCCL_MAX_CTAS is the same"},
     OptionRow{"WEIR_CALIBRATION", &Options::calibration, "", 0, 1,
               "0: the costs of channels are neither measured nor read from the rate cache; the transports' "
               "nominal values are used"},
@@ -255,6 +256,14 @@ constexpr std::array kTable = {
 // Raised for WEIR_CHECK_VALUES, WEIR_ADVERTISE and WEIR_PRETEND: nothing else can stand for them.
 static_assert(kTable.size() <= 89);
 
+/// A second name that NCCL has for an option of the table; not read where the first one is set.
+struct OtherName {
+  std::string_view name;
+  std::string_view option;
+};
+constexpr OtherName kOtherNames[] = {OtherName{"NCCL_MAX_CTAS", "NCCL_MAX_NCHANNELS"},
+                                     OtherName{"NCCL_MIN_CTAS", "NCCL_MIN_NCHANNELS"}};
+
 /// Reads a whole number in C's notation (0x.. and 0.. included); a size may end in K, M or G.
 std::optional<int64_t> read_integer(const std::string& text, bool size) {
   char* end = nullptr;
@@ -317,6 +326,13 @@ bool store(Options& options, const OptionRow& row, const std::string& text) {
     options.*std::get<bool Options::*>(row.member) = *number != 0;
   }
   return true;
+}
+
+/// The name in the table of what may be a second name.
+std::string_view first_name(std::string_view name) {
+  for (const OtherName& other : kOtherNames)
+    if (other.name == name) return other.option;
+  return name;
 }
 
 const OptionRow* find_row(std::string_view name) {
@@ -409,8 +425,12 @@ Options Options::from(const std::map<std::string, Value>& values) {
   Options options;
   for (const auto& [name, value] : values) {
     if (!(is_ours(name) || name.starts_with("NCCL_")) || is_known_elsewhere(name)) continue;
-    const OptionRow* row = find_row(name);
-    if (row == nullptr) {
+    const OptionRow* row = find_row(first_name(name));
+    if (row != nullptr && row->name != name && values.contains(std::string(row->name))) {
+      options.notes.push_back(
+          {Note::Kind::warning, fmt::format("{}={} (from {}) is not read: {} is set, the same option", name,
+                                            value.text, value.origin, row->name)});
+    } else if (row == nullptr) {
       options.notes.push_back(note_on_unknown(name, value));
     } else if (store(options, *row, value.text)) {
       options.notes.push_back(
@@ -433,6 +453,7 @@ void ask_plugin(const EnvironmentPlugin& plugin, std::map<std::string, Options::
   for (const auto& [name, value] : values)
     if (!is_known_elsewhere(name)) names.insert(name);
   for (const OptionRow& row : kTable) names.insert(std::string(row.name));
+  for (const OtherName& other : kOtherNames) names.insert(std::string(other.name));
   for (const std::string& name : names) {
     const std::optional<std::string> text = plugin.value(name);
     if (text)

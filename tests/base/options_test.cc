@@ -97,6 +97,19 @@ TEST(Options, BadValuesKeepTheDefaultAndSayWhatWasExpected) {
   }
 }
 
+TEST(Options, LimitsOfCtasAreThoseOfChannels) {
+  const Options options = from({{"NCCL_MIN_CTAS", "4"}, {"NCCL_MAX_CTAS", "8"}});
+  EXPECT_EQ(options.least_rings, 4);
+  EXPECT_EQ(options.most_rings, 8);
+  EXPECT_THAT(warnings(options), IsEmpty());
+  EXPECT_THAT(warnings(from({{"NCCL_MAX_CTAS", "65"}})),
+              ::testing::ElementsAre(AllOf(HasSubstr("NCCL_MAX_CTAS=65"), HasSubstr("expected"))));
+  const Options both = from({{"NCCL_MIN_NCHANNELS", "2"}, {"NCCL_MIN_CTAS", "4"}});
+  EXPECT_EQ(both.least_rings, 2);
+  EXPECT_THAT(warnings(both),
+              ::testing::ElementsAre(HasSubstr("NCCL_MIN_CTAS=4 (from the test) is not read")));
+}
+
 TEST(Options, WhatOtherPartsReadIsNoMisspeltOption) {
   for (const char* name : {"WEIR_TORCH_REPLACE", "WEIR_MPI_JOB", "WEIR_TRAIN_KERNELS"})
     EXPECT_THAT(from({{name, "gloo"}}).notes, IsEmpty()) << name;

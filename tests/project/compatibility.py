@@ -45,9 +45,9 @@ def config_fields(root):
 
 
 def options(root):
-  """Rows of the table of options; comments do not count."""
+  """Rows of the table of options, and further names of options; comments do not count."""
   text = source_tree.without_comments(source_tree.read(root, OPTIONS), keep_strings=True)
-  return set(re.findall(r'OptionRow\{\s*"([A-Z0-9_]+)"', text))
+  return set(re.findall(r'(?:OptionRow|OtherName)\{\s*"([A-Z0-9_]+)"', text))
 
 
 def documented(root):

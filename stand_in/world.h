@@ -15,6 +15,7 @@
 ///   WEIR_FAKE_GPU_BYTES=n        memory of each (4 GiB); an instance has its share
 ///   WEIR_FAKE_GPU_QUEUES=n       hardware queues of each in a process, dealt to streams as they are made
 ///                                (one for each stream)
+///   WEIR_FAKE_GPU_VERSION=n      version of CUDA that the driver reports: 13000 is 13.0
 ///   WEIR_FAKE_GPU_PENDING=n      operations that may be pending in a stream, or in a hardware queue: a call
 ///                                that would add one more blocks (1,024)
 ///   WEIR_FAKE_GPU_MULTIPROCESSORS=n   multiprocessors of each GPU (8), read at its first kernel

@@ -55,7 +55,7 @@ begin_steps
 if [[ -n "$packed" ]]; then
   unpacked="$(mktemp -d)"
   trap 'rm -rf "$unpacked"' EXIT
-  step unpack 60 unpack "$packed" "$unpacked" || { table; exit; }
+  step unpack 60 unpack "$packed" "$unpacked"
   build="$unpacked"
 elif [[ "$list" == 0 && "${ACCEPT_BUILD:-}" == '' ]]; then
   step build 300 "$here/build.sh" "$root" || { table; exit; }

@@ -3,6 +3,7 @@
 # shellcheck shell=bash disable=SC2154
 
 most_bytes=$((64 << 20))
+pack_list=files.sha256
 
 # Libraries that a program loads and that a machine may lack: all but the C library's own.
 needed_by() {
@@ -33,13 +34,25 @@ pack_to() { # file
   done
   needed_by "$folder"/{bin,bench,tests}/* | xargs -r -I{} cp -L {} "$folder/lib/needed/"
   cp "$here"/*.sh "$here"/*.py "$folder/gpu/"
-  tar -C "$folder" -czf "$1" . || return 1
+  (cd "$folder" && find . -type f ! -name "$pack_list" -print0 | xargs -0 sha256sum >"$pack_list")
+  # The list first, so that also the beginning of a file tells what is missing.
+  tar -C "$folder" -czf "$1" "./$pack_list" ./bin ./bench ./lib ./tests ./gpu || return 1
+  for name in bin/weir-train bench/gpu_ring bench/gpu_latencies "lib/libweir_$vendor.so" "tests/conform_$vendor"; do
+    [[ -f "$folder/$name" ]] || echo "left out, as it is not built: ${name#*/}"
+  done
   rm -rf "$folder"
   size="$(stat -c %s "$1")"
   echo "$1: $size bytes"
   [[ "$size" -le "$most_bytes" ]] || { echo "accept.sh: that is more than $most_bytes bytes" >&2; return 1; }
 }
 
+# Fails, and says what is missing or damaged, unless all of the pack is there; what is there can still run.
 unpack() { # file, folder
-  tar -C "$2" -xf "$1" && echo "unpacked $(du -sm "$2" | cut -f 1) MiB"
+  local bad count
+  tar -C "$2" -xf "$1"
+  [[ -s "$2/$pack_list" ]] || { echo "$1 is no file of accept.sh --pack, or damaged"; return 1; }
+  mapfile -t bad < <(cd "$2" && sha256sum -c --quiet "$pack_list" 2>/dev/null | sed 's/: FAILED.*//; s/^\.\///')
+  count="$(wc -l <"$2/$pack_list")"
+  [[ "${#bad[@]}" == 0 ]] || { echo "${#bad[@]} of $count files of the pack are missing or damaged: ${bad[*]}"; return 1; }
+  echo "unpacked $count files, $(du -sm "$2" | cut -f 1) MiB, all as they were packed"
 }

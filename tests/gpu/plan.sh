@@ -30,11 +30,15 @@ ours() { LD_LIBRARY_PATH="$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"; }
 export -f ours
 export paths
 
+absent() { # name of a step, path of its program
+  skip "$1" "${2##*/} is not $([[ -n "$packed" ]] && echo in the pack || echo built)"
+}
+
 # program NAME SECONDS PROGRAM OPTIONS...: a step, skipped where the program is not built.
 program() {
   local name="$1" limit="$2" path="$3"
   shift 3
-  [[ -x "$path" ]] || { skip "$name" "${path##*/} is not built"; return 0; }
+  [[ -x "$path" ]] || { absent "$name" "$path"; return 0; }
   step "$name" "$limit" bash -c 'ours "$@"' - "$path" "$@"
 }
 
@@ -61,14 +65,15 @@ gtests_alone() {
   mapfile -t tests < <(ours "$1" --gtest_list_tests | awk '/^[^ ]/ { suite = $1 } /^ / { print suite $1 }')
   for test in "${tests[@]}"; do
     count=$((count + 1))
-    timeout -k 2 20 bash -c 'ours "$@"' - "$1" --gtest_color=no --gtest_filter="$test" || bad+=("$test ($?)")
+    # In the foreground: in the process group that the end of the step ends.
+    ours timeout --foreground -k 2 20 "$1" --gtest_color=no --gtest_filter="$test" || bad+=("$test ($?)")
   done
   if [[ "${#bad[@]}" -gt 0 ]]; then echo "${#bad[@]} of $count failed: ${bad[*]}"; return 1; fi
   echo "all $count passed, each in a process of its own"
 }
 export -f gtests gtests_alone
 suite() { # name, seconds, program
-  [[ -x "$3" ]] || { skip "$1" "${3##*/} is not built"; return 0; }
+  [[ -x "$3" ]] || { absent "$1" "$3"; return 0; }
   step "$1" "$2" bash -c 'gtests "$@"' - "${@:3}" --gtest_color=no
 }
 
@@ -87,6 +92,8 @@ torch() { # name, seconds, script, ranks
 rm -rf "$out/machine"
 program topo.record 30 "$bin/weir" topo --record "$out/machine" --why
 program topo.replay 20 "$bin/weir" topo --replay "$out/machine"
+# All that follows says nothing about a GPU if the driver is a stand-in.
+step driver 20 bash -c 'ours "$@"' - "${python[@]}" "$here/driver.py" "$vendor" "$fake"
 
 if [[ "$fake" == 1 ]]; then # the stand-in's kernels are the host's
   export WEIR_FAKE_GPU_KERNELS="$build/lib/libweir_host_kernels.so"

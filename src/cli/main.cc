@@ -6,10 +6,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "src/base/options.h"
@@ -284,7 +287,15 @@ int run_command(CLI::App& app, Arguments& arguments, std::vector<std::string> pr
       {"manual", [&] { return write_manual_or_fail(app, arguments.folder); }},
   };
   const std::string name = app.get_subcommands()[0]->get_name();
-  return print_to(arguments.output, name, commands.at(name));
+  try {
+    const int status = print_to(arguments.output, name, commands.at(name));
+    if (std::fflush(stdout) == 0) return status;
+    const std::string words = std::string("the output could not be written: ") + std::strerror(errno);
+    return report_failure(name, Status(Code::system_error, words), 1);
+  } catch (const std::system_error& failed) {  // of fmt, which cannot write; nor may it write this
+    std::fprintf(stderr, "weir %s: %s\n", name.c_str(), failed.what());
+    return 1;
+  }
 }
 
 }  // namespace

@@ -305,6 +305,14 @@ TEST(WeirRun, PreloadsALibrary) {
               AllOf(HasSubstr("LD_PRELOAD=/x/libnccl.so.2\n"), HasSubstr("LD_LIBRARY_PATH=/x:/old\n")));
 }
 
+TEST(WeirOptions, SaysThatItsOutputCannotBeWritten) {
+  const CommandResult result = run_command(WEIR_PROGRAM " options 2>&1 >/dev/full");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.text, AllOf(HasSubstr("weir options: "), HasSubstr("No space left on device")));
+  EXPECT_EQ(run_command(WEIR_PROGRAM " help machine >/dev/full 2>/dev/full").code, 1);
+  EXPECT_EQ(run_command(WEIR_PROGRAM " topo nosuch >/dev/full 2>/dev/full").code, 1);  // has only stderr
+}
+
 TEST(WeirOptions, ListsTheWholeTable) {
   CommandResult result = weir_command("options");
   EXPECT_EQ(result.code, 0);

@@ -175,7 +175,8 @@ void run_both(Ranks& ranks, const ir::Plan& plan, const Work& work, size_t shift
   const auto in_parts = [&](std::vector<Work>& works) {
     size_t ended = 0;
     for (size_t part = 0; ended == 0; ++part) {
-      for (size_t rank = 0; rank < works.size(); ++rank) {
+      // The last rank first: nothing of a part may depend on the same part of a lower rank.
+      for (size_t rank = works.size(); rank-- > 0;) {
         GpuRank& gpu_rank = *ranks.gpu_ranks[rank];
         const auto more = gpu_rank.executor->queue_part(*ready[rank], works[rank], gpu_rank.stream, part);
         ASSERT_TRUE(more.ok()) << more.status().message();

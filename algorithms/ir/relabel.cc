@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <vector>
+
 namespace weir::ir {
 namespace {
 
@@ -52,6 +55,24 @@ Result<Plan> relabelled(Plan plan, std::span<const Rank> order) {
     move.dst = now(move.dst);
   }
   if (has_root(old.kind)) plan.shape.root = now(old.root);
+  return plan;
+}
+
+Plan with_lanes_in_order_of_use(Plan plan) {
+  struct Lanes {
+    std::array<int, kMaxLanes> number;  // -1: not used yet
+    int used = 0;
+    Lanes() { number.fill(-1); }
+    uint8_t of(uint8_t lane) {
+      if (number[lane] < 0) number[lane] = used++;
+      return static_cast<uint8_t>(number[lane]);
+    }
+  };
+  std::vector<Lanes> lanes(static_cast<size_t>(plan.shape.ranks));
+  for (Move& move : plan.moves) {
+    move.src_lane = lanes[static_cast<size_t>(move.src)].of(move.src_lane);
+    move.dst_lane = lanes[static_cast<size_t>(move.dst)].of(move.dst_lane);
+  }
   return plan;
 }
 

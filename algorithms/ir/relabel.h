@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Converts a schedule to another order of ranks.
+/// Converts a schedule to another order of ranks, or to other numbers of lanes.
 /// Tests: tests/algorithms/planned_test.cc, tests/algorithms/layout_test.cc
 #pragma once
 
@@ -15,5 +15,9 @@ namespace weir::ir {
 /// takes chunks of several ranks' blocks that are not contiguous in the new order. REQUIRES: `order` contains
 /// every rank once.
 Result<Plan> relabelled(Plan plan, std::span<const Rank> order);
+
+/// The same moves, with the lanes of each rank numbered in the order of their first use: equal for plans that
+/// differ only in the numbers of lanes.
+Plan with_lanes_in_order_of_use(Plan plan);
 
 }  // namespace weir::ir

@@ -10,9 +10,11 @@
 #include <numeric>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "algorithms/cluster/cluster_trees.h"
 #include "algorithms/cluster/direct_parts.h"
+#include "algorithms/ir/relabel.h"
 
 namespace weir::algorithms {
 namespace {
@@ -92,6 +94,7 @@ class Search {
     const auto trees = planned_trees(plan, network_);
     WEIR_TRY(trees.status());
     const int64_t most_flows = has_large_hosts(plan) ? most_flows_ / kFewerFlows : most_flows_;
+    tried_.clear();
     Status refused;
     int64_t flows = 0;
     double least_added = std::numeric_limits<double>::infinity();
@@ -101,24 +104,50 @@ class Search {
         refused = moves.status();
         continue;
       }
-      sim::FlowRoutes routes(network_);
-      auto prediction = sim::simulate(*moves, bytes_, network_, routes, channels_,
-                                      std::min(sim::kFewFlows, most_flows / 4));
-      WEIR_TRY(prediction.status());
-      flows += prediction->flows;
-      const auto added = added_by_latencies(*moves);
-      WEIR_TRY(added.status());
-      least_added = std::min(least_added, *added);
-      if (!best_ || prediction->seconds < seconds())
-        best_ = Schedule{std::move(*moves), std::move(*prediction)};
+      const auto tried = tried_with(std::move(*moves), std::min(sim::kFewFlows, most_flows / 4));
+      WEIR_TRY(tried.status());
+      flows += (*tried)->flows;
+      least_added = std::min(least_added, (*tried)->added);
       if ((seconds() - least_added) * kEnough <= limit(plan) || flows >= most_flows) break;
     }
     return best_ ? Status() : refused;
   }
 
-  Schedule take() { return std::move(*best_); }
+  Schedule take() {
+    best_->orders = simulated_;
+    return std::move(*best_);
+  }
 
  private:
+  /// What the simulation of an order told.
+  struct Tried {
+    ir::Plan form;  ///< equal for orders that take equal times
+    int64_t flows = 0;
+    double added = 0;  ///< by latencies, in seconds
+  };
+
+  /// Orders often give the same moves in lanes with other numbers: these are simulated once. Lanes keep their
+  /// numbers where channels are paced, since the pace of a channel depends on them.
+  ir::Plan form_of(const ir::Plan& moves) const {
+    return channels_.paced ? moves : ir::with_lanes_in_order_of_use(moves);
+  }
+
+  /// Simulates the moves, unless equal ones were, and keeps them if they are the fastest so far.
+  Result<const Tried*> tried_with(ir::Plan moves, int64_t most_flows) {
+    ir::Plan form = form_of(moves);
+    if (const auto known = std::ranges::find(tried_, form, &Tried::form); known != tried_.end())
+      return &*known;
+    sim::FlowRoutes routes(network_);
+    auto prediction = sim::simulate(moves, bytes_, network_, routes, channels_, most_flows);
+    WEIR_TRY(prediction.status());
+    const auto added = added_by_latencies(moves);
+    WEIR_TRY(added.status());
+    tried_.push_back({std::move(form), prediction->flows, *added});
+    if (!best_ || prediction->seconds < seconds()) best_ = Schedule{std::move(moves), std::move(*prediction)};
+    ++simulated_;
+    return &tried_.back();
+  }
+
   /// Seconds by which latencies lengthen the first pass. No order saves them; those of later passes overlap
   /// with data.
   Result<double> added_by_latencies(const ir::Plan& moves) const {
@@ -131,7 +160,8 @@ class Search {
     WEIR_TRY(slow.status());
     const auto quick = sim::simulate(moves, bytes, without_latencies_, without);
     WEIR_TRY(quick.status());
-    return slow->seconds - quick->seconds;
+    // Less than nothing where flows that latencies keep apart would share links less well.
+    return std::max(slow->seconds - quick->seconds, 0.0);
   }
 
   Result<ir::Plan> moves_in(const MoveOrder& order, Collective collective, const PlannedTrees& trees) const {
@@ -153,6 +183,8 @@ class Search {
   const int64_t most_flows_;
   const int most_lanes_;
   std::optional<Schedule> best_;
+  std::vector<Tried> tried_;  // orders of the plan that is tried
+  int simulated_ = 0;         // orders of all plans
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 /// The schedule of planned trees: their moves in an order, and on lanes, with which they overlap well.
 ///
 /// The packing says what every link carries, but not when. Orders of moves (packing/plans.h) are therefore
-/// simulated, and the fastest one is taken. Pure and thread-safe.
+/// simulated, equal ones once, and the fastest one is taken. Pure and thread-safe.
 /// Tests: tests/algorithms/ranking_test.cc, tests/algorithms/planner_test.cc
 #pragma once
 
@@ -32,6 +32,7 @@ Result<PlannedTrees> planned_trees(const CollectivePlan& plan, const Network& ne
 struct Schedule {
   ir::Plan plan;
   sim::Prediction prediction;
+  int orders = 0;  ///< number of orders that were simulated to find it; 0: it is not made of trees
 };
 
 /// Flows of all orders that are simulated; a million take about a second.

@@ -168,5 +168,29 @@ TEST(Relabelled, ThereAndBackIsTheSame) {
   EXPECT_EQ(*again, *plan);
 }
 
+TEST(Relabelled, LanesAreNumberedInTheOrderOfTheirUse) {
+  const auto made = emit("double_tree", {Collective::all_reduce, 7, 0, 2});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const ir::Plan& plan = *made;
+  ir::Plan other = plan;
+  const auto number = [](Rank rank, uint8_t lane) {
+    return static_cast<uint8_t>((5 * lane + 3 * rank + 1) % ir::kMaxLanes);
+  };
+  for (ir::Move& move : other.moves) {
+    move.src_lane = number(move.src, move.src_lane);
+    move.dst_lane = number(move.dst, move.dst_lane);
+  }
+  EXPECT_EQ(ir::verify(other).message(), "");
+  EXPECT_NE(other, plan);
+  const ir::Plan numbered = ir::with_lanes_in_order_of_use(other);
+  EXPECT_EQ(ir::verify(numbered).message(), "");
+  EXPECT_EQ(numbered, ir::with_lanes_in_order_of_use(plan));
+  for (ir::Move& move : other.moves) {
+    if (move.src == 3) move.src_lane = 0;
+    if (move.dst == 3) move.dst_lane = 0;
+  }
+  EXPECT_NE(ir::with_lanes_in_order_of_use(other), numbered) << "one lane instead of several";
+}
+
 }  // namespace
 }  // namespace weir::algorithms

@@ -5,7 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "algorithms/best_plan/catalogue_plan.h"
+#include "algorithms/ir/relabel.h"
 #include "algorithms/ir/verify.h"
 #include "algorithms/network/link_latencies.h"
 #include "algorithms/sim/simulate.h"
@@ -146,6 +153,56 @@ TEST(Schedule, FewerTreesAreTakenWhereLanesAreTooFew) {
   ASSERT_TRUE(plan->trees && plan->trees->down);
   EXPECT_LE(plan->trees->down->trees_per_root, 2);
   EXPECT_LE(kCapacityUnit / plan->time.convert_to<double>() * 0.94, fewer->prediction.algbw);
+}
+
+struct PlanWithLatencies {
+  explicit PlanWithLatencies(const std::string& line, Collective collective) : cluster(line) {
+    set_latencies(cluster.network, cluster.graph, {});
+    channels.alpha = topology::Latencies{}.message * 1e-6;
+    auto made = plan_collective(cluster.network, cluster.between_hosts, collective);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    if (made.ok()) plan = std::move(*made);
+  }
+  Line cluster;
+  sim::Channels channels = kChannels;
+  CollectivePlan plan;
+};
+
+TEST(Schedule, OrdersWithTheSameMovesAreSimulatedOnce) {
+  constexpr int kLanes = 4;  // too few for each tree to have its own
+  const PlanWithLatencies all("(8 gpu nvswitch 300)", Collective::all_gather);
+  const Network& network = all.cluster.network;
+  const auto found = schedule(all.plan, network, kBytes, all.channels, kMostOrderFlows, kLanes);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  const auto trees = planned_trees(all.plan, network);
+  ASSERT_TRUE(trees.ok()) << trees.status().message();
+  int orders = 0;
+  std::vector<ir::Plan> different;
+  double least = std::numeric_limits<double>::infinity();
+  for (const MoveOrder& order : move_orders(trees->halves(), kLanes)) {
+    const auto moves = plan_with(Collective::all_gather, trees->halves(), order);
+    if (!moves.ok()) continue;
+    ++orders;
+    ir::Plan form = ir::with_lanes_in_order_of_use(*moves);
+    if (std::ranges::find(different, form) == different.end()) different.push_back(std::move(form));
+    sim::FlowRoutes routes(network);
+    const auto run = sim::simulate(*moves, kBytes, network, routes, all.channels, sim::kFewFlows);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    least = std::min(least, run->seconds);
+  }
+  EXPECT_EQ(found->prediction.seconds, least);
+  EXPECT_EQ(found->orders, static_cast<int>(different.size()));
+  EXPECT_LT(found->orders, orders);
+}
+
+/// Where latencies keep flows apart, the first pass takes less time with them than without. The search must
+/// not take that for time that better orders could save.
+TEST(Schedule, TheSearchEndsWithAnOrderThatIsGoodEnough) {
+  const PlanWithLatencies all("20 x (4 gpu nvswitch 300, 4 nic 25) leaf", Collective::all_reduce);
+  const auto found = schedule(all.plan, all.cluster.network, 4 * kBytes, all.channels);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_GE(found->prediction.algbw, 0.99 * kCapacityUnit / all.plan.time.convert_to<double>());
+  EXPECT_EQ(found->orders, 1);
 }
 
 /// Blocks of a host that visit the same hosts share its gates, each with few of them.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -39,10 +40,28 @@ unsigned registers_of(const BlockShape& shape) {
   return shape.threads * static_cast<unsigned>(number_in("WEIR_FAKE_GPU_REGISTERS", 32));
 }
 
+struct Launch {
+  const BlockShape& shape;
+  const std::function<void(unsigned)>& run;
+  unsigned running = 0;  ///< blocks that have begun and not ended
+  std::condition_variable ended = {};
+};
+
+/// A block for which there is room.
+struct GivenBlock {
+  Launch* launch;
+  Room* room;
+  unsigned number;
+};
+
+/// Of one GPU. Threads that have run a block wait for the next one.
 struct Processors {
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable changed;  ///< a launch has begun, or a block has ended
+  std::condition_variable given;    ///< there is a block to run
   std::vector<Room> rooms;
+  std::vector<GivenBlock> blocks;  ///< that no thread has taken yet
+  size_t idle = 0;                 ///< threads that will take one: at least as many as these blocks
   uint64_t launches = 0;
   uint64_t begun = 0;  ///< launches whose blocks have all begun
 
@@ -77,6 +96,32 @@ void vacate(Room& room, const BlockShape& shape) {
   room.shared_bytes += shape.shared_bytes;
 }
 
+/// Never returns.
+void run_given_blocks(Processors& processors) {
+  std::unique_lock lock(processors.mutex);
+  while (true) {
+    processors.given.wait(lock, [&] { return !processors.blocks.empty(); });
+    const GivenBlock block = processors.blocks.back();
+    processors.blocks.pop_back();
+    --processors.idle;
+    lock.unlock();
+    block.launch->run(block.number);
+    lock.lock();
+    ++processors.idle;
+    vacate(*block.room, block.launch->shape);
+    processors.changed.notify_all();
+    if (--block.launch->running == 0) block.launch->ended.notify_one();
+  }
+}
+
+/// To a thread of its own: blocks may wait for each other. REQUIRES: the mutex.
+void give(Processors& processors, const GivenBlock& block) {
+  processors.blocks.push_back(block);
+  if (processors.blocks.size() <= processors.idle) return processors.given.notify_one();
+  std::thread(run_given_blocks, std::ref(processors)).detach();
+  ++processors.idle;
+}
+
 }  // namespace
 
 int multiprocessors() { return std::max(number_in("WEIR_FAKE_GPU_MULTIPROCESSORS", 8) / instances(), 1); }
@@ -91,27 +136,21 @@ int resident_blocks(const BlockShape& shape) {
 
 void run_blocks(int gpu, const BlockShape& shape, unsigned blocks, const std::function<void(unsigned)>& run) {
   Processors& processors = Processors::of(gpu);
-  std::vector<std::thread> running;
-  {
-    std::unique_lock lock(processors.mutex);
-    if (processors.rooms.empty()) processors.rooms.resize(static_cast<size_t>(multiprocessors()));
-    const uint64_t launch = processors.launches++;
-    processors.changed.wait(lock, [&] { return processors.begun == launch; });
-    for (unsigned block = 0; block < blocks; ++block) {
-      Room* room = nullptr;
-      processors.changed.wait(lock, [&] { return (room = processors.room_for(shape)) != nullptr; });
-      occupy(*room, shape);
-      running.emplace_back([&processors, &run, shape, room, block] {
-        run(block);
-        const std::lock_guard end(processors.mutex);
-        vacate(*room, shape);
-        processors.changed.notify_all();
-      });
-    }
-    ++processors.begun;
-    processors.changed.notify_all();
+  Launch launch{shape, run};
+  std::unique_lock lock(processors.mutex);
+  if (processors.rooms.empty()) processors.rooms.resize(static_cast<size_t>(multiprocessors()));
+  const uint64_t number = processors.launches++;
+  processors.changed.wait(lock, [&] { return processors.begun == number; });
+  for (unsigned block = 0; block < blocks; ++block) {
+    Room* room = nullptr;
+    processors.changed.wait(lock, [&] { return (room = processors.room_for(shape)) != nullptr; });
+    occupy(*room, shape);
+    ++launch.running;
+    give(processors, {&launch, room, block});
   }
-  for (std::thread& one : running) one.join();
+  ++processors.begun;
+  processors.changed.notify_all();
+  launch.ended.wait(lock, [&] { return launch.running == 0; });
 }
 
 }  // namespace fake

@@ -26,8 +26,9 @@ int multiprocessors();
 /// Number of such blocks that fit on one multiprocessor at the same time.
 int resident_blocks(const BlockShape& shape);
 
-/// Calls run(0) to run(blocks - 1), each in a thread that occupies a multiprocessor of `gpu`; returns when
-/// all have returned. REQUIRES: resident_blocks(shape) > 0.
+/// Calls run(0) to run(blocks - 1), each in a thread that occupies a multiprocessor of `gpu` and has no other
+/// block at that time; returns when all have returned. The threads stay for later blocks of the GPU.
+/// REQUIRES: resident_blocks(shape) > 0.
 void run_blocks(int gpu, const BlockShape& shape, unsigned blocks, const std::function<void(unsigned)>& run);
 
 }  // namespace fake

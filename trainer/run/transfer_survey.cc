@@ -127,7 +127,7 @@ Result<plan::Contention> measure_contention(ncclComm_t comm, int ranks, size_t f
   const auto one = gather->seconds();
   WEIR_TRY(one.status());
   const int computations = static_cast<int>(kManyTimeSlices / alone) + 1;
-  const int gathers = static_cast<int>(std::clamp(2 * computations * alone / *one, 1.0, 4096.0));
+  const int gathers = static_cast<int>(std::clamp(computations * alone / *one, 1.0, 4096.0));
   const auto all = gather->seconds(gathers);
   WEIR_TRY(all.status());
   plan::ComputingAndTransfers together;

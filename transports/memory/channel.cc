@@ -252,9 +252,10 @@ class MemorySender final : public Sender {
   void announce(uint64_t tag, uint64_t word, uint32_t payload) {
     RecordHeader& header = block_.header(next_);
     next_ = block_.ring().after(next_, payload);
-    if (next_.position - clear_ >= Ring::kLine) {
-      block_.header(next_).word.store(0,
-                                      std::memory_order_relaxed);  // old bytes there may look like a header
+    // Old bytes there may look like a header, also what a caller wrote into the slot after the payload.
+    if (std::atomic<uint64_t>& next = block_.header(next_).word;
+        next_.position - clear_ >= Ring::kLine || next.load(std::memory_order_relaxed) != 0) {
+      next.store(0, std::memory_order_relaxed);
     }
     header.tag = tag;
     header.word.store(word, std::memory_order_release);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
 #include <vector>
 
 #include "src/base/doorbell.h"
@@ -70,39 +69,25 @@ class Ring {
   /// Upper limit of a record's extent, including the bytes lost at the end of a lap and the next header.
   size_t most() const { return 2 * longest_ + 2 * kLine; }
   static constexpr Cursor first() { return {kFirst, kFirst}; }
-  /// After a record of up to one cache line the next one starts a line, or half of one, so that equal ones
-  /// lie in one line each; another short record it follows immediately; after a long one it is placed such
-  /// that its payload starts a cache line. A record that might not fit into the rest of the lap starts the
-  /// next lap.
+  /// The next record follows a short record immediately; after a longer one it is placed such that its
+  /// payload starts a cache line. A record that might not fit into the rest of the lap starts the next lap.
   Cursor after(const Cursor& cursor, uint32_t payload) const {
-    const size_t record = sizeof(RecordHeader) + payload;
-    size_t next = cursor.offset + record;
-    if (is_short(payload)) {
-      const size_t unit = record <= kLine / 2 ? kLine / 2 : record <= kLine ? kLine : sizeof(RecordHeader);
-      next = (next + unit - 1) / unit * unit;
-    } else {
-      next = lines(next + sizeof(RecordHeader)) - sizeof(RecordHeader);
-    }
+    size_t next = cursor.offset + sizeof(RecordHeader) + payload;
+    next =
+        payload < kShort ? (next + 15) / 16 * 16 : lines(next + sizeof(RecordHeader)) - sizeof(RecordHeader);
     const uint64_t position = cursor.position + (next - cursor.offset);
     if (bytes_ - next >= longest_) [[likely]]
       return {position, next};
     return {position + (bytes_ - next) + kFirst, kFirst};
   }
 
-  static constexpr bool is_short(uint32_t payload) { return payload < 256; }
-  /// The cache line after that of `cursor`, if it lies in this lap.
-  std::optional<Cursor> line_after(const Cursor& cursor) const {
-    const size_t next = lines(cursor.offset + 1);
-    if (next + kLine > bytes_) return std::nullopt;
-    return Cursor{cursor.position + (next - cursor.offset), next};
-  }
-
   /// Largest number of bytes taken that the receiver need not report yet, unless they were a rendezvous.
   static constexpr size_t kOwed = 4096;
-  static constexpr size_t kLine = 64;
 
  private:
+  static constexpr size_t kLine = 64;
   static constexpr size_t kFirst = kLine - sizeof(RecordHeader);
+  static constexpr uint32_t kShort = 256;
   static constexpr size_t lines(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
   size_t longest_;  // longest record plus the header of the next one
@@ -252,28 +237,11 @@ class MemorySender final : public Sender {
   void announce(uint64_t tag, uint64_t word, uint32_t payload) {
     RecordHeader& header = block_.header(next_);
     next_ = block_.ring().after(next_, payload);
-    // Old bytes there may look like a header, also what a caller wrote into the slot after the payload.
-    if (std::atomic<uint64_t>& next = block_.header(next_).word;
-        next_.position - clear_ >= Ring::kLine || next.load(std::memory_order_relaxed) != 0) {
-      next.store(0, std::memory_order_relaxed);
-    }
+    block_.header(next_).word.store(0, std::memory_order_relaxed);  // old bytes there may look like a header
     header.tag = tag;
     header.word.store(word, std::memory_order_release);
     ++sent_;
     peer_.view.doorbell->ring();
-    if (Ring::is_short(payload)) clear_ahead();
-  }
-
-  /// Clears the headers of the cache line after that of the next record, so that its record need not wait for
-  /// a second line that the receiver has.
-  void clear_ahead() {
-    if (clear_ > next_.position) return;
-    const std::optional<Cursor> line = block_.ring().line_after(next_);
-    if (!line || line->position + Ring::kLine > writable_) return;
-    clear_ = line->position;
-    for (size_t i = 0; i < Ring::kLine; i += sizeof(RecordHeader)) {
-      block_.header({clear_ + i, line->offset + i}).word.store(0, std::memory_order_relaxed);
-    }
   }
 
   void forget_read() {
@@ -315,7 +283,6 @@ class MemorySender final : public Sender {
   bool connected_ = false;
   Cursor next_ = Ring::first();  // position of the next message
   uint64_t writable_ = 0;        // position up to which the ring is known to be free
-  uint64_t clear_ = 0;           // start of the last cache line that was cleared
   uint64_t sent_ = 0;
   bool may_stay_ = false;       // messages may go by rendezvous
   RendezvousSource source_;     // that of the last one

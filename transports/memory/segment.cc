@@ -16,7 +16,7 @@ namespace weir {
 namespace {
 
 constexpr uint64_t kSegmentMagic = 0x656d6f6872696577;  // "weirhome"
-constexpr uint32_t kVersion = 4;                        // format of everything in a segment
+constexpr uint32_t kVersion = 3;                        // format of everything in a segment
 constexpr size_t kPage = 4096;
 constexpr size_t kSmallestShare = 256;  // the ring pool has at least 1/256 of the requested size
 

@@ -22,6 +22,8 @@ constexpr int kUsualTurns = 5;
 constexpr double kShort = 0.1;       ///< seconds for which turns are repeated in any case
 constexpr double kLongEnough = 1;    ///< seconds after which no more turns are needed
 constexpr size_t kSmallFloats = 64;  ///< floats per rank: an all-gather of which all time is latency
+/// A GPU's stream holds about a thousand operations before it blocks the thread that adds more.
+constexpr double kMostGathers = 256;
 /// Seconds of computing, beside gathers, in which threads on one core take many turns.
 constexpr double kManyTimeSlices = 20e-3;
 
@@ -127,7 +129,7 @@ Result<plan::Contention> measure_contention(ncclComm_t comm, int ranks, size_t f
   const auto one = gather->seconds();
   WEIR_TRY(one.status());
   const int computations = static_cast<int>(kManyTimeSlices / alone) + 1;
-  const int gathers = static_cast<int>(std::clamp(computations * alone / *one, 1.0, 4096.0));
+  const int gathers = static_cast<int>(std::clamp(computations * alone / *one, 1.0, kMostGathers));
   const auto all = gather->seconds(gathers);
   WEIR_TRY(all.status());
   plan::ComputingAndTransfers together;

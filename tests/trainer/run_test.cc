@@ -335,37 +335,39 @@ std::string after(const std::string& output, const std::string& text) {
   return output.substr(begin, output.find('\n', begin) - begin);
 }
 
+class LeastMemory : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Program, LeastMemory,
+                         ::testing::Values("--strategy none ", "--strategy gradients ", "--strategy full ",
+                                           "--strategy hybrid --shard-ranks 2 ",
+                                           "--strategy hpz --shard-ranks 2 ",
+                                           "--strategy gradients --pipeline 2 ", "--auto "));
+
 /// The number of a refusal is what a run then takes, whatever the strategy.
-TEST(Program, RefusesWithTheMemoryThatARunTakes) {
+TEST_P(LeastMemory, IsWhatARunTakes) {
   const std::string path = ::testing::TempDir() + "/weir_least_" + std::to_string(getpid());
-  for (const std::string strategy :
-       {"--strategy none ", "--strategy gradients ", "--strategy full ", "--strategy hybrid --shard-ranks 2 ",
-        "--strategy hpz --shard-ranks 2 ", "--strategy gradients --pipeline 2 ", "--auto "}) {
-    const std::string common =
-        "--ranks 4 --preset tiny --steps 1 --batch 4 --sample 0 --evaluation-sequences 4 " + strategy +
-        "--metrics " + path + " --memory ";
-    const Outcome refused = run_program(common + "1000");
-    EXPECT_EQ(refused.code, 2) << refused.output;
-    const std::string needed = after(refused.output, "is too small; expected at least ");
-    const size_t least = std::strtoull(needed.c_str(), nullptr, 10);
-    ASSERT_GT(least, 1000u) << refused.output;
-    const Outcome fits = run_program(common + std::to_string(least));
-    EXPECT_EQ(fits.code, 0) << fits.output;
-    const std::string taken = after(fits.output, "a rank's arrays take ");
-    EXPECT_EQ(taken.substr(0, taken.find(';')), needed.substr(needed.find(", ") + 2, taken.find(';')))
-        << strategy;
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      const auto object = nlohmann::json::parse(line);
-      if (!object.contains("memory_bytes")) continue;
-      EXPECT_LE(object["memory_bytes"].get<size_t>(), least) << strategy;
-      EXPECT_GT(object["memory_bytes"].get<size_t>(), least * 3 / 4) << strategy;
-    }
-    const Outcome less = run_program(common + std::to_string(least - 1));
-    EXPECT_EQ(less.code, 2) << strategy;
-    EXPECT_THAT(less.output, HasSubstr("expected at least " + std::to_string(least)));
-    std::remove(path.c_str());
+  const std::string common =
+      std::string("--ranks 4 --preset tiny --steps 1 --batch 4 --sample 0 --evaluation-sequences 4 ") +
+      GetParam() + "--metrics " + path + " --memory ";
+  const Outcome refused = run_program(common + "1000");
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  const std::string needed = after(refused.output, "is too small; expected at least ");
+  const size_t least = std::strtoull(needed.c_str(), nullptr, 10);
+  ASSERT_GT(least, 1000u) << refused.output;
+  const Outcome fits = run_program(common + std::to_string(least));
+  EXPECT_EQ(fits.code, 0) << fits.output;
+  const std::string taken = after(fits.output, "a rank's arrays take ");
+  EXPECT_EQ(taken.substr(0, taken.find(';')), needed.substr(needed.find(", ") + 2, taken.find(';')));
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto object = nlohmann::json::parse(line);
+    if (!object.contains("memory_bytes")) continue;
+    EXPECT_LE(object["memory_bytes"].get<size_t>(), least);
+    EXPECT_GT(object["memory_bytes"].get<size_t>(), least * 3 / 4);
   }
+  const Outcome less = run_program(common + std::to_string(least - 1));
+  EXPECT_EQ(less.code, 2);
+  EXPECT_THAT(less.output, HasSubstr("expected at least " + std::to_string(least)));
+  std::remove(path.c_str());
 }
 
 TEST(Program, AutoTriesItsChoiceBesideTheUsualSettings) {
@@ -401,30 +403,35 @@ TEST(Program, KeepsToABudgetOfMemory) {
   EXPECT_THAT(refused.output, HasSubstr("is too small; expected at least "));
 }
 
+const std::string kAutoRun =
+    "--ranks 4 --auto --preset tiny --batch 16 --steps 2 --sample 0 --evaluation-sequences 2 --report-every "
+    "1 ";
+
 TEST(Program, PlansWhatIsLeftOpen) {
-  const std::string common =
-      "--ranks 4 --auto --preset tiny --batch 16 --steps 2 --sample 0 --evaluation-sequences 2 "
-      "--report-every 1 ";
-  const Outcome open = run_program(common);
+  const Outcome open = run_program(kAutoRun);
   ASSERT_EQ(open.code, 0) << open.output;
   EXPECT_THAT(open.output, HasSubstr("measured here  "));
   EXPECT_THAT(open.output, ContainsRegex(" GFLOP/s per rank.*, inside a host "));
   EXPECT_THAT(open.output, HasSubstr("\nnext best      "));
   EXPECT_THAT(open.output, HasSubstr("median step time "));
+}
 
-  const Outcome asked = run_program(common +
+TEST(Program, PlansWithWhatIsAskedFor) {
+  const Outcome asked = run_program(kAutoRun +
                                     "--strategy hybrid --shard-ranks 2 --micro-batch 3 --prefetch 2 "
                                     "--recompute selective --limiter block --gathers 3");
   ASSERT_EQ(asked.code, 0) << asked.output;
   EXPECT_THAT(asked.output, HasSubstr("plan           HYBRID_SHARD in groups of 2, micro-batch 3 (2 a step), "
                                       "recompute selective, prefetch 2, limiter block 3: "));
   EXPECT_THAT(asked.output, HasSubstr("4 ranks, HYBRID_SHARD: 2-way sharding over 4 ranks, 2 replicas"));
+}
 
-  const Outcome bound = run_program(common + "--memory 8M");
+TEST(Program, PlansWithinMemory) {
+  const Outcome bound = run_program(kAutoRun + "--memory 8M");
   ASSERT_EQ(bound.code, 0) << bound.output;
   EXPECT_THAT(bound.output, HasSubstr(" of 8 MiB\n"));
   EXPECT_THAT(bound.output, HasSubstr("; memory budget 8.0 MiB, micro-batches of "));
-  const Outcome refused = run_program(common + "--memory 1M");
+  const Outcome refused = run_program(kAutoRun + "--memory 1M");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.output, HasSubstr("--memory 1048576 (1.0 MiB) is too small; expected at least "));
 }

@@ -128,6 +128,22 @@ TEST_F(Ring, IsNotTheNetworksFaultWhereDataAreOnlyUnderWay) {
                     EndsWith("; 100 bytes are not acknowledged, says rank 1 (pid 2 on host here)")));
 }
 
+/// As where the kernel of the other rank has given a connection up, and this rank's is reset.
+TEST_F(Ring, ABrokenConnectionIsTheResultWhereDataOfTheOtherRankAreLost) {
+  other_->tell_network([] { return NetworkFinding{true, "packets vanish"}; });
+  EXPECT_THAT(
+      watchdog_->explain(1, Status(Code::remote_error, "Connection reset by peer")).message(),
+      StartsWith(std::string(kLost) + "1 (pid 2 on host here); the connection of rank 0 (pid 1 on host "
+                                      "here) to rank 1 (pid 2 on host here) broke: Connection reset"));
+}
+
+TEST_F(Ring, ABrokenConnectionIsNotTheNetworksFaultWhereDataAreOnlyUnderWay) {
+  other_->tell_network([] { return NetworkFinding{false, "100 bytes are not acknowledged"}; });
+  EXPECT_THAT(
+      watchdog_->explain(1, Status(Code::remote_error, "Connection reset by peer")).message(),
+      StartsWith("the connection of rank 0 (pid 1 on host here) to rank 1 (pid 2 on host here) broke"));
+}
+
 TEST(NetworkReport, TravelsWithTheAnswerOnlyIfItIsAskedFor) {
   ActivityRegistry activities;
   const auto activity = activities.enter(kReportUid, 1);

@@ -94,9 +94,8 @@ Status Watchdog::examine(Rank waiting_for, int64_t waited_ns, bool opening, cons
 
 /// The finding about the chase's current rank, whose call number `call` is compared with ours; empty while
 /// its answer is in flight.
-std::optional<RankFinding> Watchdog::look(WaitChain& chase, int64_t now, uint64_t call) {
+std::optional<RankFinding> Watchdog::look(WaitChain& chase, int64_t now, uint64_t call, bool network) {
   const Rank rank = chase.at();
-  const bool network = waited_ns_ >= kAskNetworkNs || is_overdue();
   if (is_local(rank)) return interpret(rank, spec_.activities->report(spec_.uid, rank, call, network));
   const PeerAddress& peer = peers()[static_cast<size_t>(rank)];
   auto answer = chase.ask(peer, spec_.uid, spec_.credentials, ActivityRegistry::question(rank, call, network),
@@ -198,7 +197,9 @@ Status Watchdog::pursue(int64_t now) {
     const bool known_silent = suspicion_ && suspicion_->finding.kind == RankFinding::Kind::silent &&
                               suspicion_->finding.rank == chase_->at();
     const uint64_t latest = spec_.activity->snapshot(0).sequence;
-    const std::optional<RankFinding> found = known_silent ? suspicion_->finding : look(*chase_, now, latest);
+    const bool network = waited_ns_ >= kAskNetworkNs || is_overdue();
+    const std::optional<RankFinding> found =
+        known_silent ? suspicion_->finding : look(*chase_, now, latest, network);
     if (!found) return {};
     const RankFinding& finding = *found;
     chase_->note_network(finding.rank, finding.network);
@@ -390,20 +391,29 @@ bool Watchdog::stays_at_work(Rank rank, int64_t now) {
   return now - at_work_since_ns_ >= kAtWorkNs;
 }
 
+/// What this rank knows of its connections, or one of the chase where that says more; and which rank says it.
+std::pair<Rank, NetworkFinding> Watchdog::network_of(const WaitChain& chase) const {
+  NetworkFinding own = spec_.activity->network();
+  const auto& told = chase.network();
+  if (told && (own.words.empty() || (told->second.lost && !own.lost))) return *told;
+  return {spec_.rank, std::move(own)};
+}
+
+std::string Watchdog::network_words(const std::pair<Rank, NetworkFinding>& said) const {
+  return fmt::format("{}, says {}", said.second.words,
+                     peers()[static_cast<size_t>(said.first)].describe(said.first));
+}
+
 /// The report of a stall. Ranks that wait for each other are the result where the network loses their data.
 std::string Watchdog::stall_words(const RankFinding& finding, std::string_view verdict) const {
-  NetworkFinding network = spec_.activity->network();
-  Rank teller = spec_.rank;
-  if (const auto& told = chase_->network();
-      told && (network.words.empty() || (told->second.lost && !network.lost)))
-    std::tie(teller, network) = *told;
+  const auto said = network_of(*chase_);
+  const NetworkFinding& network = said.second;
   const bool ring = finding.kind == RankFinding::Kind::waits && !network.lost;
   const std::string words = fmt::format("{}{}; {}{}{}", finding.words,
                                         ring ? ", which closes a ring of ranks that wait for each other" : "",
                                         verdict, own_words(), wait_words());
   if (network.words.empty()) return words;
-  const std::string state =
-      fmt::format("{}, says {}", network.words, peers()[static_cast<size_t>(teller)].describe(teller));
+  const std::string state = network_words(said);
   if (!network.lost) return fmt::format("{}; {}", words, state);
   const bool answered = finding.kind == RankFinding::Kind::waits || finding.absent;
   return fmt::format("{}; {}{}", state, answered ? "small messages arrive, as the ranks answer; " : "",
@@ -514,7 +524,8 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
   uint64_t call = own.snapshot(0).sequence;
   while (!own.failed() && !deadline.over()) {
     const int64_t now = now_ns();
-    if (gone_ns == 0) finding = look(chase, now, call);
+    if (gone_ns == 0) finding = look(chase, now, call, true);
+    if (finding) chase.note_network(finding->rank, finding->network);
     if (finding && finding->kind != Kind::mismatched && finding->calls > 0 && finding->calls < call) {
       call = finding->calls;  // the peer is behind: an earlier call of ours may be the mismatched one
       chase.ask_again();
@@ -547,10 +558,12 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
     return fail({peer, Status(Code::invalid_usage, finding->words)});
   }
   if (!broke) return fail({peer, what});
-  // Either end may have caused it.
+  // Either end may have caused it, or the network: then one kernel gave up, and the other was told so.
   const auto who = [&](Rank rank) { return peers()[static_cast<size_t>(rank)].describe(rank); };
-  const std::string words = fmt::format("the connection of {} to {} broke: {}{}", who(spec_.rank), who(peer),
-                                        what.message(), own_words());
+  const auto said = network_of(chase);
+  const std::string words = fmt::format("{}the connection of {} to {} broke: {}{}",
+                                        said.second.lost ? network_words(said) + "; " : "", who(spec_.rank),
+                                        who(peer), what.message(), own_words());
   const Status told = fail({peer, Status(Code::remote_error, words)});
   return told.message() == words ? Status(what.code(), words) : told;
 }

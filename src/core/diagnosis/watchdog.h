@@ -145,7 +145,7 @@ class Watchdog {
 
   int64_t period_ns() const;
   int64_t silence_ns() const;
-  std::optional<RankFinding> look(WaitChain& chase, int64_t now, uint64_t call);
+  std::optional<RankFinding> look(WaitChain& chase, int64_t now, uint64_t call, bool network);
   std::optional<RankFinding> unanswered(WaitChain& chase, int64_t now);
   Status pursue(int64_t now);
   RankFinding interpret(Rank rank, const ActivityReport& report) const;
@@ -164,6 +164,8 @@ class Watchdog {
   std::string stall_words(const RankFinding& finding, std::string_view verdict) const;
   std::string wait_words() const;
   std::string own_words() const;
+  std::pair<Rank, NetworkFinding> network_of(const WaitChain& chase) const;
+  std::string network_words(const std::pair<Rank, NetworkFinding>& said) const;
   Status told() const;
   bool has_caught_up(int64_t now);
   void rest(int64_t now, int64_t pause_ns);

@@ -35,8 +35,8 @@ pack_to() { # file
   needed_by "$folder"/{bin,bench,tests}/* | xargs -r -I{} cp -L {} "$folder/lib/needed/"
   cp "$here"/*.sh "$here"/*.py "$folder/gpu/"
   (cd "$folder" && find . -type f ! -name "$pack_list" -print0 | xargs -0 sha256sum >"$pack_list")
-  # The list first, so that also the beginning of a file tells what is missing.
-  tar -C "$folder" -czf "$1" "./$pack_list" ./bin ./bench ./lib ./tests ./gpu || return 1
+  # The list first, so that also the beginning of a file tells what is missing. At level 4 in half the time, 3 % larger.
+  tar -C "$folder" -I 'gzip -4' -cf "$1" "./$pack_list" ./bin ./bench ./lib ./tests ./gpu || return 1
   for name in bin/weir-train bench/gpu_ring bench/gpu_latencies "lib/libweir_$vendor.so" "tests/conform_$vendor"; do
     [[ -f "$folder/$name" ]] || echo "left out, as it is not built: ${name#*/}"
   done

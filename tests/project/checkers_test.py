@@ -497,14 +497,17 @@ class Compatibility(ToyTree):
 class Summary(unittest.TestCase):
   """Lines as GoogleTest of Debian 12 and CTest 3.25 write them."""
 
-  def count(self, *tests):
+  def root(self, *tests):
     root = summary.ElementTree.Element("testsuite")
     for name, status, output, *skipped in tests:
       test = summary.ElementTree.SubElement(root, "testcase", name=name, status=status)
       for message in skipped:
         summary.ElementTree.SubElement(test, "skipped", message=message)
       summary.ElementTree.SubElement(test, "system-out").text = output
-    return summary.count(root)
+    return root
+
+  def count(self, *tests):
+    return summary.count(self.root(*tests))
 
   def test_a_program_of_several_cases_counts_as_that_many(self):
     self.assertEqual(self.count(("ir_test", "run", "[==========] 27 tests ran. (1 ms total)\n[  PASSED  ] 27 tests.\n"),
@@ -523,6 +526,12 @@ class Summary(unittest.TestCase):
     self.assertEqual(self.count(("ir_test", "fail", "")), (0, 0, ["ir_test"]))
     output = "[ RUN      ] Verify.Sums\n[       OK ] Verify.Sums (0 ms)\n[ RUN      ] Draw.Text\nSegmentation fault\n"
     self.assertEqual(self.count(("ir_test", "fail", output)), (0, 0, ["ir_test: Draw.Text"]))
+
+  def test_what_failed_tests_said_last_is_shown(self):
+    root = self.root(("a", "run", "right\n"), ("b", "fail", "x" * summary.LAST + "\n2 ranks\nnot 3\n"))
+    self.assertEqual(list(summary.said(root))[0], "  | b, 0.0 s:")
+    self.assertEqual(list(summary.said(root))[2:], ["  | 2 ranks", "  | not 3"])
+    self.assertEqual(sum(len(line) - 4 for line in list(summary.said(root))[1:]), summary.LAST - 2)  # without the line ends
 
   def test_what_is_skipped_neither_passed_nor_failed(self):
     self.assertEqual(self.count(("rdma.ucx", "notrun", "", "SKIP_RETURN_CODE=77"), ("Limits.Names", "disabled", "Disabled")),

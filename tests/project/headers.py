@@ -56,7 +56,7 @@ def compile_alone(root, header, command, ahead):
   language = "C" if command[-1] == "c" else "C++"
   options = ahead.options(header) if language == "C++" else []
   run = subprocess.run([*command, *WARNINGS, "-fsyntax-only", *options, "-I", root, "-I", os.path.join(root, "include"), "-"],
-                       input=f'#include "{header}"\n', capture_output=True, text=True, check=False)
+                       input=f'#include "{header}"\n', cwd=root, capture_output=True, text=True, check=False)
   if run.returncode == 0:
     return None
   hint = "a text that has to follow another header is an .inc"

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run of ctest comes to: summary.py JUNIT_FILE.
 
-Prints how many tests were skipped, the name of each that failed, and last 'N passed, N failed'. A program of GoogleTest that
-runs several cases in one process counts as that many. A test that could not run, for want of its program or of the test that it
-depends on, has failed. Ends with 0 if something ran and nothing failed.
+Prints how many tests were skipped, the end of what each failed test said, the names of those, and last 'N passed, N failed'. A
+program of GoogleTest that runs several cases in one process counts as that many. A test that could not run, for want of its
+program or of the test that it depends on, has failed. Ends with 0 if something ran and nothing failed.
 """
 
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+
+LAST = 3000  # characters of a failed test's output
 
 
 def cases(text, verdict):
@@ -37,15 +39,29 @@ def count(root):
   return passed, skipped, failed
 
 
+def said(root):
+  """The last lines that each failed test has printed, each after '  | '."""
+  for test in root.iter("testcase"):
+    if test.get("status") == "fail":
+      yield f"  | {test.get('name')}, {float(test.get('time') or 0):.1f} s:"
+      text = (test.findtext("system-out") or "").rstrip()
+      yield from (f"  | {line}" for line in text[-LAST:].splitlines())
+
+
 def main():
+  lines = []
   try:
-    passed, skipped, failed = count(ElementTree.parse(sys.argv[1]).getroot())
+    root = ElementTree.parse(sys.argv[1]).getroot()
+    passed, skipped, failed = count(root)
+    lines = list(said(root))
   except ElementTree.ParseError:  # ctest has ended before it wrote the file
     passed, skipped, failed = 0, 0, []
   if passed + len(failed) == 0:
     failed = ["no test has run"]
   if skipped:
     print(f"{skipped} skipped (each says why: ctest -V)")
+  for line in lines:
+    print(line)
   for name in failed:
     print(f"failed: {name}")
   print(f"{passed} passed, {len(failed)} failed")

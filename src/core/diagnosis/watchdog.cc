@@ -40,6 +40,20 @@ constexpr int64_t kAskNetworkNs = 2000 * kNsPerMs;
 
 std::string place_of(const exec::Task* task) { return task != nullptr ? task->place() : ""; }
 
+/// What this rank knows of its connections, or one of the chase where that says more; and which rank says it.
+std::pair<Rank, NetworkFinding> network_of(const WaitChain& chase, const Watchdog::Spec& own_rank) {
+  NetworkFinding own = own_rank.activity->network();
+  const auto& told = chase.network();
+  if (told && (own.words.empty() || (told->second.lost && !own.lost))) return *told;
+  return {own_rank.rank, std::move(own)};
+}
+
+std::string network_words(const std::pair<Rank, NetworkFinding>& said,
+                          const std::vector<PeerAddress>& peers) {
+  return fmt::format("{}, says {}", said.second.words,
+                     peers[static_cast<size_t>(said.first)].describe(said.first));
+}
+
 }  // namespace
 
 Watchdog::Watchdog(Spec spec) : spec_(std::move(spec)), stuck_ms_(spec_.timeouts.stuck_ms) {
@@ -391,29 +405,16 @@ bool Watchdog::stays_at_work(Rank rank, int64_t now) {
   return now - at_work_since_ns_ >= kAtWorkNs;
 }
 
-/// What this rank knows of its connections, or one of the chase where that says more; and which rank says it.
-std::pair<Rank, NetworkFinding> Watchdog::network_of(const WaitChain& chase) const {
-  NetworkFinding own = spec_.activity->network();
-  const auto& told = chase.network();
-  if (told && (own.words.empty() || (told->second.lost && !own.lost))) return *told;
-  return {spec_.rank, std::move(own)};
-}
-
-std::string Watchdog::network_words(const std::pair<Rank, NetworkFinding>& said) const {
-  return fmt::format("{}, says {}", said.second.words,
-                     peers()[static_cast<size_t>(said.first)].describe(said.first));
-}
-
 /// The report of a stall. Ranks that wait for each other are the result where the network loses their data.
 std::string Watchdog::stall_words(const RankFinding& finding, std::string_view verdict) const {
-  const auto said = network_of(*chase_);
+  const auto said = network_of(*chase_, spec_);
   const NetworkFinding& network = said.second;
   const bool ring = finding.kind == RankFinding::Kind::waits && !network.lost;
   const std::string words = fmt::format("{}{}; {}{}{}", finding.words,
                                         ring ? ", which closes a ring of ranks that wait for each other" : "",
                                         verdict, own_words(), wait_words());
   if (network.words.empty()) return words;
-  const std::string state = network_words(said);
+  const std::string state = network_words(said, peers());
   if (!network.lost) return fmt::format("{}; {}", words, state);
   const bool answered = finding.kind == RankFinding::Kind::waits || finding.absent;
   return fmt::format("{}; {}{}", state, answered ? "small messages arrive, as the ranks answer; " : "",
@@ -560,10 +561,10 @@ Status Watchdog::explain(Rank peer, const Status& what, const exec::Task* task) 
   if (!broke) return fail({peer, what});
   // Either end may have caused it, or the network: then one kernel gave up, and the other was told so.
   const auto who = [&](Rank rank) { return peers()[static_cast<size_t>(rank)].describe(rank); };
-  const auto said = network_of(chase);
+  const auto said = network_of(chase, spec_);
   const std::string words = fmt::format("{}the connection of {} to {} broke: {}{}",
-                                        said.second.lost ? network_words(said) + "; " : "", who(spec_.rank),
-                                        who(peer), what.message(), own_words());
+                                        said.second.lost ? network_words(said, peers()) + "; " : "",
+                                        who(spec_.rank), who(peer), what.message(), own_words());
   const Status told = fail({peer, Status(Code::remote_error, words)});
   return told.message() == words ? Status(what.code(), words) : told;
 }

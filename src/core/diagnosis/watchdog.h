@@ -164,8 +164,6 @@ class Watchdog {
   std::string stall_words(const RankFinding& finding, std::string_view verdict) const;
   std::string wait_words() const;
   std::string own_words() const;
-  std::pair<Rank, NetworkFinding> network_of(const WaitChain& chase) const;
-  std::string network_words(const std::pair<Rank, NetworkFinding>& said) const;
   Status told() const;
   bool has_caught_up(int64_t now);
   void rest(int64_t now, int64_t pause_ns);

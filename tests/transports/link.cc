@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "src/base/time_slice.h"
+
 namespace weir::testing {
 namespace {
 
@@ -78,6 +80,7 @@ LinkSpec spec_for(const Peer& peer, uint32_t number, uint32_t slots, uint32_t sl
 }
 
 Link::Link(const Setup& setup, Peer& peer) : node_(setup.make(peer.rank())) {
+  ShortTimeSlice().ask();  // or each yield beside others' work would last for one of their slices
   if (node_.transport == nullptr) throw CannotGoOn("the transport could not be made");
   address_ = node_.transport->address();
   peer_address_ = peer.swap(address_);

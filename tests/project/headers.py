@@ -55,7 +55,7 @@ def compile_alone(root, header, command, ahead):
   """The compiler's complaint as 'header:1: ...' lines, or None."""
   language = "C" if command[-1] == "c" else "C++"
   options = ahead.options(header) if language == "C++" else []
-  run = subprocess.run([*command, *WARNINGS, "-fsyntax-only", *options, "-I", root, "-I", os.path.join(root, "include"), "-"],
+  run = subprocess.run([*command, *WARNINGS, "-fsyntax-only", *options, "-I", ".", "-I", "include", "-"],
                        input=f'#include "{header}"\n', cwd=root, capture_output=True, text=True, check=False)
   if run.returncode == 0:
     return None

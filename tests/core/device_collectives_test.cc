@@ -4,12 +4,10 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <barrier>
 #include <bit>
 #include <cmath>
-#include <fstream>
 #include <random>
 #include <string>
 #include <string_view>
@@ -19,6 +17,7 @@
 #include "src/core/gpu/device_collectives.h"
 #include "src/device/host_stream.h"
 #include "src/exec/gpu/kernel_executor.h"
+#include "tests/base/anonymous_file.h"
 
 namespace weir::core {
 namespace {
@@ -272,22 +271,19 @@ TEST(DeviceCollectives, DirectPlansHaveMoreShardsThanThereAreRingsOfSlots) {
 
 /// Kernels run the user's own plan, for the calls that it is for.
 TEST(DeviceCollectives, APlanFromAFileRuns) {
-  char file[] = "/tmp/weir_device_plan_XXXXXX";
-  close(mkstemp(file));
   ir::Plan plan = *algorithms::emit("ring", {Collective::all_reduce, 2, 0, 2});
   plan.algorithm = "mine";
   plan.most_bytes = 400'000;
-  std::ofstream(file) << ir::write_text(plan);
+  const testing::AnonymousFile file(ir::write_text(plan));
   const Logged logged("TUNING");
   Options options = device_options();
-  options.plan_file = file;
+  options.plan_file = file.path();
   GpuSite site(options);
   with_device_ranks(site, 2, {0, 1}, [](Communicator& communicator, int, GpuRank& gpu_rank) {
     Elements in(gpu_rank, 240'000), out(gpu_rank, 240'000);
     run_and_check(communicator, gpu_rank, Collective::all_reduce, 60'000, 0, in, out);
     run_and_check(communicator, gpu_rank, Collective::all_reduce, 120'000, 0, in, out);
   });
-  unlink(file);
   EXPECT_THAT(logged.text(),
               AllOf(HasSubstr("all_reduce on GPUs: mine "), HasSubstr("all_reduce on GPUs: ring in slots")));
 }

@@ -23,8 +23,7 @@ using ::testing::Not;
 class Machine {
  public:
   explicit Machine(int number)
-      : file_(std::filesystem::temp_directory_path() /
-              fmt::format("weir_direct_{}_{}.xml", getpid(), number)) {
+      : file_(fmt::format("{}weir_direct_{}_{}.xml", ::testing::TempDir(), getpid(), number)) {
     std::ofstream(file_) << fmt::format(
         R"(<system version="1"><cpu numaid="0" affinity="1" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">
   <pci busid="0000:01:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">

@@ -53,8 +53,8 @@ class DeviceTrees : public ::testing::Test {
 
   /// What the log says of collectives that were run and checked.
   static std::string log_of(const std::vector<LinksBetween>& links, std::string order = "run", int gpus = 4) {
-    char file[] = "/tmp/weir_device_trees_XXXXXX";
-    close(mkstemp(file));
+    std::string file = ::testing::TempDir() + "weir_device_trees_XXXXXX";
+    close(mkstemp(file.data()));
     std::ofstream(file) << host_of_gpus(gpus, links);
     const Logged logged("TUNING");
     {
@@ -76,7 +76,7 @@ class DeviceTrees : public ::testing::Test {
         }
       });
     }
-    unlink(file);
+    unlink(file.c_str());
     return logged.text();
   }
 };

@@ -4,7 +4,8 @@
 
 Each job is a run of weir-train --auto in which every setting is given, so that nothing is left to choose: it surveys its ranks, predicts
 the job, and then trains. Measured is the median step after the first three. Jobs run one after the other, --rounds times; the medians over
-the rounds count. At the end are Spearman's rank correlation of all jobs, and how the job with the shortest prediction ranks.
+the rounds count. At the end are the errors of the predictions, Spearman's rank correlation of all jobs, and how the job with the shortest
+prediction ranks.
 """
 
 import argparse
@@ -57,7 +58,9 @@ def report(arguments, found):
   for (job, micro_batch), guess, took in zip(found, predicted, measured):
     print(f"| `{job}` | {micro_batch} | {1e3 * took:.1f} | {1e3 * guess:.1f} | {guess / took:.2f} |")
   first = predicted.index(min(predicted))
-  print(f"\nrank correlation {statistics.correlation(places(predicted), places(measured)):.2f}; the job with the shortest prediction takes "
+  errors = [abs(guess / took - 1) for guess, took in zip(predicted, measured)]
+  print(f"\nerror: median {statistics.median(errors):.1%}, worst {max(errors):.1%}")
+  print(f"rank correlation {statistics.correlation(places(predicted), places(measured)):.2f}; the job with the shortest prediction takes "
         f"{measured[first] / min(measured):.2f} times as long as the fastest of {len(measured)}")
 
 

@@ -44,6 +44,7 @@ std::string refused_with(const std::string& place, const json& value) {
 TEST(PlanModelsFile, ReadsADeviceAndItsLinks) {
   json written = small_file();
   written["bytes"] = {{"gather", 4}, {"reduce", 4}};
+  written["device"].update({{"wake", 2e-6}, {"memory_rate", 2e12}});
   auto file = parse_models_file("x.json", written.dump());
   ASSERT_TRUE(file.ok()) << file.status().message();
   ASSERT_TRUE(file->link().ok());
@@ -55,6 +56,8 @@ TEST(PlanModelsFile, ReadsADeviceAndItsLinks) {
   EXPECT_EQ(cluster.peak, 312e12);
   EXPECT_EQ(cluster.compute, 140e12);
   EXPECT_EQ(cluster.half_rows, 150);
+  EXPECT_EQ(cluster.contention.wake, 2e-6);
+  EXPECT_EQ(cluster.memory_rate, 2e12);
   EXPECT_EQ(cluster.precision.gather, 4);
   EXPECT_EQ(cluster.precision.activation, 2);
   EXPECT_EQ(file->latencies, "nic=3");

@@ -144,6 +144,42 @@ TEST(PlanParts, InterleavedStagesCrossBoundariesInTheBubble) {
   EXPECT_NEAR(found->line.seconds, computing(job) * (1 + 1.0 / 16) + 2 * boundary, 1e-5);
 }
 
+TEST(PlanParts, NobodyLosesTheBubbleWhereRanksShareCores) {
+  Cluster cluster = on({1, 8, 1e6, 1e6});
+  const Job job = in({1, 8}, 4);
+  double last = predict(equal_blocks(), cluster, job)->line.seconds;
+  EXPECT_NEAR(last / computing(job), 1 + 7.0 / 4, 1e-3);
+  for (const double alone : {1.5, 2.0, 8.0, 100.0}) {
+    cluster.alone = alone;
+    const double seconds = predict(equal_blocks(), cluster, job)->line.seconds;
+    EXPECT_NEAR(seconds / computing(job), std::max((1 + 7.0 / 4) / alone, 1.0), 1e-3);
+    EXPECT_LE(seconds, last);
+    last = seconds;
+  }
+  // Other hosts do not share their cores.
+  Cluster hosts = fast();
+  hosts.alone = 8;
+  EXPECT_NEAR(predict(equal_blocks(), hosts, job)->line.seconds / computing(job), 1 + 7.0 / 4, 1e-3);
+}
+
+TEST(PlanParts, BoundariesWaitForACoreOfTheSender) {
+  Cluster cluster = on({2, 1, 1, 1});
+  const Job job = in({1, 2}, 8);
+  const double before = predict(equal_blocks(), cluster, job)->line.seconds;
+  cluster.contention.wake = 3e-3;
+  // Of two stages the first waits for a boundary once for every micro-batch.
+  EXPECT_NEAR(predict(equal_blocks(), cluster, job)->line.seconds - before, 8 * 3e-3, 1e-9);
+}
+
+TEST(PlanParts, EverySliceComputesWholeUnits) {
+  Model model = equal_blocks();
+  const Job job = in({8, 1}, 1);
+  const double before = predict(model, fast(), job)->line.compute_seconds;
+  model.units.back().whole = true;
+  const double unit = 512 * 6 * 11e9 / 48 / kDeviceFlops;
+  EXPECT_NEAR(predict(model, fast(), job)->line.compute_seconds - before, unit * 7 / 8, kPartRounding);
+}
+
 TEST(PlanParts, MemoryIsSharedByParts) {
   const Model model = equal_blocks();
   const Cluster cluster = fast();

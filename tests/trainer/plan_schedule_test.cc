@@ -168,5 +168,59 @@ TEST(PlanSchedule, OneUnit) {
   EXPECT_NEAR(line.peak_bytes, 110, kRounding);
 }
 
+TEST(PlanSchedule, TransfersBeginLaterWhileSomethingIsComputed) {
+  const Times times{1, 1.5, 3, 6};
+  Rules rules = with(Limiter::Kind::off, 0, 1);
+  rules.contention.wake = 0.5;
+  // Before the first gather and the last reduction nothing is computed, and all others fit beside computing.
+  const Timeline hidden = run(equal_units(times), rules);
+  EXPECT_NEAR(hidden.seconds, 1 + kUnits * 9 + 1.5, kRounding);
+  EXPECT_NEAR(hidden.between_seconds, (2 * kUnits - 1) * 1 + kUnits * 1.5, kRounding);
+  // A gather that waits for a core longer than the unit before it computes delays the next one.
+  rules.contention.wake = 2.5;
+  const Timeline late = run(equal_units(times, 2), rules);
+  EXPECT_NEAR(late.seconds, 1 + (2.5 + 1) + 3 + 6 + 6 + 1.5, kRounding);
+}
+
+TEST(PlanSchedule, LaterTransfersAreNeverQuicker) {
+  const Times times{1, 1.5, 3, 6};
+  double last = 0;
+  for (const double wake : {0.0, 0.1, 1.0, 3.0, 10.0}) {
+    Rules rules = with(Limiter::Kind::sliding, 2, 1);
+    rules.contention.wake = wake;
+    const double seconds = run(equal_units(times), rules).seconds;
+    EXPECT_GE(seconds, last - kRounding);
+    last = seconds;
+  }
+}
+
+TEST(PlanSchedule, WaitingForACoreSlowsNothing) {
+  const Times times{1, 1, 10, 20};
+  Rules rules = with(Limiter::Kind::off, 0, 1);
+  rules.contention = {0.5, 0};
+  const double before = run(equal_units(times), rules).seconds;
+  rules.contention.wake = 2;
+  EXPECT_NEAR(run(equal_units(times), rules).seconds, before, kRounding);
+}
+
+TEST(PlanSchedule, ComputingWaitsForRoomForGradients) {
+  const Times times{0.5, 100, 3, 6};
+  Rules rules = with(Limiter::Kind::off, 0);
+  rules.reductions = 2;
+  std::vector<UnitTimes> units = equal_units(times);
+  for (UnitTimes& unit : units) unit.parameter_bytes = 0;
+  const Timeline line = run(units, rules);
+  // One reduction after the other, and each unit but the last two waits for the second one before it.
+  EXPECT_NEAR(line.seconds, 0.5 + kUnits * 3 + 6 + kUnits * 100, kRounding);
+  EXPECT_EQ(line.peak_bytes, 2 * 10);
+  rules.reductions = 0;
+  const Timeline any = run(units, rules);
+  EXPECT_NEAR(any.seconds, line.seconds, kRounding);  // the links are as busy
+  EXPECT_EQ(any.peak_bytes, kUnits * 10);
+  rules.reduce_each = false;
+  rules.reductions = 1;
+  EXPECT_NEAR(run(equal_units(times), rules).seconds, line.seconds, kRounding);
+}
+
 }  // namespace
 }  // namespace weir::trainer::plan

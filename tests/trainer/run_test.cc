@@ -452,9 +452,17 @@ TEST(Survey, MeasuresTheRanksThatAreHere) {
   EXPECT_GT(cluster->memory, 1e6);
   EXPECT_GT(cluster->update, 1e-12);
   EXPECT_LT(cluster->update, 1e-6);
+  EXPECT_GT(cluster->memory_rate, 1e6);
+  EXPECT_LT(cluster->memory_rate, 1e14);
+  EXPECT_EQ(cluster->half_width, 0);  // one rank has no slices
+  EXPECT_GE(cluster->alone, 1);
+  EXPECT_EQ(cluster->contention.wake, 0);
   const plan::Model seen = plan_model(rank.model);
   EXPECT_EQ(seen.parameters(), static_cast<double>(rank.model.parameter_floats()));
   EXPECT_NEAR(seen.flops_per_token(), settings.config.operations_per_token(), 1);
+  EXPECT_TRUE(seen.units.front().whole && seen.units.back().whole && !seen.units[1].whole);
+  EXPECT_EQ(seen.units.back().moved.forward, static_cast<double>(settings.config.vocabulary));
+  EXPECT_EQ(seen.units.front().moved.forward, 3.0 * static_cast<double>(settings.config.width));
 }
 
 TEST(Program, TracesAllRanksAndWritesAPage) {

@@ -39,12 +39,5 @@ TEST(TransferSurvey, HostsOfOneRankHaveOnlyTheirNics) {
   EXPECT_NEAR(*seconds, ring(between, 4, kMegabyte), 1e-6);
 }
 
-TEST(TransferSurvey, TurnsEndAfterAWhileAndNotBefore) {
-  EXPECT_TRUE(takes_another_turn(1, 100));  // slow ones are repeated as well
-  EXPECT_TRUE(takes_another_turn(50, 0.01));
-  EXPECT_FALSE(takes_another_turn(3, 1.5));
-  EXPECT_FALSE(takes_another_turn(5, 0.2));
-}
-
 }  // namespace
 }  // namespace weir::trainer

@@ -180,6 +180,7 @@ class Search {
 
   Status try_batches(Job job) {
     const int batch = batch_of(job);
+    job.reductions = constraints_.reductions;
     const auto sizes = sizes_up_to(batch > 0 ? batch : kLargestBatch);
     for (const int size : those(constraints_.micro_batch, sizes)) {
       job.micro_batches = batch > 0 ? (batch + size - 1) / size : any_number_of_micro_batches(job);

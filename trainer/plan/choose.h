@@ -39,6 +39,7 @@ struct Ranking {
 struct PlanConstraints {
   int batch = 0;  ///< sequences per GPU and step; 0: any number, to maximise tokens per second
   double speed = 1;
+  int reductions = 0;  ///< as Job::reductions
   std::optional<Strategy> strategy;
   std::optional<int> shard;  ///< ranks per group, HYBRID_SHARD and HPZ only
   std::optional<int> micro_batch;

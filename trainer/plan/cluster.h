@@ -23,14 +23,19 @@ struct Precision {
 struct Cluster {
   std::string title;
   std::shared_ptr<Links> links;
-  int nodes = 1;          ///< number of nodes that take part, the first ones of the topology
-  int gpus = 1;           ///< number of ranks per node; that of the topology
-  double memory = 0;      ///< bytes per GPU
-  double reserve = 0;     ///< bytes per GPU that the trainer cannot use
-  double peak = 0;        ///< FLOP/s per GPU; MFU is relative to it
-  double compute = 0;     ///< FLOP/s per GPU that a wide model achieves
-  double half_width = 0;  ///< model width at which half of `compute` is achieved
-  double half_rows = 0;   ///< rows of a product (tokens of a micro-batch) with which half of it is achieved
+  int nodes = 1;           ///< number of nodes that take part, the first ones of the topology
+  int gpus = 1;            ///< number of ranks per node; that of the topology
+  double memory = 0;       ///< bytes per GPU
+  double reserve = 0;      ///< bytes per GPU that the trainer cannot use
+  double peak = 0;         ///< FLOP/s per GPU; MFU is relative to it
+  double compute = 0;      ///< FLOP/s per GPU that a wide model achieves
+  double half_width = 0;   ///< model width at which half of `compute` is achieved
+  double half_rows = 0;    ///< rows of a product (tokens of a micro-batch) with which half of it is achieved
+  double memory_rate = 0;  ///< bytes/s that the loss and the look-up of tokens read and write; 0: they take
+                           ///< no time
+  /// Factor by which a rank computes faster while the other ranks of its host wait: more than 1 where ranks
+  /// share cores.
+  double alone = 1;
   Contention contention;
   double update = 0;  ///< seconds in which the optimizer updates one parameter
   Precision precision;

@@ -40,6 +40,8 @@ void read_device(JsonFields device, Cluster& cluster) {
   cluster.contention.computing = device.number("contention", 0, 0.99, 0);
   cluster.contention.transfers = device.number("transfer_contention", 0, 0.99, 0);
   cluster.update = device.number("update", 0, 1, 0);
+  cluster.contention.wake = device.number("wake", 0, 1, 0);
+  cluster.memory_rate = device.number("memory_rate", 0, 1e15, 0);
   device.end();
   if (cluster.reserve >= cluster.memory) device.refuse("the reserve takes all of the memory; expected less");
 }

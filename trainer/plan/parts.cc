@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
+
+#include "trainer/plan/unit_cost.h"
 
 namespace weir::trainer::plan {
 namespace {
@@ -44,14 +47,16 @@ bool divides(const std::vector<double>& costs, int stages, double most) {
   return true;
 }
 
-/// The fraction of all operations that the most expensive of `stages` stages has.
-double largest_share(const Model& model, int stages) {
-  std::vector<double> costs;
-  double all = 0;
-  for (const Unit& unit : model.units) {
-    costs.push_back(forward_flops(model, unit));
-    all += costs.back();
-  }
+/// Seconds of one micro-batch in each unit.
+std::vector<double> unit_costs(const Model& model, const Cluster& cluster, const Job& job) {
+  std::vector<double> seconds;
+  for (const Unit& unit : model.units) seconds.push_back(unit_cost(model, cluster, job, unit).total());
+  return seconds;
+}
+
+/// The fraction of all that the most expensive of `stages` stages has.
+double largest_share(const std::vector<double>& costs, int stages) {
+  const double all = std::accumulate(costs.begin(), costs.end(), 0.0);
   double low = all / stages;
   double high = all;
   for (int turn = 0; turn < 40 && high > low * (1 + 1e-9); ++turn) {
@@ -61,18 +66,21 @@ double largest_share(const Model& model, int stages) {
   return high / all;
 }
 
-/// Seconds of one micro-batch in all stages.
-double computing_of(const Model& model, const Cluster& cluster, const Job& job) {
-  const double again = job.recompute == Recompute::full ? 4.0 / 3 : 1;
-  const double tokens = job.micro_batch * model.sequence;
-  return tokens * model.flops_per_token() * again /
-         (job.parts.tensor * cluster.achieved(model.width, tokens) * job.speed);
+/// Seconds of computing of one micro-batch.
+struct Computing {
+  double all = 0;    ///< in all stages
+  double share = 0;  ///< the fraction of it that the most expensive stage takes
+};
+
+Computing computing_of(const Model& model, const Cluster& cluster, const Job& job) {
+  const std::vector<double> costs = unit_costs(model, cluster, job);
+  const auto [tensor, stages, interleave] = job.parts;
+  return {std::accumulate(costs.begin(), costs.end(), 0.0),
+          interleave > 1 ? 1.0 / stages : largest_share(costs, stages)};
 }
 
-/// The fraction of it that the most expensive stage takes.
-double pace_of(const Model& model, const Parts& parts) {
-  return parts.interleave > 1 ? 1.0 / parts.stages : largest_share(model, parts.stages);
-}
+/// The factor by which a stage computes faster while others wait.
+double faster_alone(const Cluster& cluster) { return cluster.nodes == 1 ? cluster.alone : 1; }
 
 /// The time beyond computing of `parts` consecutive transfers of `transfer` seconds each, when one can start
 /// every `compute` seconds and the last one after all computing.
@@ -120,7 +128,7 @@ Result<double> boundary_seconds(const Model& model, const Cluster& cluster, cons
   const double bytes = job.micro_batch * model.sequence * model.width * cluster.precision.activation;
   const auto all = cluster.seconds(Collective::all_gather, pairs, bytes * pairs.ranks);
   WEIR_TRY(all.status());
-  return *all / (pairs.ranks - 1);
+  return *all / (pairs.ranks - 1) + cluster.contention.wake;  // the sender goes on computing
 }
 
 /// How many boundaries the first stage waits for. A micro-batch crosses all of them forward and backward
@@ -156,7 +164,7 @@ Result<Prediction> predict_parts(const Model& model, const Cluster& cluster, con
   WEIR_TRY(check_parts(model, cluster, job));
   const auto [tensor, stages, interleave] = job.parts;
   const int batches = job.micro_batches;
-  const double share = pace_of(model, job.parts);
+  const auto [computing, share] = computing_of(model, cluster, job);
   const auto times = part_times(cluster, job, model.parameters() * share / tensor / interleave);
   WEIR_TRY(times.status());
   const auto sums = slices_seconds(model, cluster, job);
@@ -164,7 +172,6 @@ Result<Prediction> predict_parts(const Model& model, const Cluster& cluster, con
   const auto boundary = boundary_seconds(model, cluster, job);
   WEIR_TRY(boundary.status());
 
-  const double computing = computing_of(model, cluster, job);
   const double pace = computing * share + *sums;  // of one micro-batch in the most expensive stage
   const int visits = job.strategy == Strategy::no_shard ? 0 : reshards(job.strategy) ? 2 * batches : 1;
   const int reductions = job.strategy == Strategy::no_shard ? 1 : batches;
@@ -179,8 +186,12 @@ Result<Prediction> predict_parts(const Model& model, const Cluster& cluster, con
   found.line.inside_seconds = batches * *sums;
   found.line.between_seconds = links;
   const double hidden = std::max(links - ends, 0.0);  // beside computing
-  found.line.seconds = seconds_together(cluster.contention, {batches * pace, hidden}) + ends +
-                       pace * (stages - 1) / interleave + crossings(job) * *boundary;
+  // Stages wait for each other, or share the cores without ever leaving one idle.
+  const double faster = faster_alone(cluster);
+  const double path = seconds_together(cluster.contention, {batches * pace / faster, hidden}) +
+                      pace / faster * (stages - 1) / interleave + crossings(job) * *boundary;
+  const double work = seconds_together(cluster.contention, {batches * (computing / stages + *sums), hidden});
+  found.line.seconds = std::max(path, work) + ends;
   found.memory = memory_of(model, cluster, job, share);
   const double replicas = job.strategy == Strategy::no_shard ? 1 : cluster.ranks() / job.parts.ranks();
   found.updated = model.parameters() * share / tensor / replicas;
@@ -188,8 +199,10 @@ Result<Prediction> predict_parts(const Model& model, const Cluster& cluster, con
 }
 
 double most_tokens_per_second(const Model& model, const Cluster& cluster, const Job& job) {
-  const double pace = computing_of(model, cluster, job) * pace_of(model, job.parts);
-  const double seconds = pace * (job.micro_batches + (job.parts.stages - 1.0) / job.parts.interleave);
+  const auto [computing, share] = computing_of(model, cluster, job);
+  const double path = computing * share / faster_alone(cluster) *
+                      (job.micro_batches + (job.parts.stages - 1.0) / job.parts.interleave);
+  const double seconds = std::max(path, computing / job.parts.stages * job.micro_batches);
   return job.micro_batch * model.sequence * job.micro_batches / job.parts.ranks() / seconds;
 }
 

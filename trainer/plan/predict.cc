@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "trainer/plan/parts.h"
+#include "trainer/plan/unit_cost.h"
 
 namespace weir::trainer::plan {
 namespace {
@@ -29,19 +30,14 @@ Status check(const Model& model, const Cluster& cluster, const Job& job) {
 
 Result<std::vector<UnitTimes>> unit_times(const Model& model, const Cluster& cluster, const Groups& groups,
                                           const Job& job) {
-  const double tokens = job.micro_batch * model.sequence;
-  const double flops = cluster.achieved(model.width, tokens) * job.speed;
   const bool whole = groups.strategy == Strategy::no_shard;  // states include parameters and gradients
   std::vector<UnitTimes> times;
   times.reserve(model.units.size());
   for (const Unit& unit : model.units) {
     UnitTimes time;
-    const double forward = forward_flops(model, unit);
-    double again = 0;
-    if (job.recompute == Recompute::full) again = forward;
-    if (job.recompute == Recompute::selective) again = attention_flops(model, unit);
-    time.forward = tokens * forward / flops;
-    time.backward = tokens * (2 * forward + again) / flops;
+    const UnitCost computing = unit_cost(model, cluster, job, unit);
+    time.forward = computing.forward;
+    time.backward = computing.backward;
     const double gathered = cluster.precision.gather * unit.parameters;
     const double reduced = cluster.precision.reduce * unit.parameters;
     const auto gather = gather_time(cluster, groups, gathered);
@@ -87,6 +83,7 @@ Result<Prediction> predict_whole(const Model& model, const Cluster& cluster, con
   rules.prefetch = job.prefetch;
   rules.limiter = job.limiter;
   rules.micro_batches = job.micro_batches;
+  rules.reductions = job.strategy == Strategy::no_shard ? 0 : job.reductions;
   rules.contention = cluster.contention;
   const auto times = unit_times(model, cluster, *groups, job);
   WEIR_TRY(times.status());

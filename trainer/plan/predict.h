@@ -29,6 +29,7 @@ struct Job {
   Limiter limiter;
   double speed = 1;  ///< factor on the cluster's achieved FLOP/s
   Parts parts = {};
+  int reductions = 0;  ///< units whose gradients a GPU may have whole at once; 0: any number
 };
 
 struct Prediction {

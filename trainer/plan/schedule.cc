@@ -34,6 +34,7 @@ struct Operation {
   int stage = -1;   ///< index of the links that it uses now
   double length = 0;
   double left = 0;
+  double wake = 0;  ///< seconds until it begins
 };
 
 /// Links of one kind: they carry one operation at a time.
@@ -42,6 +43,8 @@ struct Links {
   Operation running;
   bool busy = false;
   double seconds = 0;
+
+  bool carries() const { return busy && running.wake <= 0; }
 };
 
 class Simulation {
@@ -129,7 +132,7 @@ class Simulation {
       line_.most_gathered = std::max(line_.most_gathered, ++gathered_);
       gathered_bytes_ += unit.parameter_bytes;
     }
-    enter({gather.unit, static_cast<int>(issued_) - 1});
+    enter({.unit = gather.unit, .gather = static_cast<int>(issued_) - 1, .wake = rules_.contention.wake});
     return true;
   }
 
@@ -145,38 +148,52 @@ class Simulation {
       links_[operation.stage].queue.push_back(operation);
       return;
     }
-    if (is_gather)
+    if (is_gather) {
       is_here_[operation.gather] = true;
-    else
+    } else {
+      --reducing_;
       hold(-unit.gradient_bytes);
+    }
   }
 
+  /// Computing starts first: what is queued at the same time is carried by threads that have to wake up.
   bool start() {
     bool started = false;
+    if (!computing_ && can_compute()) {
+      computing_ = started = true;
+      left_ = computes_[done_].seconds;
+      if (computes_[done_].reduces) {
+        ++reducing_;
+        hold(units_[computes_[done_].unit].gradient_bytes);
+      }
+    }
     for (Links& links : links_) {
       if (links.busy || links.queue.empty()) continue;
       links.running = links.queue.front();
       links.queue.pop_front();
       links.busy = started = true;
-    }
-    if (!computing_ && done_ < static_cast<int>(computes_.size()) && is_here_[computes_[done_].gather]) {
-      computing_ = started = true;
-      left_ = computes_[done_].seconds;
-      if (computes_[done_].reduces) hold(units_[computes_[done_].unit].gradient_bytes);
+      if (!computing_) links.running.wake = 0;
     }
     return started;
   }
 
+  bool can_compute() const {
+    if (done_ == static_cast<int>(computes_.size())) return false;
+    const Compute& next = computes_[done_];
+    const bool has_room = rules_.reductions == 0 || !rules_.reduce_each || reducing_ < rules_.reductions;
+    return is_here_[next.gather] && (has_room || !next.reduces);
+  }
+
   double computing_speed() const {
-    return links_[0].busy || links_[1].busy ? 1 - rules_.contention.computing : 1;
+    return links_[0].carries() || links_[1].carries() ? 1 - rules_.contention.computing : 1;
   }
   double transfer_speed() const { return computing_ ? 1 - rules_.contention.transfers : 1; }
 
-  /// Seconds until the next operation or computation ends; negative if nothing runs.
+  /// Seconds until the next operation begins or ends or a computation ends; negative if nothing runs.
   double next_event() const {
     double step = computing_ ? left_ / computing_speed() : -1;
     for (const Links& links : links_) {
-      const double end = links.running.left / transfer_speed();
+      const double end = links.carries() ? links.running.left / transfer_speed() : links.running.wake;
       if (links.busy && (step < 0 || end < step)) step = end;
     }
     return step;
@@ -188,6 +205,11 @@ class Simulation {
     line_.seconds += step;
     for (Links& links : links_) {
       if (!links.busy) continue;
+      if (!links.carries()) {
+        links.running.wake -= step;
+        if (links.running.wake <= kRounding * rules_.contention.wake) links.running.wake = 0;
+        continue;
+      }
       links.seconds += step;
       links.running.left -= transferred;
       if (links.running.left > kRounding * links.running.length) continue;
@@ -211,7 +233,7 @@ class Simulation {
         gathered_bytes_ -= unit.parameter_bytes;
       }
     }
-    if (compute.reduces) enter({compute.unit});
+    if (compute.reduces) enter({.unit = compute.unit, .wake = rules_.contention.wake});
   }
 
   void hold(double bytes) {
@@ -232,7 +254,8 @@ class Simulation {
   int counted_ = 0;    ///< number of gathers issued, without kept units
   int gathered_ = 0;   ///< number of units gathered, without kept ones
   double gathered_bytes_ = 0;
-  int done_ = 0;  ///< number of computations done
+  int reducing_ = 0;  ///< number of units whose gradients are whole, or are being reduced
+  int done_ = 0;      ///< number of computations done
   bool computing_ = false;
   double left_ = 0;  ///< seconds left of the current computation, at full speed
   double bytes_ = 0;

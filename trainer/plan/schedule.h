@@ -50,6 +50,8 @@ struct Rules {
   int prefetch = 1;                ///< number of units after the current one whose gathers may be in flight
   Limiter limiter;
   int micro_batches = 1;
+  int reductions =
+      0;  ///< units whose gradients are whole at once, if each micro-batch is reduced; 0: any number
   Contention contention;
 };
 

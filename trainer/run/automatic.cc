@@ -73,6 +73,7 @@ plan::PlanConstraints constraints_of(const Settings& settings, const FixedSettin
   const shard::EngineOptions& sharding = settings.sharding;
   plan::PlanConstraints constraints;
   constraints.batch = static_cast<int>((settings.batch + ranks - 1) / ranks);
+  constraints.reductions = sharding.reductions;
   if (given.strategy) constraints.strategy = theirs(kStrategies, sharding.strategy);
   if (given.shard_ranks && sharding.shard_ranks > 0) constraints.shard = sharding.shard_ranks;
   if (given.micro_batch && settings.micro_batch > 0)
@@ -164,14 +165,25 @@ std::string rate(const MeasuredLinks& links) {
 std::string AutomaticPlan::describe() const {
   constexpr double kMib = 1 << 20;
   const plan::Cluster& cluster = survey.cluster;
-  std::string text = fmt::format("measured here  {:.3g} GFLOP/s per rank", cluster.compute / 1e9);
+  std::string text = fmt::format("measured here  {:.3g} GFLOP/s per rank", cluster.peak / 1e9);
   if (cluster.half_rows >= 1)
     text += fmt::format(" (half of that with {:.0f} tokens per micro-batch)", cluster.half_rows);
+  if (cluster.half_width > 0) {
+    const double slices = 2;
+    const double whole = cluster.achieved(survey.width, 1);
+    text += fmt::format(", {:.0f}% of that in one of two slices",
+                        100 * cluster.achieved(survey.width / slices, 1) / whole);
+  }
+  if (cluster.alone > 1.05)
+    text += fmt::format(", {:.2g} times as much while the others wait", cluster.alone);
   if (cluster.gpus > 1) text += ", inside a host " + rate(survey.inside);
   if (cluster.nodes > 1) text += ", between hosts " + rate(survey.between);
   if (cluster.ranks() > 1)
-    text += fmt::format("; computing beside transfers is {:.0f}% slower, transfers are {:.0f}% slower",
-                        100 * cluster.contention.computing, 100 * cluster.contention.transfers);
+    text += fmt::format(
+        "; computing beside transfers is {:.0f}% slower, transfers are {:.0f}% slower and "
+        "begin {:.3g} us later",
+        100 * cluster.contention.computing, 100 * cluster.contention.transfers,
+        cluster.contention.wake * 1e6);
   const plan::StrategyResult& first = ranking.first();
   text += fmt::format("\nplan           {}: {:.4g} s per step predicted, {:.1f} of {:.0f} MiB", words(first),
                       step_seconds(), first.best->prediction.memory.total() / kMib, cluster.memory / kMib);

@@ -17,14 +17,14 @@ plan::Model plan_model(const Model& model);
 
 struct Survey {
   plan::Cluster cluster;
+  double width = 0;       ///< of the model with which it was measured
   MeasuredLinks inside;   ///< between ranks of one host; zeros if all hosts have one rank
   MeasuredLinks between;  ///< in a ring over all hosts; zeros if there is one host
 };
 
 /// The world as a cluster of hosts (groups.h) with equal numbers of ranks; if the numbers are unequal, as
-/// hosts of one rank. FLOP/s, and how many rows achieve half of them, are measured on a block, forward and
-/// backward, with one sequence and with up to four, while all ranks compute, and on it the optimizer (AdamW);
-/// rates and latencies on all-gathers of a block's parameters, between GPUs if ranks compute on them, alone
+/// hosts of one rank. What computing takes: computing_survey.h. Rates and latencies are measured on
+/// all-gathers of a block's parameters, between GPUs if ranks compute on them, alone
 /// and beside computing; the slowest rank counts. The
 /// cluster's links are a topology with these figures. Memory is Settings::memory, or else four fifths of the
 /// free memory per rank on the host or GPU that has least. Collective.

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "trainer/run/array.h"
+#include "trainer/run/turns.h"
 #include "trainer/shard/calls.h"
 
 namespace weir::trainer {
@@ -17,15 +19,12 @@ namespace {
 using shard::checked;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFewestTurns = 3;
-constexpr int kUsualTurns = 5;
-constexpr double kShort = 0.1;       ///< seconds for which turns are repeated in any case
-constexpr double kLongEnough = 1;    ///< seconds after which no more turns are needed
 constexpr size_t kSmallFloats = 64;  ///< floats per rank: an all-gather of which all time is latency
 /// A GPU's stream holds about a thousand operations before it blocks the thread that adds more.
 constexpr double kMostGathers = 256;
-/// Seconds of computing, beside gathers, in which threads on one core take many turns.
-constexpr double kManyTimeSlices = 20e-3;
+// Of how many wakes the mean is taken, since they are anywhere in a time slice, or for how long.
+constexpr double kMostWakes = 50;
+constexpr double kWakesSeconds = 0.5;
 
 double elapsed(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -96,16 +95,6 @@ class Gather {
 
 }  // namespace
 
-bool takes_another_turn(int turns, double seconds) {
-  if (turns < kFewestTurns || seconds < kShort) return true;
-  return turns < kUsualTurns && seconds < kLongEnough;
-}
-
-Result<double> largest(ncclComm_t comm, double value) {
-  WEIR_TRY(checked(ncclAllReduce(&value, &value, 1, ncclFloat64, ncclMax, comm, nullptr), "survey"));
-  return value;
-}
-
 /// Solves the time of a ring, t = bytes (W-1)/W / rate + (W-1) latency, for both, with two sizes.
 Result<MeasuredLinks> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu) {
   auto small = Gather::make(comm, ranks, kSmallFloats, gpu);
@@ -122,33 +111,74 @@ Result<MeasuredLinks> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::Gp
                        *short_one / small->steps()};
 }
 
-Result<plan::Contention> measure_contention(ncclComm_t comm, int ranks, size_t floats, double alone,
-                                            const std::function<void()>& compute, gpu::GpuOps* gpu) {
-  auto gather = Gather::make(comm, ranks, floats / static_cast<size_t>(ranks) + 1, gpu);
-  WEIR_TRY(gather.status());
-  const auto one = gather->seconds();
+namespace {
+
+/// `alone`: seconds of `compute`.
+Result<plan::Contention> measure_speeds(ncclComm_t comm, Gather& gather, double alone,
+                                        const std::function<void()>& compute) {
+  const auto one = gather.seconds();
   WEIR_TRY(one.status());
   const int computations = static_cast<int>(kManyTimeSlices / alone) + 1;
   const int gathers = static_cast<int>(std::clamp(computations * alone / *one, 1.0, kMostGathers));
-  const auto all = gather->seconds(gathers);
+  const auto all = gather.seconds(gathers);
   WEIR_TRY(all.status());
-  plan::ComputingAndTransfers together;
-  double spent = 0;
-  for (int turn = 0; takes_another_turn(turn, spent); ++turn) {
+  plan::ComputingAndTransfers sum;  // of all turns, which differ in which threads have got a core
+  int turns = 0;
+  for (; takes_another_turn(turns, sum.transfers); ++turns) {
     WEIR_TRY(largest(comm, 0).status());
     const auto begin = Clock::now();
-    WEIR_TRY(gather->queue(gathers));
+    WEIR_TRY(gather.queue(gathers));
     for (int at = 0; at < computations; ++at) compute();
     const double computed = elapsed(begin);
-    WEIR_TRY(gather->wait());
+    WEIR_TRY(gather.wait());
     const auto all_computed = largest(comm, computed);
     WEIR_TRY(all_computed.status());
     const auto end = largest(comm, elapsed(begin));
     WEIR_TRY(end.status());
-    if (turn == 0 || *end < together.transfers) together = {*all_computed, *end};
-    spent += *end;
+    sum.computing += *all_computed;
+    sum.transfers += *end;
   }
-  return plan::contention_of({computations * alone, *all}, together);
+  return plan::contention_of({computations * alone, *all}, {sum.computing / turns, sum.transfers / turns});
+}
+
+/// `alone`: seconds of `compute`, the same on all ranks.
+Result<double> measure_wake(ncclComm_t comm, double alone, const std::function<void()>& compute,
+                            gpu::GpuOps* gpu) {
+  auto stream = shard::Stream::make(gpu);
+  WEIR_TRY(stream.status());
+  auto queued = shard::Event::make(gpu);
+  WEIR_TRY(queued.status());
+  auto begun = shard::Event::make(gpu);
+  WEIR_TRY(begun.status());
+  const int turns = static_cast<int>(std::clamp(kWakesSeconds / alone, 3.0, kMostWakes));
+  double milliseconds = 0;
+  WEIR_TRY(largest(comm, 0).status());
+  for (int turn = 0; turn < turns; ++turn) {
+    WEIR_TRY(queued->record_now());
+    WEIR_TRY(begun->record(*stream));
+    compute();
+    WEIR_TRY(begun->synchronize("survey"));
+    const auto took = shard::Event::elapsed(*queued, *begun, "survey");
+    WEIR_TRY(took.status());
+    milliseconds += static_cast<double>(*took);
+  }
+  return largest(comm, milliseconds / turns / 1e3);
+}
+
+}  // namespace
+
+Result<plan::Contention> measure_contention(ncclComm_t comm, int ranks, size_t floats,
+                                            const std::function<void()>& compute, gpu::GpuOps* gpu) {
+  const auto alone = usual_seconds(comm, compute);
+  WEIR_TRY(alone.status());
+  auto gather = Gather::make(comm, ranks, floats / static_cast<size_t>(ranks) + 1, gpu);
+  WEIR_TRY(gather.status());
+  auto contention = measure_speeds(comm, *gather, *alone, compute);
+  WEIR_TRY(contention.status());
+  const auto wake = measure_wake(comm, *alone, compute, gpu);
+  WEIR_TRY(wake.status());
+  contention->wake = *wake;
+  return contention;
 }
 
 /// PCIe is as fast as the NIC, and slower than the switch, so that it carries only what goes to the NIC.

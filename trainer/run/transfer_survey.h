@@ -20,19 +20,12 @@ struct MeasuredLinks {
   double latency = 0;  ///< seconds per step
 };
 
-/// Whether one more turn of a measurement, of which the fastest counts, is worth its time: single turns may
-/// have been interrupted. The same on all ranks if `seconds`, which all turns took until now, is.
-bool takes_another_turn(int turns, double seconds);
-
-/// The largest value over all ranks; also a barrier.
-Result<double> largest(ncclComm_t comm, double value);
-
 /// Rate and latency of rings over `ranks` ranks, from gathers of `floats` floats in all and of small ones.
 Result<MeasuredLinks> link_of(ncclComm_t comm, int ranks, size_t floats, gpu::GpuOps* gpu);
 
-/// `compute` computes until it is complete, which takes `alone` seconds; gathers of `floats` floats in all go
-/// beside it.
-Result<plan::Contention> measure_contention(ncclComm_t comm, int ranks, size_t floats, double alone,
+/// `compute` computes until it is complete; gathers of `floats` floats in all go beside it. `wake` is the
+/// mean of how long the thread of a stream takes until it begins what is queued.
+Result<plan::Contention> measure_contention(ncclComm_t comm, int ranks, size_t floats,
                                             const std::function<void()>& compute, gpu::GpuOps* gpu);
 
 /// A topology on which rings take what was measured: hosts with a switch inside and one NIC. Zeros: not

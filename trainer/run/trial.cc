@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trainer/run/sharded.h"
+#include "trainer/run/turns.h"
 #include "trainer/shard/calls.h"
 
 namespace weir::trainer {
@@ -35,11 +36,6 @@ Status run_steps(const World& world, Settings settings, const Text& text, Ops& o
     if (step > 0) times.push_back(slowest);
   }
   return {};
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 }  // namespace

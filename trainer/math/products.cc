@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "trainer/math/buffer.h"
+#include "trainer/math/open_blas.h"
 #include "trainer/math/rows.h"
 
 namespace weir::trainer {
@@ -59,13 +60,18 @@ bool has_bfloat16(const dnnl::engine& engine) {
   }
 }
 
-// Without AVX-512 oneDNN reads a transposed operand of a narrow fp32 product in place, and rows that are a
-// multiple of 2 KiB apart map to the same cache sets: half the speed (docs/trainer.md). Such an operand is
-// transposed into a copy first. oneDNN's kernels for AVX-512 ("brg") copy it themselves.
-bool is_turned(const ProductShape& shape, Type type, const dnnl::engine& engine) {
-  const bool narrow = type == Type::f32 && shape.transpose_a && shape.count == 1 && shape.columns < 384 &&
-                      shape.rows % 512 == 0;
-  return narrow && !std::string_view(describe(shape, type, engine).impl_info_str()).starts_with("brg");
+/// oneDNN's name of the processor's instruction set, as far as oneDNN may use it.
+std::string_view instruction_set() {
+  constexpr std::string_view kPrefix = "cpu_isa_";
+  std::string_view name = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  return name;
+}
+
+/// Whether OpenBLAS is faster than oneDNN.
+bool prefers_open_blas() {
+  const std::string_view name = instruction_set();
+  return !name.starts_with("avx512") && !name.starts_with("avx10") && open_blas::knows_processor();
 }
 
 }  // namespace
@@ -76,7 +82,9 @@ class Products::State {
       : precision_(precision),
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
-        native_(precision == Precision::fp32 || has_bfloat16(engine_)) {}
+        native_(precision == Precision::fp32 || has_bfloat16(engine_)),
+        type_(precision == Precision::bf16 && native_ ? Type::bf16 : Type::f32),
+        prefers_open_blas_(type_ == Type::f32 && prefers_open_blas()) {}
 
   void run(const ProductShape& shape, const float* a, const float* b, float* c) {
     if (!status_.ok()) return;
@@ -104,33 +112,19 @@ class Products::State {
     dnnl::memory b;
     dnnl::memory c;
     dnnl::matmul product;
-    std::optional<dnnl::reorder> turn;  ///< transposes `a`
-    dnnl::memory turned;                ///< the transposed `a`
   };
 
-  static Prepared prepare(const ProductShape& shape, Type type, const dnnl::engine& engine) {
+  Prepared prepare(const ProductShape& shape) {
     const auto memory = [&](const dnnl::memory::desc& of) {
-      return dnnl::memory(of, engine, DNNL_MEMORY_NONE);
+      return dnnl::memory(of, engine_, DNNL_MEMORY_NONE);
     };
-    ProductShape read = shape;
-    const bool turned = is_turned(shape, type, engine);
-    if (turned) read.transpose_a = false;
-    const auto description = describe(read, type, engine);
-    Prepared prepared{memory(description.src_desc()),
-                      memory(description.weights_desc()),
-                      memory(description.dst_desc()),
-                      dnnl::matmul(description),
-                      std::nullopt,
-                      {}};
-    if (!turned) return prepared;
-    prepared.turned = prepared.a;
-    prepared.a = memory(matrices(1, 0, shape.rows, shape.depth, true, type));
-    prepared.turn.emplace(prepared.a, prepared.turned);
-    return prepared;
+    const auto description = describe(shape, type_, engine_);
+    return {memory(description.src_desc()), memory(description.weights_desc()),
+            memory(description.dst_desc()), dnnl::matmul(description)};
   }
 
   // Converts the operands to the product's precision. oneDNN takes pointers to non-const.
-  void* operand(Index count, const float* values, Buffer& scratch) {
+  float* operand(Index count, const float* values, Buffer& scratch) {
     if (precision_ == Precision::fp32) return const_cast<float*>(values);
     if (scratch.size() < count) scratch = Buffer(count);
     if (native_)
@@ -140,25 +134,22 @@ class Products::State {
     return scratch.data();
   }
 
-  void execute(const ProductShape& shape, void* a, void* b, float* c) {
+  void execute(const ProductShape& shape, float* a, float* b, float* c) {
     auto found = prepared_.find(shape);
     if (found == prepared_.end()) {
-      const Type type = precision_ == Precision::bf16 && native_ ? Type::bf16 : Type::f32;
-      found = prepared_.emplace(shape, prepare(shape, type, engine_)).first;
+      const bool by_open_blas = prefers_open_blas_ && open_blas::can_run(shape);
+      found = prepared_.emplace(shape, by_open_blas ? std::nullopt : std::optional(prepare(shape))).first;
     }
-    Prepared& ready = found->second;
+    if (!found->second) {
+      open_blas::run(shape, a, b, c);
+      return;
+    }
+    Prepared& ready = *found->second;
     ready.a.set_data_handle(a);
     ready.b.set_data_handle(b);
     ready.c.set_data_handle(c);
-    if (ready.turn) {
-      const Index count = shape.rows * shape.depth;
-      if (turned_.size() < count) turned_ = Buffer(count);
-      ready.turned.set_data_handle(turned_.data());
-      ready.turn->execute(stream_, ready.a, ready.turned);
-    }
-    ready.product.execute(stream_, {{DNNL_ARG_SRC, ready.turn ? ready.turned : ready.a},
-                                    {DNNL_ARG_WEIGHTS, ready.b},
-                                    {DNNL_ARG_DST, ready.c}});
+    ready.product.execute(stream_,
+                          {{DNNL_ARG_SRC, ready.a}, {DNNL_ARG_WEIGHTS, ready.b}, {DNNL_ARG_DST, ready.c}});
     stream_.wait();
   }
 
@@ -166,12 +157,13 @@ class Products::State {
   dnnl::engine engine_;
   dnnl::stream stream_;
   bool native_;
+  Type type_;  ///< of the operands of products
+  bool prefers_open_blas_;
   Status status_;
   Index runs_ = 0;
-  std::map<ProductShape, Prepared> prepared_;
+  std::map<ProductShape, std::optional<Prepared>> prepared_;  ///< without a value: OpenBLAS multiplies it
   Buffer a_;
   Buffer b_;
-  Buffer turned_;
 };
 
 Products::Products(Precision precision) : state_(std::make_unique<State>(precision)) {}
@@ -187,14 +179,17 @@ Precision Products::precision() const { return state_->precision(); }
 Index Products::runs() const { return state_->runs(); }
 Index Products::shapes() const { return state_->shapes(); }
 
-void use_threads(int count) { omp_set_num_threads(count); }
+void use_threads(int count) {
+  omp_set_num_threads(count);
+  open_blas::use_threads(count);
+}
 
 std::string products_code() {
   const dnnl_version_t* version = dnnl_version();
-  std::string_view isa = dnnl_cpu_isa2str(dnnl_get_effective_cpu_isa());
-  constexpr std::string_view kPrefix = "cpu_isa_";
-  if (isa.starts_with(kPrefix)) isa.remove_prefix(kPrefix.size());
-  return fmt::format("oneDNN {}.{}.{} for {}", version->major, version->minor, version->patch, isa);
+  std::string code = fmt::format("oneDNN {}.{}.{} for {}", version->major, version->minor, version->patch,
+                                 instruction_set());
+  if (prefers_open_blas()) code += " with " + open_blas::code();
+  return code;
 }
 
 double measured_peak(Products& products) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Matrix products, through oneDNN.
+/// Matrix products, through oneDNN; where it has no AVX-512 to use, single products of fp32 through OpenBLAS.
 ///
 /// A product is defined by shape and layout alone, so that the same shape always runs the same code: on one
-/// processor and one release of oneDNN, with one number of threads, the same numbers give the same bits. Only
+/// processor and one release of both, with one number of threads, the same numbers give the same bits. Only
 /// Unit::forward and Unit::backward (trainer/model/unit.h) decide how many sequences one product covers.
 #pragma once
 
@@ -77,7 +77,8 @@ class Products {
 /// Sets the number of threads for products of the calling thread. REQUIRES: at least 1.
 void use_threads(int count);
 
-/// The code that computes products: "oneDNN 2.6.3 for avx512_core_bf16". Other code gives other bits.
+/// The code that computes products: "oneDNN 2.6.3 for avx512_core_bf16", or "oneDNN 2.6.3 for avx2 with
+/// OpenBLAS 0.3.21 for Zen". Other code gives other bits.
 std::string products_code();
 
 /// The highest rate measured for products of square matrices, in FLOP/s, including the conversion of operands

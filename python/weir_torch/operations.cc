@@ -3,6 +3,7 @@
 #include "python/weir_torch/operations.h"
 
 #include <ATen/record_function.h>
+#include <c10/util/ScopeExit.h>
 
 #include <numeric>
 
@@ -16,6 +17,9 @@ namespace {
 using c10d::OpType;
 
 constexpr Milliseconds kNoTimeoutOfItsOwn{-1};
+
+/// Whether this thread is in carry_out().
+thread_local bool carries_out = false;
 
 int root_of(int64_t root, int size, const char* name) {
   if (root < 0 || root >= size)
@@ -57,11 +61,27 @@ GpuPassagePtr GroupOperations::passage_for(const Tensors& tensors) {
   return std::make_shared<GpuPassage>(queues_.of(tensors.front().device()));
 }
 
+bool GroupOperations::needs_no_work(const Tensors& tensors) const {
+  return carries_out && tensors.front().device().is_cpu() && !coalesced_ && !context_->follows_tasks() &&
+         !at::hasCallbacks();
+}
+
+void GroupOperations::carry_out(c10::function_ref<WorkPtr()> issue) {
+  carries_out = true;
+  const auto end = c10::make_scope_exit([] { carries_out = false; });
+  if (const WorkPtr work = issue()) work->wait();
+}
+
 WorkPtr GroupOperations::submit(OpType type, const char* name, Tensors outputs, Tensors used,
                                 Milliseconds timeout, Body body) {
   Membership& members = this->members();
   members.count_collective();
   const Milliseconds longest = context_->timeout_of_next(timeout);
+  if (needs_no_work(used.empty() ? outputs : used)) {
+    const at::NoGradGuard plain;
+    const auto run = [&] { body(Peers{members.communicator(), members.communicator().get(longest)}); };
+    if (members.queue()->run_if_free(run)) return WorkPtr();
+  }
   TaskFacts facts{type, name, outputs, {}, longest};
   if (at::hasCallbacks()) facts.inputs = used.empty() ? outputs : used;
   used.insert(used.end(), outputs.begin(), outputs.end());

@@ -69,6 +69,10 @@ class GroupOperations : public Base {
   WorkPtr recv(Tensors& tensors, int from, int tag) override;
   WorkPtr recvAnysource(Tensors& tensors, int tag) override;
 
+  /// Calls `issue`, which issues an operation, and returns when that is done. It costs less than to wait for
+  /// its Work if no other operation is before it, and nobody follows it (profilers, hooks).
+  void carry_out(c10::function_ref<WorkPtr()> issue);
+
   /// Names every missing rank on every rank that joined, whatever `wait_all_ranks` is.
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
   void setSequenceNumberForGroup() override {}
@@ -90,7 +94,7 @@ class GroupOperations : public Base {
   void check_open() const;
   /// Throws also if the group has no members yet.
   Membership& members();
-  /// `used`: further tensors that the operation uses.
+  /// `used`: further tensors that the operation uses. Returns null if carry_out() called and it is done.
   WorkPtr submit(c10d::OpType type, const char* name, Tensors outputs, Tensors used, Milliseconds timeout,
                  Body body);
 
@@ -102,6 +106,8 @@ class GroupOperations : public Base {
 
  private:
   WorkPtr issued(TaskPtr task);
+  /// Whether an operation on these tensors can do without a Work.
+  bool needs_no_work(const Tensors& tensors) const;
   /// The GPU passage of an operation on tensors of a GPU; null for other tensors.
   GpuPassagePtr passage_for(const Tensors& tensors);
   /// Checks that there is one block for each rank, all of one type; throws otherwise.

@@ -34,20 +34,23 @@ c10::intrusive_ptr<Backend> group_of(int64_t number) {
 }
 
 void all_reduce_(const at::Tensor& tensor, int64_t group) {
+  const auto backend = group_of(group);
   Tensors tensors{tensor};
-  group_of(group)->allreduce(tensors, {})->wait();
+  backend->carry_out([&] { return backend->allreduce(tensors, {}); });
 }
 
 void all_gather_(const at::Tensor& output, const at::Tensor& input, int64_t group) {
+  const auto backend = group_of(group);
   at::Tensor to = output, from = input;
-  group_of(group)->_allgather_base(to, from, {})->wait();
+  backend->carry_out([&] { return backend->_allgather_base(to, from, {}); });
 }
 
 void gather_(const at::Tensor& output, const at::Tensor& input, int64_t root, int64_t group) {
+  const auto backend = group_of(group);
   at::Tensor to = output, from = input;
   c10d::GatherOptions options;
   options.rootRank = root;
-  group_of(group)->gather_single(to, from, options)->wait();
+  backend->carry_out([&] { return backend->gather_single(to, from, options); });
 }
 
 // What the compiler calls to learn shapes: these operators return nothing.

@@ -46,6 +46,9 @@ class TaskContext {
   void add_completion_hook(int64_t id, CompletionHook hook);
   void remove_completion_hook(int64_t id);
 
+  /// Whether anybody has to learn of tasks, or of the next ones.
+  bool follows_tasks() const { return are_timed() || watched_.load(std::memory_order_relaxed); }
+
   /// A key for a new task, which no other task of the process has.
   uint64_t begun();
   /// A task has ended. Returns what calls the completion hooks, after an error the abort hooks; null: there

@@ -148,6 +148,27 @@ void TaskQueue::help(const Task& task) {
   if (!busy_ && (!queue_.empty() || !completions_.empty() || hooks_wait || closing_)) wake_.notify_one();
 }
 
+bool TaskQueue::run_if_free(c10::function_ref<void()> body) {
+  std::unique_lock lock(mutex_);
+  if (busy_ || closing_ || !queue_.empty()) return false;
+  busy_ = at_once_ = true;
+  ++taken_;
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  busy_ = at_once_ = false;
+  if (draining_ || closing_) idle_.notify_all();
+  if (!queue_.empty() || closing_) wake_.notify_one();
+  lock.unlock();
+  if (error) std::rethrow_exception(error);
+  return true;
+}
+
 void TaskQueue::urge() {
   std::lock_guard lock(mutex_);
   if (queue_.empty()) return;
@@ -171,6 +192,7 @@ void TaskQueue::close() {
   closing_ = true;
   wake_.notify_all();
   stand_by_.notify_all();
+  idle_.wait(lock, [this] { return !at_once_; });
   while (!threads_.empty()) {  // a callback that still runs may let further ones start
     std::thread thread = std::move(threads_.back());
     threads_.pop_back();

@@ -91,6 +91,16 @@ def operators(ranks):
     expect_same("what was gathered", gathered, everyone)
     if ranks.rank == 1:
       expect_same("what the root has gathered", at_root, everyone)
+  first, second = own.clone(), own.clone()
+  work = dist.all_reduce(first, async_op=True)
+  torch.ops.weir.all_reduce_(second, number)
+  expect_same("a sum behind one that nobody waits for", second, torch.full((3, 5), total(ranks.size)))
+  work.wait()
+  expect_same("a sum that nobody waited for", first, second)
+  with torch.autograd.profiler.profile() as profiled:
+    torch.ops.weir.all_reduce_(own.clone(), number)
+  names = [event.name for event in profiled.function_events]
+  expect("weir:all_reduce" in names, "a profiler sees", names)
   error = harness.error_of("a group that is not there", lambda: torch.ops.weir.all_reduce_(own, 1000))
   expect("no group 1000" in error, error)
 

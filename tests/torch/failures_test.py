@@ -32,6 +32,12 @@ def sum_of_ones(ranks, group, count=4):
   return tensor
 
 
+def sum_by_operator(ranks, group):
+  tensor = ranks.torch.ones(4)
+  ranks.torch.ops.weir.all_reduce_(tensor, ranks.weir.operator_group(group))
+  return tensor
+
+
 def expect_words(error, *words):
   for word in words:
     expect(word in error, f"the error does not say '{word}':", error)
@@ -40,6 +46,12 @@ def expect_words(error, *words):
 def late_rank(ranks, group):
   """Who does not come to a collective is named when the group's timeout has passed."""
   error = error_of("an all_reduce without rank 1", lambda: sum_of_ones(ranks, group))
+  expect_words(error, "rank 1 ", "is in no call of this communicator", "timed out", "4.0 s", "ncclAllReduce")
+
+
+def late_operator(ranks, group):
+  """The same for an operator."""
+  error = error_of("an operator without rank 1", lambda: sum_by_operator(ranks, group))
   expect_words(error, "rank 1 ", "is in no call of this communicator", "timed out", "4.0 s", "ncclAllReduce")
 
 
@@ -88,7 +100,7 @@ def in_thread(act, ranks, group, errors):
 
 def without_rank_1(ranks):
   """What rank 1 does not come to, each in a group of its own; all at once, as each has to wait for a timeout."""
-  waits = (late_rank, first_operation, futures, receive, send, receive_from_any)
+  waits = (late_rank, late_operator, first_operation, futures, receive, send, receive_from_any)
   groups = {act: new_group(ranks, SHORT, used=act is not first_operation) for act in waits}
   if ranks.rank != CULPRIT:
     errors = []
@@ -129,12 +141,17 @@ def mismatch(ranks):
 
 def abort(ranks):
   """An all_reduce that waits ends when another thread aborts the group, and others are told that this rank has left."""
+  for name, way in (("abort", sum_of_ones), ("abort_operator", sum_by_operator)):
+    abort_of(ranks, name, way)
+
+
+def abort_of(ranks, name, way):
   group = new_group(ranks, LONG)
   if ranks.rank == CULPRIT:
-    ranks.meet("abort")
+    ranks.meet(name)
     return
   errors = []
-  waiting = threading.Thread(target=lambda: errors.append(error_of("all_reduce", lambda: sum_of_ones(ranks, group))))
+  waiting = threading.Thread(target=lambda: errors.append(error_of("all_reduce", lambda: way(ranks, group))))
   waiting.start()
   time.sleep(0.3)
   ranks.weir.abort(group)
@@ -143,7 +160,7 @@ def abort(ranks):
   expect_words(error_of("after abort", lambda: sum_of_ones(ranks, group)), "the group was aborted")
   receive = error_of("a message after abort", lambda: ranks.dist.recv(ranks.torch.ones(1), CULPRIT, group=group))
   expect_words(receive, "abort")
-  ranks.meet("abort")
+  ranks.meet(name)
 
 
 def abort_first(ranks):
@@ -174,7 +191,7 @@ def later_timeout(ranks):
 
 def killed_rank(ranks):
   """A rank that dies is named on all others, long before the timeout; messages from it fail, too."""
-  group, messages = new_group(ranks, LONG), new_group(ranks, LONG)
+  group, operators, messages = (new_group(ranks, LONG) for _ in range(3))
   for peer in range(ranks.size):  # the ways that messages take are made
     if ranks.rank == CULPRIT and peer != CULPRIT:
       ranks.dist.send(ranks.torch.ones(1), peer, group=messages)
@@ -186,6 +203,7 @@ def killed_rank(ranks):
   work = ranks.dist.irecv(ranks.torch.ones(1), CULPRIT, group=messages)
   expect_words(error_of("an all_reduce with a dead rank", lambda: sum_of_ones(ranks, group)), "rank 1 ", "is dead",
                "ncclAllReduce")
+  expect_words(error_of("an operator with a dead rank", lambda: sum_by_operator(ranks, operators)), "rank 1 ", "is dead")
   expect_words(error_of("a message of a dead rank", work.wait), "message from rank 1", "is dead")
   expect(time.monotonic() - start < LONG, "it took as long as the timeout")
   if hasattr(group, "_get_backend"):

@@ -22,6 +22,7 @@ bool can_run(const ProductShape& shape);
 /// As Products::run. REQUIRES: can_run(shape).
 void run(const ProductShape& shape, const float* a, const float* b, float* c);
 
+/// For all products of the process from now on.
 void use_threads(int count);
 
 /// "OpenBLAS 0.3.21 for Zen".
